@@ -2,8 +2,9 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos hosts demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage spark-zip spark-env proto golden docs released-state lock clean static services maven
+.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts demo bench bench-gateway \
+	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers containers-here \
+	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -21,28 +22,33 @@ LAKES_OF_SPARK_OLDEST = -Ddelta.artifact=delta-spark_2.13 -Ddelta.version=4.0.0 
 AZURITE_VERSION = 3.35.0
 FAKE_GCS_VERSION = v1.56.1
 VERSITYGW_VERSION = v1.8.0
+PROMETHEUS_VERSION = v0.316.0
 # The newest that runs on Java 17.
 APICURIO_VERSION = 2.6.13.Final
 AIRFLOW_VERSION = 3.3.2
 NBCLIENT_VERSION = 0.11.0
 IPYKERNEL_VERSION = 7.4.0
+PLATFORMS_OF_IMAGES := x86_64 aarch64
 GO_READER := $(wildcard tests/clients/go/*)
-OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
+OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench deploy)
 JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/spark/log4j2.properties
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
-# Setuptools warns at length that an editable installation is one.
-PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
-MVN := mvn -q -B -Dstyle.color=never
+# Setuptools warns at length that an editable installation is one. Modules are compiled when they are
+# first imported: most of what is installed here never is.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# One after the other: two Mavens at once can spoil each other's downloads.
+MVN := $(if $(shell command -v flock),flock Makefile) mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
-# Processes for the tests without services, and for all tests. 0 runs the tests in one process. Brokers
-# that wait too long for a processor elect new leaders: raise the number only with the processors.
+# Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
+# three or more, the last one only computes, at a lower priority, while the others wait. Brokers that
+# wait too long for a processor elect new leaders: raise the numbers only with the processors.
 CHECK_WORKERS ?= 2
-TEST_WORKERS ?= 2
+TEST_WORKERS ?= 3
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount
 # Stamps, and the directories whose removal makes them void.
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
-	reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
+	prometheus:prometheus reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
 	schema-registry:schema-registry kafka-tiering:kafka-tiering
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
@@ -53,6 +59,7 @@ PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --g
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 export NUMBA_CACHE_DIR := $(CURDIR)/build/numba
+export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,8 +69,9 @@ setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below
 check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q -n $(CHECK_WORKERS) tests/architecture tests/unit tests/contract
 
-test: services static ## The static checks and every test
-	$(PYTEST) -q -n $(TEST_WORKERS) tests
+test: services ## The static checks and every test
+	$(PYTEST) -q -n $(TEST_WORKERS) --checks "make --no-print-directory static" \
+		--ignore=tests/containers tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@missing=; for each in $(PROGRAMS_OF_TESTS); do \
@@ -72,13 +80,8 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 			"Install them." >&2; exit 1; }
 	@for each in $(INSTALLED); do \
 		[ -d build/$${each#*:} ] || rm -f $(STAMPS)/$${each%:*}; done
-	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \
-		$(addprefix $(STAMPS)/,versitygw fake-gcs azurite reader-go) $(SPARK_ENVIRONMENT)
-	@$(MAKE) --no-print-directory $(STAMPS)/broker $(STAMPS)/reader-java
-
-# One after the other: two Mavens at once can spoil each other's downloads.
-maven:
-	@for each in $(MAVEN_STAMPS); do $(MAKE) --no-print-directory $$each || exit 1; done
+	@$(MAKE) --no-print-directory -j12 $(STAMPS)/dev $(MAVEN_STAMPS) $(SPARK_ENVIRONMENT) \
+		$(addprefix $(STAMPS)/,broker reader-java versitygw fake-gcs azurite reader-go prometheus)
 
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
@@ -113,11 +116,50 @@ mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 
 chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
+kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 at each step of a copied and of a streamed segment's life (half an hour)
+	$(PYTEST) -q -n 0 --long tests/e2e/test_copy_killed.py tests/e2e/test_stream_killed.py
+
 hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too
 	$(PYTEST) -q -n 0 --long tests/hosts
 
-demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
-	@$(BIN)/python -m demo $(if $(KEEP),--keep)
+images: ## Build the image of rlm, and print its layers
+	@deploy/stack.sh images
+
+up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quickstart MONITORING=1)
+	@deploy/stack.sh up $(SERVICES)
+
+down: ## End the compose stack (VOLUMES=1: delete its data, too)
+	@deploy/stack.sh down $(if $(VOLUMES),--volumes)
+
+test-containers: $(STAMPS)/dev images ## The tests of the compose stack, which need an engine for containers
+	$(PYTEST) -q -n 0 tests/containers
+
+test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The rules and boards, by a real Prometheus
+	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
+
+containers-here: $(STAMPS)/dev $(STAMPS)/jars $(STAMPS)/versitygw ## Where no registry is reachable: Podman, and stand-ins for official images
+	@$(BIN)/python -m tests.containers.local_engine up
+
+containers-end: ## End what make containers-here started, and all its containers
+	@[ ! -d build/containers ] || $(BIN)/python -m tests.containers.local_engine down
+
+wheels: $(STAMPS)/dev ## Check that every package of the image has a wheel for amd64 and arm64
+	@for each in $(PLATFORMS_OF_IMAGES); do \
+		$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --require-hashes \
+			--only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+			$(foreach glibc,2_17 2_28 2_34 2014,--platform $(if $(findstring _,$(glibc)),manylinux_$(glibc)_$$each,manylinux$(glibc)_$$each)) \
+			--dest build/wheels/$$each -r requirements-image.txt || exit 1; \
+		echo "wheels: $$(ls build/wheels/$$each | wc -l) for linux $$each"; done
+
+sbom: $(STAMPS)/dev ## Write bills of materials (CycloneDX) of the wheel, the image and Spark's environment to build/sbom
+	@mkdir -p build/sbom
+	@for each in wheel:requirements.txt image:requirements-image.txt spark:requirements-spark.txt; do \
+		$(BIN)/python -W ignore -m cyclonedx_py requirements $${each#*:} --pyproject pyproject.toml \
+			--mc-type application --output-reproducible --of JSON -o build/sbom/$${each%:*}.cdx.json || exit 1; \
+		echo "made build/sbom/$${each%:*}.cdx.json"; done
+
+demo: setup ## Tier, trim and read back a topic of a real broker (STREAM=1: lose the broker; KEEP=1: leave all running)
+	@$(BIN)/python -m demo $(if $(STREAM),--stream) $(if $(KEEP),--keep)
 
 bench: $(STAMPS)/dev $(STAMPS)/broker ## Measure against peers in the same run (OUT=FILE: write JSON too)
 	@$(BIN)/python -m bench $(if $(OUT),--out $(OUT))
@@ -133,9 +175,18 @@ bench-metadata: $(STAMPS)/dev $(STAMPS)/broker ## Measure the metadata side (SEG
 bench-storage: $(STAMPS)/dev $(STAMPS)/versitygw ## Compare the S3 store with plain clients (OUT=FILE, SHORT=1)
 	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
+bench-streaming: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw ## Compare streams with copies of segments (OUT=FILE, SHORT=1)
+	@$(BIN)/python -m bench.streaming $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
+
 bench-spark: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-jars ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
+
+plots: $(STAMPS)/dev ## Draw the pictures of docs/performance.md from bench/results
+	@$(BIN)/python -m bench.report.plots
+
+performance: plots ## Write docs/performance.md from bench/results
+	@$(BIN)/python -m bench.report
 
 spark-zip: $(STAMPS)/dev ## Make build/spark for spark-submit: the modules of rlm, and a file per job
 	@mkdir -p build/spark
@@ -150,14 +201,18 @@ spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark for spark-submit: rlm with i
 proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
-golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
-	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli
+boards: $(STAMPS)/dev ## Write the boards of Grafana in deploy/grafana/dashboards
+	$(BIN)/python -W ignore::DeprecationWarning -m deploy.grafana
 
-docs: $(STAMPS)/product ## Generate config.md, metrics.md, cli.md, json.md and http.md in docs
+golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
+	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli tests/unit/spark_tools/invocation
+
+docs: $(STAMPS)/product ## Generate config.md, metrics.md, cli.md, json.md, http.md and the schema in docs
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.app.metrics_reference > docs/metrics.md
 	$(BIN)/python -m rlm.cli.reference > docs/cli.md
 	$(BIN)/python -m rlm.cli.json_reference > docs/json.md
+	$(BIN)/python -m rlm.cli.policies_schema > docs/policies.schema.json
 	$(BIN)/python -m rlm.app.http_reference > docs/http.md
 
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
@@ -165,12 +220,14 @@ released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtur
 
 lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml
-	$(PIP_COMPILE) --extra dev --extra schemas --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(PIP_COMPILE) --extra dev --extra plots --extra schemas --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
 	$(PIP_COMPILE) --extra spark --extra schemas --extra s3 --extra azure --extra gcs -c requirements-dev.txt \
 		--no-allow-unsafe --unsafe-package pyspark --unsafe-package py4j \
 		-o requirements-spark.txt pyproject.toml
+	$(PIP_COMPILE) --extra s3 --extra azure --extra gcs -c requirements-dev.txt --no-allow-unsafe \
+		-o requirements-image.txt pyproject.toml
 
-clean: ## Remove what was installed and built
+clean: containers-end ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info
 
 static:
@@ -180,10 +237,10 @@ static:
 	$(BIN)/lint-imports --cache-dir build/import-linter
 
 # Compiled modules go with it: they are made where it is, whatever the environment says.
-$(STAMPS)/spark-packages: requirements-spark.txt $(STAMPS)/product
+$(STAMPS)/spark-packages: requirements-spark.txt
 	@echo "Installing what executors need into build/spark-env"
 	@rm -rf build/spark-env
-	@$(BIN)/python -m venv build/spark-env
+	@$(PYTHON) -m venv build/spark-env
 	@env -u PYTHONPYCACHEPREFIX build/spark-env/bin/python -m pip --disable-pip-version-check \
 		install --quiet --no-deps --require-hashes -r requirements-spark.txt
 	@mkdir -p $(@D) && touch $@
@@ -293,6 +350,20 @@ $(STAMPS)/versitygw:
 	@echo "Building versitygw, an S3 server"
 	@GOBIN=$(CURDIR)/build/versitygw go install \
 		github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	@mkdir -p $(@D) && touch $@
+
+# For the queries of boards and rules: Debian's package, unpacked here and not installed. Elsewhere it
+# is built, without its service discoveries, which are half of its code; that takes minutes.
+$(STAMPS)/prometheus:
+	@rm -rf build/prometheus && mkdir -p build/prometheus
+	@cd build/prometheus && if apt-get -q download prometheus >/dev/null 2>&1; then \
+		dpkg -x prometheus_*.deb . && mv usr/bin/prometheus usr/bin/promtool . && rm -rf etc lib usr var *.deb; \
+	else \
+		command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }; \
+		echo "Building Prometheus"; \
+		GOBIN=$(CURDIR)/build/prometheus go install -tags remove_all_sd \
+			$(foreach each,prometheus promtool,github.com/prometheus/prometheus/cmd/$(each)@$(PROMETHEUS_VERSION)); \
+	fi
 	@mkdir -p $(@D) && touch $@
 
 # Azure's own emulation of its Blob Storage, for the tests of that store.

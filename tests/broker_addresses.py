@@ -1,8 +1,8 @@
-"""Which responses name brokers by host and port: a client that connects there leaves the gateway.
+"""Lists the responses that contain hosts and ports of brokers.
 
-Every such response is in one of the two tables, for every version that `BROKER_APIS` allows; a
-test reads that out of Kafka's own schemas. A broker's new version or new API is not offered until
-it is listed here.
+A client that connects there bypasses the gateway. Every such response is in one of the two tables,
+for every version that `BROKER_APIS` allows. A test compares the tables with Kafka's own schemas.
+The gateway does not offer a new version or API until it is listed here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REWRITTEN: Mapping[int, Api[Any, Any]] = MappingProxyType(
     }
 )
 
-# Their addresses are no broker's that a client would produce to or consume from: as they are.
+# A client does not produce to or consume from these addresses, so they stay unchanged.
 KEPT: Mapping[int, str] = MappingProxyType(
     {
         55: "DescribeQuorum: listeners of controllers, which admin tools print",

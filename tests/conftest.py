@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import uuid
@@ -12,19 +13,28 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.run_checks import RunChecks
 from tests.run_needs import RunNeeds
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
 from tests.services.service import ServiceError, ServiceMissingError
-from tests.work_units import WholeFolder, WorkUnits, is_whole_folder, rank
+from tests.work_units import (
+    WholeFolder,
+    WorkUnits,
+    give_more_time,
+    is_filling_worker,
+    is_whole_folder,
+    lower_priority,
+    rank,
+)
 
 _MAX_NAME_CHARACTERS = 80
 
 # A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
 settings.register_profile("without-clock", deadline=None, max_examples=60)
-# `make fuzz` and `make test-long`: as many times as one waits for.
+# `make fuzz` and `make test-long` set a multiple of the usual number of examples.
 settings.register_profile("long", deadline=None, max_examples=5_000)
-# `make mutants`: the same examples each time, and no time spent on a failure that is one anyway.
+# `make mutants` uses the same examples each time, and does not shrink a failing example.
 settings.register_profile(
     "mutants",
     deadline=None,
@@ -38,15 +48,21 @@ settings.load_profile("without-clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer `--long`, for tests that take minutes."""
+    """Offer `--long`, for tests that take minutes, and `--checks`."""
     parser.addoption("--long", action="store_true", help="Run the tests marked long, too.")
+    parser.addoption("--checks", metavar="COMMAND", help="Run this while the tests run, too.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let processes that tests start hear Ctrl-C, also where this one was started in background."""
+    """Let the processes of tests receive Ctrl-C, even if this process runs in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if is_filling_worker(os.environ):
+        lower_priority()
     config.pluginmanager.register(RunReport())
     config.pluginmanager.register(RunNeeds())
+    checks = config.getoption("--checks")
+    if checks is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RunChecks(checks, config.rootpath))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,6 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: rank(item.nodeid))
+    if is_filling_worker(os.environ):
+        give_more_time(items)
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -77,7 +95,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkUnits:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    """End the run where a service that many tests share does not start."""
+    """End the run if a service that many tests share does not start."""
     try:
         return (yield)
     except ServiceError as error:
@@ -90,7 +108,7 @@ def pytest_fixture_setup(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """End the run where the machine lacks what a service needs: other tests need it too."""
+    """End the run if the machine lacks what a service needs, because other tests need it too."""
     if call.excinfo is not None and isinstance(call.excinfo.value, ServiceMissingError):
         item.session.shouldfail = str(call.excinfo.value)
     return (yield)
@@ -98,7 +116,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A cluster of one broker for the whole session; a test takes a topic of its own."""
+    """A cluster of one broker for the whole session; each test uses its own topic."""
     with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster
 

@@ -1,4 +1,4 @@
-"""A log of metadata events in memory, folded into a cache; and what a cache holds, to compare."""
+"""A log of metadata events in memory, folded into a cache; compares the contents of caches."""
 
 from __future__ import annotations
 
@@ -26,15 +26,33 @@ def append(log: MemoryLog, event: Event) -> PublishedPosition:
     return log.append(0, record.key, record.value)
 
 
+class LiveFold:
+    """The fold of a log that grows: each record is folded once."""
+
+    def __init__(self, log: MemoryLog, store: OrderedStore) -> None:
+        self._log = log
+        self._cache, self._progress = MetadataCache(store), Progress()
+        topic = MemoryTopic(log)
+        topic.assign({0: ReadPosition(offset=0)})
+        self._applier = Applier(topic, self._cache, self._progress)
+
+    def catch_up(self, *, max_records: int = 7) -> list[StepCounts]:
+        """Fold what the log has by now, in batches of `max_records`."""
+        counts = []
+        while not self._progress.has_reached({0: self._log.end_offset(0)}):
+            step = self._applier.step(max_records=max_records, timeout_ms=0, partition_count=1)
+            counts.append(step)
+        return counts
+
+    def caught_up(self) -> MetadataCache:
+        """The cache, with all that the log has by now."""
+        self.catch_up()
+        return self._cache
+
+
 def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> list[StepCounts]:
     """Fold the whole log into the store, in batches of `max_records`."""
-    topic, progress = MemoryTopic(log), Progress()
-    topic.assign({0: ReadPosition(offset=0)})
-    applier = Applier(topic, MetadataCache(store), progress)
-    counts = []
-    while not progress.reached({0: log.end_offset(0)}):
-        counts.append(applier.step(max_records=max_records, timeout_ms=0, partition_count=1))
-    return counts
+    return LiveFold(log, store).catch_up(max_records=max_records)
 
 
 def log_of(*events: Event) -> MemoryLog:
@@ -61,13 +79,13 @@ def folded(log: MemoryLog) -> MetadataCache:
 
 
 def contents(store: OrderedStore) -> dict[Table, dict[bytes, bytes]]:
-    """All that was folded, but for the bounds of searches, which answer nothing."""
+    """All folded data except the search bounds, which are no answers themselves."""
     with store.read(*FOLDED_TABLES) as reader:
         return {table: dict(reader.ascending(table, b"", b"\xff" * 64)) for table in FOLDED_TABLES}
 
 
 def fold_contents(log: MemoryLog) -> dict[Table, dict[bytes, bytes]]:
-    """What a fold of the log holds."""
+    """Return the content of a fold of the log."""
     store = MemoryStore()
     fold_log(log, store)
     return contents(store)

@@ -1,4 +1,4 @@
-"""A follower stepped by hand, over a topic and a store that fail on command."""
+"""A follower that tests step by hand, over a topic and a store that fail on command."""
 
 from __future__ import annotations
 
@@ -11,21 +11,29 @@ from rlmm.events.event import Event
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
 from rlmm.follow.progress import Progress
-from rlmm.positions import TopicIdentity, TopicRecord
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.folding import append
 from tests.log_dir_builder import ManualClock
 
-SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000, much_events_count=3)
+SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000, bulk_events_count=3)
 
 
 class FaultyTopic(MemoryTopic):
-    """Fails on command: when asked for its shape, or for some ends, or when read."""
+    """On command, requests for its shape, requests for some ends, or reads fail.
+
+    While `is_stalled`, no records arrive; the next assignment ends that.
+    """
 
     ensure_error: TieredStorageError | None = None
     poll_error: TieredStorageError | None = None
     unknown_ends: frozenset[int] = frozenset()
+    is_stalled: bool = False
+
+    def assign(self, positions: Mapping[int, ReadPosition]) -> None:
+        self.is_stalled = False
+        super().assign(positions)
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         if self.ensure_error:
@@ -33,9 +41,11 @@ class FaultyTopic(MemoryTopic):
         return super().ensure(create=create)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
+        if self.is_stalled:
+            return ()
         records = super().poll(max_records=max_records, timeout_ms=timeout_ms)
         if self.poll_error:
-            raise self.poll_error  # what was read is lost to the reader, as in a real client
+            raise self.poll_error  # the reader has lost what it read, as a real client does
         return records
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
@@ -45,10 +55,10 @@ class FaultyTopic(MemoryTopic):
 
 
 class FaultyStore(MemoryStore):
-    """Refuses writes on command, and from the first refused one on until it is opened again.
+    """Refuses writes on command, and all later ones until it is opened again.
 
-    What is `damaged` is empty once it was opened again. `kept` are the topic ids of what it was
-    asked to set aside; `expected` is whether much would be written, each time that it was called.
+    If `damaged`, it is empty after it is opened again. `kept` are the topic ids of the data that
+    was set aside. `expected` has the argument of each call of `expect`.
     """
 
     def __init__(self) -> None:
@@ -74,7 +84,7 @@ class FaultyStore(MemoryStore):
         return "damaged" if self.damaged else self._reason
 
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Opens on a full disk too, as RocksDB may."""
+        """Opens even on a full disk, as RocksDB may."""
         self.reopened_count += 1
         if self.damaged:
             before_restart()
@@ -87,7 +97,7 @@ class FaultyStore(MemoryStore):
 
 
 class World:
-    """A follower that is stepped by hand."""
+    """A follower that a test runs step by step."""
 
     def __init__(self, *, partition_count: int = 1, follows_all: bool = True) -> None:
         self.follows_all = follows_all

@@ -21,7 +21,7 @@ EPOCH_ZERO = Lineage.of((0, 0))
 
 @dataclass
 class ManualClock:
-    """A clock that only `sleep_ms` moves. It writes down how long it was asked to sleep."""
+    """A clock that only `sleep_ms` moves. It records the requested durations."""
 
     now_ms: int = 1_800_000_000_000
     slept_ms: list[int] = field(default_factory=list)
@@ -78,7 +78,7 @@ def write_checkpoint(directory: Path, lineage: Lineage) -> None:
 def make_written_partition(
     path: Path, partition: TopicIdPartition, segments: Sequence[BuiltSegment]
 ) -> Path:
-    """A log dir at `path` with nothing but that partition, whose directory is returned."""
+    """A log dir at `path` with only that partition; returns the partition's directory."""
     directory = make_partition(make_log_dir(path), partition)
     write_segments(directory, segments)
     return directory
@@ -111,7 +111,7 @@ def producer_snapshot(entries: bytes = b"\x00\x00\x00\x00") -> bytes:
 
 
 def put_aside(directory: Path, base_offset: int) -> None:
-    """Rename a segment's files as a broker does that is about to delete them."""
+    """Rename a segment's files as a broker does before it deletes them."""
     for kind in ("log", "index", "timeindex", "txnindex"):
         path = segment_file(directory, base_offset, kind)
         if path.exists():

@@ -1,4 +1,4 @@
-"""A metadata topic in memory that loses answers, as a cut-off cluster does."""
+"""A metadata topic in memory that loses responses, like a cluster that is cut off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 
 
 class Fate(Enum):
-    """What becomes of a write that is not answered."""
+    """The outcome of a write without a response."""
 
     WRITTEN = 1
     LOST = 2
@@ -19,9 +19,11 @@ class Fate(Enum):
 
 
 class LossyTopic(MemoryTopic):
-    """Gives no answer to the next writes, each with the next of `fates`; then answers again.
+    """Withholds the response of one write for each of `fates`, which decide what becomes of it.
 
-    `before_write` is called before each write. `deliver_late` lets what is LATE come in.
+    Later writes get a response.
+
+    `before_write` is called before each write. `deliver_late` delivers the writes that are LATE.
     """
 
     def __init__(self, log: MemoryLog) -> None:
@@ -42,6 +44,6 @@ class LossyTopic(MemoryTopic):
         raise UnknownResultError("no answer")
 
     def deliver_late(self) -> None:
-        """The network delivers what it has kept."""
+        """Deliver the records that the network has delayed."""
         while self._late:
             super().publish(*self._late.pop(0))

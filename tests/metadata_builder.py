@@ -1,9 +1,10 @@
-"""Metadata events for tests: short ways to say which partition, segment, writer and step."""
+"""Builds metadata events for tests, with short names for partition, segment, writer and state."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import UUID
 
 from rlmm.events.anomaly import AnomalyReported
@@ -13,9 +14,11 @@ from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.events.offload import OffloadRequested
+from rlmm.events.offload_segment import OffloadSegmentChanged
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.events.read_lease import ReadLeaseTaken
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
@@ -23,6 +26,12 @@ from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.log_starts import LogStart
+from rlmm.state.offload_segments import (
+    DriverProperty,
+    OffloadPosition,
+    OffloadSegmentRecord,
+    OffloadSegmentStatus,
+)
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -81,6 +90,18 @@ def segment_metadata(
         layout="raw",
         objects=(StoredObject(key=f"{name}.log"), StoredObject(key=f"{name}.meta")),
     )
+
+
+def open_segment_metadata(
+    number: int = 1,
+    start_offset: int = 0,
+    *,
+    epochs: tuple[tuple[int, int], ...] | None = None,
+    by: Writer = OWNER,
+) -> RemoteLogSegmentMetadata:
+    """A segment whose copy has started, and whose end is not known yet."""
+    closed = segment_metadata(number, start_offset, start_offset + 1, epochs=epochs, by=by)
+    return replace(closed, segment_size_bytes=0, max_timestamp_ms=-1, is_open=True)
 
 
 def step(
@@ -152,7 +173,7 @@ def log_start(
 
 
 def log_starts(offset: int | None, *, leader_epoch: int = NEWEST_EPOCH) -> tuple[LogStart, ...]:
-    """As a partition's state has them; None: it has none."""
+    """Return the log starts of a partition's state; empty for None."""
     return () if offset is None else (LogStart(offset, leader_epoch),)
 
 
@@ -249,6 +270,37 @@ def offload_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> Off
     return OffloadRequested(event_id=event_id(), topic_id_partition=partition, offset=offset)
 
 
+def offload_segment(
+    number: int = 1,
+    status: OffloadSegmentStatus = OffloadSegmentStatus.ASSIGNED,
+    *,
+    by: Writer | None = None,
+) -> OffloadSegmentRecord:
+    """Offload segment `number`, of 100 offsets in 10 batches of the first local log segment."""
+    begin = OffloadPosition(ledger_id=0, entry_id=10 * number, offset=100 * number)
+    is_offloaded = status is OffloadSegmentStatus.OFFLOADED
+    end = OffloadPosition(ledger_id=0, entry_id=10 * number + 10, offset=100 * number + 100)
+    return OffloadSegmentRecord(
+        id=UUID(int=number),
+        status=status,
+        writer=by or writer(0),
+        assigned_ms=1_000 * number,
+        begin=begin,
+        segment_ids=(UUID(int=number),),
+        driver_metadata=(DriverProperty(name="bucket", value="b"),),
+        offloaded_ms=1_000 * number + 500 if is_offloaded else None,
+        end=end if is_offloaded else None,
+    )
+
+
+def offload_segment_changed(
+    segment: OffloadSegmentRecord | None = None, *, partition: TopicIdPartition = ORDERS
+) -> OffloadSegmentChanged:
+    return OffloadSegmentChanged(
+        event_id=event_id(), topic_id_partition=partition, segment=segment or offload_segment()
+    )
+
+
 def paused(*tasks: PausableTask, topic: str = "orders") -> TopicPaused:
     return TopicPaused(
         event_id=event_id(), topic=topic, topic_id=ORDERS.topic_id, tasks=frozenset(tasks)
@@ -272,6 +324,11 @@ def policy(
             retention_bytes=-1,
         ),
     )
+
+
+def policy_level(pattern: str = "orders-*", *, retention_ms: int | None = 1) -> PolicyLevelSet:
+    level = PolicyLevel(pattern=pattern, retention_ms=retention_ms)
+    return PolicyLevelSet(event_id=event_id(), level=level)
 
 
 def registration(process: int = 1, *, http_address: str = "127.0.0.1:80") -> ProcessRegistered:

@@ -8,8 +8,11 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
 from rlmm.events.event import Event
+from rlmm.events.offload_segment import status_key_id
 from rlmm.events.pause import PausableTask
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
@@ -20,10 +23,11 @@ from rlmm.record_keys import (
     segment_subject,
 )
 from rlmm.state.log_starts import LogStart
+from rlmm.state.offload_segments import OffloadSegmentStatus
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer
-from tests.folding import append, folded
+from tests.folding import LiveFold, append
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     DELETE_FINISHED,
@@ -45,6 +49,8 @@ from tests.metadata_builder import (
     log_start_request,
     loss_accepted,
     offload_request,
+    offload_segment,
+    offload_segment_changed,
     partition_delete,
     paused,
     policy,
@@ -67,7 +73,7 @@ SEGMENTS = [
 
 @dataclass
 class World:
-    """Writes a log as leaders, zombies and repair jobs may; tombstones only as owners do."""
+    """Writes a log like leaders, zombies and repair jobs; writes tombstones only like owners."""
 
     draw: st.DrawFn
     clock: ManualClock = field(default_factory=lambda: ManualClock(now_ms=1_000))
@@ -77,6 +83,7 @@ class World:
     def __post_init__(self) -> None:
         self.begins = [self.draw(st.integers(1, 6)) for _ in range(2)]
         self.log = MemoryLog(self.clock)
+        self._live = LiveFold(self.log, MemoryStore())
         self.write(claim(WRITERS[0]))
 
     def act(self) -> None:
@@ -92,6 +99,7 @@ class World:
             self.last_writer,
             self.lease,
             self.anomaly,
+            self.account,
             self.newer,
             self.delete_partition,
         ]
@@ -109,7 +117,7 @@ class World:
 
     def delete(self) -> None:
         _, metadata = self.segment()
-        record = folded(self.log).segment(metadata.segment_id)
+        record = self.known().segment(metadata.segment_id)
         expected = record.metadata.state if record and self.likely() else None
         by = self.owner() if self.likely() else self.draw(st.sampled_from(WRITERS))
         self.write(step(metadata, DELETE_STARTED, by=by, expected_state=expected))
@@ -121,8 +129,8 @@ class World:
     def own(self) -> None:
         by = self.draw(st.sampled_from(WRITERS))
         own = by.leader_epoch
-        stored = folded(self.log).partition_state(ORDERS).lineage
-        # The broker's own checkpoint may not have it yet; what was stored is never unsaid.
+        stored = self.known().partition_state(ORDERS).lineage
+        # The broker's checkpoint may lack the epoch; a stored lineage is never withdrawn.
         is_known = self.likely() or any(each.epoch == own for each in stored.entries)
         self.write(claim(by, lineage=self.lineage(own if is_known else own - 1)))
 
@@ -133,14 +141,14 @@ class World:
             return
         own = LogStart(self.offset(), by.leader_epoch)
         written = append(self.log, trim(own.offset, by=by, lineage=self.lineage(by.leader_epoch)))
-        after = folded(self.log).partition_state(ORDERS)
+        after = self.known().partition_state(ORDERS)
         if after.owner == by and after.trims == (own,):
             self.remove_superseded(RecordKind.TRIM, written.offset)
 
     def move_start(self, by: Writer) -> None:
         start = LogStart(self.offset(), by.leader_epoch)
         written = append(self.log, log_start(start.offset, by=by))
-        after = folded(self.log).partition_state(ORDERS)
+        after = self.known().partition_state(ORDERS)
         if after.owner != by or start not in after.log_starts:
             return
         kinds = [RecordKind.LOG_START] if after.log_starts == (start,) else []
@@ -156,13 +164,13 @@ class World:
         by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
         end_offset = self.draw(st.integers(2, 9))
         written = append(self.log, gaps(gap(0, 1), gap(2, 2 + end_offset), by=by))
-        cache = folded(self.log)
+        cache = self.known()
         if cache.partition_state(ORDERS).owner == by and self.draw(st.booleans()):
             self.remove_superseded(RecordKind.GAPS, written.offset)
 
     def offload(self) -> None:
         offset = self.offset()
-        before = folded(self.log).partition_state(ORDERS)
+        before = self.known().partition_state(ORDERS)
         written = append(self.log, offload_request(offset))
         accepted = before.deletion is not DELETED and offset >= (
             before.offload_requested_offset or 0
@@ -175,14 +183,14 @@ class World:
         self.write(loss_accepted(epoch, offset))
 
     def remove_superseded(self, kind: RecordKind, before_offset: int) -> None:
-        """Of some, of all, in any order: who does it may be killed, and the topic may refuse."""
-        keys = folded(self.log).superseded_keys(ORDERS, kind, before_offset)
+        """Remove some or all in any order: the process may be killed, and the topic may refuse."""
+        keys = self.known().superseded_keys(ORDERS, kind, before_offset)
         for key in self.draw(st.permutations(keys)):
             if self.likely():
                 self.log.append(0, key.to_bytes(), None)
 
     def lineage(self, epoch: int) -> Lineage:
-        """As a leader of this epoch knows it: what a later one has cut off is not in it."""
+        """Return the lineage as a leader of this epoch knows it, without later ones' cuts."""
         entries = [(0, 0)]
         for later in range(1, epoch + 1):
             begin = self.begins[later - 1]
@@ -212,6 +220,17 @@ class World:
         else:
             self.log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, found.id), None)
 
+    def account(self) -> None:
+        """Write any status of any offload segment, or let the owner remove one."""
+        number = self.draw(st.integers(1, 2))
+        status = self.draw(st.sampled_from(OffloadSegmentStatus))
+        segment = offload_segment(number, status, by=self.draw(st.sampled_from(WRITERS)))
+        if self.likely():
+            self.write(offload_segment_changed(segment))
+        else:
+            key_id = status_key_id(segment.id, status)
+            self.log.append(0, partition_key(RecordKind.OFFLOAD_SEGMENT, ORDERS, key_id), None)
+
     def newer(self) -> None:
         """A record that this version must not fold; of a kind that has one key per subject."""
         process = RecordKey(kind=RecordKind.REGISTRATION, subject=UUID(int=9).bytes)
@@ -221,7 +240,7 @@ class World:
         self.log.append(0, key, self.draw(st.sampled_from([needs, None])))
 
     def delete_partition(self) -> None:
-        """Often wrongly, one step of it; seldom as it should be, to the end."""
+        """Usually write one state out of order; rarely delete correctly to the end."""
         if self.draw(st.integers(0, 3)):
             self.write(partition_delete(self.draw(st.sampled_from([MARKED, MARKED, DELETING]))))
             return
@@ -234,7 +253,7 @@ class World:
             self.write_partition_tombstones()
 
     def end_segment(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
-        record = folded(self.log).segment(metadata.segment_id)
+        record = self.known().segment(metadata.segment_id)
         state = record.metadata.state if record else None
         if state in {STARTED, FINISHED}:
             self.write(step(metadata, DELETE_STARTED, by=self.owner(), expected_state=state))
@@ -245,20 +264,20 @@ class World:
     def write_partition_tombstones(self) -> None:
         kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
         kinds += [RecordKind.READ_LEASE, RecordKind.GAPS, RecordKind.OFFLOAD_REQUEST]
-        kinds.append(RecordKind.LOSS_ACCEPTED)
+        kinds += [RecordKind.LOSS_ACCEPTED, RecordKind.OFFLOAD_SEGMENT]
         for kind in (*kinds, RecordKind.CLAIM):
-            for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
+            for key in self.known().superseded_keys(ORDERS, kind, 1 << 62):
                 self.log.append(0, key.to_bytes(), None)
 
     def write_tombstones(self) -> None:
-        """As the manager does it: only a deleted segment of which nothing late can be accepted."""
+        """As the manager does: only for a deleted segment without acceptable late records."""
         number, metadata = self.segment()
-        entry = folded(self.log).segment_entry(metadata.segment_id)
+        entry = self.known().segment_entry(metadata.segment_id)
         if entry is not None and entry.state is DELETE_FINISHED:
             self.remove_records(number, metadata)
 
     def remove_records(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
-        entry = folded(self.log).segment_entry(metadata.segment_id)
+        entry = self.known().segment_entry(metadata.segment_id)
         if entry is None:
             return
         last_ms = max(entry.changed_ms, self.deadlines_ms.get(number, 0))
@@ -279,8 +298,12 @@ class World:
         number: int = self.draw(st.integers(0, len(SEGMENTS) - 1))
         return number, SEGMENTS[number]
 
+    def known(self) -> MetadataCache:
+        """Return the state of a process that has read the whole log."""
+        return self._live.caught_up()
+
     def owner(self) -> Writer:
-        return folded(self.log).partition_state(ORDERS).owner or WRITERS[0]
+        return self.known().partition_state(ORDERS).owner or WRITERS[0]
 
     def write(self, event: Event) -> None:
         append(self.log, event)

@@ -37,15 +37,13 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import (
     AbortedTransaction,
     BytesSource,
-    LogSegmentData,
-    SegmentCompanions,
 )
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
-from rsm.spi import CopyAttempt
 from rsm.storage.memory import MemoryChunkStorage
 from tests.log_dir_builder import EPOCH_ZERO, ManualClock
 from tests.segment_builder import BuiltSegment, build_batches, build_segment
+from tests.segment_storing import planned_segment, store_segment
 
 TIP = TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=3)
 WRITER = Writer(broker_id=1, leader_epoch=9, incarnation=UUID(int=1))
@@ -53,7 +51,7 @@ WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
 class InlineExecutor(Executor):
-    """Runs what is submitted at once, and counts it."""
+    """Runs each submitted call at once, and counts the calls."""
 
     def __init__(self) -> None:
         self.submitted_count = 0
@@ -68,18 +66,13 @@ class InlineExecutor(Executor):
         return future
 
 
-class _NoBounds(CopyAttempt):
-    def check(self) -> None:
-        """An attempt without a deadline."""
-
-
 class RemoteWorld:
     """A store and a metadata topic; both empty, no claim made."""
 
     def __init__(
         self, objects: MemoryChunkStorage | None = None, *, disk: DiskChunks | None = None
     ) -> None:
-        """`disk` caches what the storage manager reads."""
+        """With `disk`, the storage manager caches its reads there."""
         self.clock = ManualClock()
         self.log = MemoryLog(self.clock)
         self.metadata = self.connect()
@@ -136,7 +129,7 @@ class RemoteWorld:
         assert self.metadata.publish(event).accepted
 
     def record_gap(self, start_offset: int, *end_offsets: int) -> None:
-        """Gaps that touch, each of another reason than the one before."""
+        """Record adjacent gaps with alternating reasons."""
         bounds = zip((start_offset, *end_offsets), end_offsets, cycle(GapReason), strict=False)
         gaps = tuple(
             RecordedGap(
@@ -154,7 +147,7 @@ class RemoteWorld:
         assert self.metadata.publish(event).accepted
 
     def fill_anomalies(self, segment: UUID, count: int = ANOMALIES_MAX_COUNT) -> None:
-        """Record this many anomalies of one segment; by default as many as may be."""
+        """Record this many anomalies of one segment; by default the maximum number."""
         for number in range(count):
             anomaly = Anomaly(
                 segment=segment,
@@ -176,62 +169,27 @@ class RemoteWorld:
         aborted: Sequence[AbortedTransaction] = (),
         partition: TopicIdPartition = TIP,
     ) -> RemoteLogSegmentMetadata:
-        """Copy a segment; `end_offset` is the next one's base, where compaction left a gap."""
-        end = segment.offsets.end_offset if end_offset is None else end_offset
-        offsets = replace(segment.offsets, end_offset=end)
-        planned = self._planned(segment, offsets.end_offset, lineage, partition)
-        companions = SegmentCompanions(
-            offset_index=segment.offset_index,
-            time_index=segment.time_index,
-            transaction_index=segment.transaction_index or None,
-            producer_snapshot=None,
+        """Copy a segment; `end_offset` is the base of the next one after a compaction gap."""
+        planned = planned_segment(
+            self.storage,
+            segment,
+            RemoteLogSegmentId(topic_id_partition=partition, id=self._id()),
+            writer=WRITER,
             lineage=lineage,
-            aborted_transactions=tuple(aborted),
+            end_offset=end_offset,
+            written_ms=self.clock.wall_ms(),
         )
-        data = LogSegmentData(
-            offsets=offsets, log=BytesSource(content=segment.log), companions=companions
-        )
-        copied = self.storage.copy_log_segment_data(planned, data, _NoBounds())
-        finished = replace(
-            planned,
-            state=SegmentState.COPY_SEGMENT_FINISHED,
-            objects=copied.objects,
-            custom_metadata=custom_metadata or copied.custom_metadata,
-        )
+        stored = store_segment(self.storage, planned, segment, lineage=lineage, aborted=aborted)
+        custom_metadata = custom_metadata or stored.custom_metadata
+        finished = replace(stored, custom_metadata=custom_metadata)
         event = SegmentEvent(event_id=self._id(), metadata=finished)
         assert self.metadata.publish(event).accepted
         return finished
 
     def rewrite(self, key: str, content: bytes) -> None:
-        """Replace an object without anybody's knowledge."""
+        """Replace an object without a record of it."""
         self.objects.delete_many([key])
         self.objects.create_with_content(key, BytesSource(content=content))
-
-    def _planned(
-        self,
-        segment: BuiltSegment,
-        end_offset: int,
-        lineage: Lineage,
-        partition: TopicIdPartition = TIP,
-    ) -> RemoteLogSegmentMetadata:
-        segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=self._id())
-        offsets = replace(segment.offsets, end_offset=end_offset)
-        headers = [header for _, header in scan_batches(memoryview(segment.log))]
-        stored_as = self.storage.plan_objects(
-            segment_id, offsets.start_offset, size_bytes=len(segment.log)
-        )
-        return RemoteLogSegmentMetadata(
-            segment_id=segment_id,
-            offsets=offsets,
-            max_timestamp_ms=max(header.max_timestamp_ms for header in headers),
-            segment_size_bytes=len(segment.log),
-            segment_leader_epochs=lineage.within(offsets),
-            state=SegmentState.COPY_SEGMENT_STARTED,
-            writer=WRITER,
-            event_timestamp_ms=self.clock.wall_ms(),
-            layout=stored_as.layout,
-            objects=stored_as.objects,
-        )
 
     def _id(self) -> UUID:
         self._count += 1
@@ -246,7 +204,7 @@ def segment_of(
     leader_epoch: int = 0,
     value_bytes: int = 1000,
 ) -> BuiltSegment:
-    """By default 100 offsets in batches of ten, about 10 KB each: some 100 KB in all."""
+    """Build a segment, by default 100 offsets in batches of ten, about 10 KB each."""
     return build_segment(
         build_batches(
             batch_count,

@@ -1,7 +1,7 @@
-"""What the collected tests need of this machine, looked up before the first of them runs.
+"""Checks before the first test that this machine has what the collected tests need.
 
-A test that comes late would otherwise end the run by a missing program. What is needed follows from
-the modules that the collected tests have imported: those of services say it in `NEEDS`.
+Otherwise a late test would end the run because of a missing program. The modules of services that
+the collected tests import list their needs in `NEEDS`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ class RunNeeds:
 
 
 def needs_of(modules: Mapping[str, ModuleType]) -> Iterable[Needs]:
-    """The needs of these modules, as far as they are ours."""
+    """Return the `NEEDS` of the modules among these that belong to this checkout."""
     ours = [module for name, module in modules.items() if name.startswith(("tests.", "bench."))]
     return [module.NEEDS for module in ours if isinstance(getattr(module, "NEEDS", None), Needs)]

@@ -1,8 +1,8 @@
 """Where a run's time went: tables of levels, fixtures and tests, after pytest's own summary.
 
 Times are summed over the workers: a level that shares the machine with others takes less of the
-run's own time. Set-up, test and teardown are kept apart, because the first test that asks for a
-shared fixture waits for it.
+run's own time. Set-up, test and teardown are separate, because the first test with a shared fixture
+waits for it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RunReport:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when not in self._phases:  # of a test whose worker crashed, xdist's own report
+        if report.when not in self._phases:  # xdist's own report of a test whose worker crashed
             return
         self._phases[report.when][report.nodeid] += report.duration
         for kind, value in report.user_properties:

@@ -41,7 +41,7 @@ def record(
     timestamp_ms: int = 1_700_000_000_000,
     headers: Sequence[tuple[str, bytes | None]] = (),
 ) -> Record:
-    """A record with what a test doesn't care about filled in."""
+    """A record with default values for fields that a test does not set."""
     return Record(
         offset=offset,
         timestamp_ms=timestamp_ms,
@@ -247,7 +247,7 @@ def build_segment(
 ) -> BuiltSegment:
     """A segment of `batches`; its base offset is that of the first unless given.
 
-    One without any, of which compaction took all, is as long as one offset.
+    A segment without batches, because compaction removed all, has one offset.
     """
     log = b"".join(batches)
     headers = [header for _, header in scan_batches(memoryview(log))]

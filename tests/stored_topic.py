@@ -1,4 +1,4 @@
-"""A topic of a real broker whose segments are written into a store by hand, without a manager."""
+"""A topic of a real broker whose segments a test writes into a store, without a manager."""
 
 from __future__ import annotations
 

@@ -1,50 +1,107 @@
-"""How tests are divided among the workers of a run, and in which order they are handed out.
+"""Divides the tests among the workers of a run, and decides their order.
 
-The tests of a file run in one worker, one after the other, because they share what the file's
-fixtures have set up. Folders whose tests share something expensive (three brokers, a Spark session)
-are one unit, and a package to pytest: what they share ends with them, for three idle brokers with
-their managers take half a processor. What takes longest begins first, so that no worker is left
-alone with it at the end. The Spark session is between the two folders of three brokers: with two
-workers the second cluster mostly starts when the first has ended. Nothing enforces it, so tests of
-three brokers must bear leaders that move under load. Among equals the order stays random.
+The tests of a file run in one worker, one after the other, because they share the file's fixtures.
+Folders whose tests share something expensive (three brokers, a Spark session, a broker with crafted
+logs) are one unit, and a package to pytest: their shared services start once, and end with them,
+because three idle brokers with their managers take half a processor. The longest units begin first,
+so that no worker is busy alone at the end. The Spark session is between the two folders of three
+brokers: with two workers the second cluster mostly starts when the first has ended. Nothing
+enforces that, so tests of three brokers must tolerate leaders that move under load. Among equals
+the order stays random.
+
+Tests with services wait a part of their time. Of three or more workers, the last one fills these
+pauses: it takes only tests that compute, and its processes have a lower priority. The other workers
+take such tests, too, once no other tests are left. Next to busy processes, that worker has a tenth
+of a processor, so its tests have more time before they count as hanging.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _CHECKOUT = Path(__file__).parents[1]
-_WHOLE_FOLDERS = (
-    "tests/architecture",
+_COMPUTING_FOLDERS = ("tests/architecture", "tests/unit/released_states")
+_SERVICE_FOLDERS = (
     "tests/hosts",
     "tests/integration/spark_tools",
     "tests/e2e/three_brokers",
     "tests/integration/rlm/gateway/security",
+    "tests/integration/rlm/gateway",
+    "tests/integration/rsm/storage",
 )
-_LONGEST_FIRST = (*_WHOLE_FOLDERS[1:], "tests/e2e", "tests/integration", "tests/simulation")
+_WHOLE_FOLDERS = (*_COMPUTING_FOLDERS, *_SERVICE_FOLDERS)
+_LEAST_WORKERS = 3
+_FILLING_NICENESS = 10
+_FILLING_TIMEOUT_S = 6000
+_COMPUTING = ("tests/simulation", "tests/contract", "tests/unit", "tests/architecture")
+_LONGEST_FIRST = (*_SERVICE_FOLDERS, "tests/e2e", "tests/integration", "tests/simulation")
 
 
 class WorkUnits(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships untyped
-    """xdist's scheduler of scopes, with these units as its scopes."""
+    """xdist's scheduler of scopes; the scopes are these units."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if _is_filling(node.gateway.id, len(self.nodes)):
+            unit = next_computing(self.workqueue)
+            if unit is not None:
+                self.workqueue.move_to_end(unit, last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        is_filling = _is_filling(node.gateway.id, len(self.nodes))
+        if is_filling and not node.shutting_down and next_computing(self.workqueue) is None:
+            node.shutdown()
+        else:
+            super()._reschedule(node)
 
 
 class WholeFolder(pytest.Package):
     """A folder that is one unit: fixtures of the scope "package" end with its last test."""
 
     def setup(self) -> None:
-        """Nothing: there is no `__init__.py`."""
+        """Do nothing: there is no `__init__.py`."""
 
 
 def is_whole_folder(path: Path) -> bool:
     """Whether this directory is one unit; `path` is absolute."""
     return path.is_relative_to(_CHECKOUT) and str(path.relative_to(_CHECKOUT)) in _WHOLE_FOLDERS
+
+
+def is_filling_worker(environ: Mapping[str, str]) -> bool:
+    """Whether a process with this environment is the worker that fills the pauses of the others."""
+    worker = environ.get("PYTEST_XDIST_WORKER", "")
+    return _is_filling(worker, int(environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def lower_priority() -> None:
+    """Lower this process' priority, and that of the processes it starts."""
+    os.nice(_FILLING_NICENESS)
+
+
+def give_more_time(items: Iterable[pytest.Item]) -> None:
+    """Raise the time after which these tests count as hanging."""
+    for item in items:
+        item.add_marker(pytest.mark.timeout(_FILLING_TIMEOUT_S))
+
+
+def _is_filling(worker: str, worker_count: int) -> bool:
+    return worker_count >= _LEAST_WORKERS and worker == f"gw{worker_count - 1}"
+
+
+def next_computing(waiting: Iterable[str]) -> str | None:
+    """The next of these units that needs no services; None if all of them do."""
+    computing = [unit for unit in waiting if _place(unit, _COMPUTING) < len(_COMPUTING)]
+    return min(computing, key=lambda unit: _place(unit, _COMPUTING), default=None)
 
 
 def unit_of(nodeid: str) -> str:
@@ -53,7 +110,7 @@ def unit_of(nodeid: str) -> str:
 
 
 def rank(nodeid: str) -> int:
-    """What is to begin earlier has a lower one."""
+    """Return the unit's place in the order; earlier units have lower numbers."""
     return _rank_of_file(nodeid.partition("::")[0])
 
 
@@ -64,8 +121,13 @@ def _unit_of_file(path: str) -> str:
 
 @cache
 def _rank_of_file(path: str) -> int:
-    places = (place for place, folder in enumerate(_LONGEST_FIRST) if is_below(path, folder))
-    return next(places, len(_LONGEST_FIRST))
+    return _place(path, _LONGEST_FIRST)
+
+
+def _place(path: str, folders: Sequence[str]) -> int:
+    """The place of the first folder that has this path; the number of folders if none has it."""
+    places = (place for place, folder in enumerate(folders) if is_below(path, folder))
+    return next(places, len(folders))
 
 
 def is_below(path: str, folder: str) -> bool:

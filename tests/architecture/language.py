@@ -1,4 +1,4 @@
-"""Prose and names as the language tests see them: what is read, which words are banned, and why.
+"""Selects the prose and names that the language tests check, and lists banned words with reasons.
 
 Prose is what is not in code spans, code blocks and link targets. In Python it is docstrings,
 comments and string literals with a space in them; a literal without one is a name.
@@ -62,7 +62,7 @@ METAPHORS = {
     r"steps?": "action, phase; `step` is the loop's verb only",
 }
 
-# Uses that are meant: the pattern is cut out before the search.
+# Allowed uses: the pattern is removed before the search.
 ALLOWED_IN_PROSE = {
     r"in place\b": "changed where it is: the field's term",
     r"status word": "a bit field of a format",
@@ -81,7 +81,7 @@ BANNED_IN_NAMES = frozenset(
     | {"verdicts", "whoever", "word", "words"}
 )
 
-# Names that another API or a plain meaning gives.
+# Names of another API, or with a literal meaning.
 ALLOWED_NAMES = {
     "addInPlace": "Spark's accumulator API",
     "is_in_place": "the file is where its name says",
@@ -168,7 +168,7 @@ def banned_in(prose: str, *, metaphors: bool) -> list[str]:
 
 @cache
 def _search(metaphors: bool) -> re.Pattern[str]:
-    """Allowed uses first, in no group: what they match is passed over."""
+    """Allowed uses come first, without a group, so that the search skips their matches."""
     words = WORDS_EVERYWHERE | (METAPHORS if metaphors else {})
     allowed = "|".join(rf"\b(?:{each})" for each in ALLOWED_IN_PROSE)
     banned = "|".join(rf"(?P<w{number}>{word})" for number, word in enumerate(words))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from rlm.rest.signed_api import RequestRefusal
+from rlm.rest.refusals import RequestRefusal
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
@@ -51,7 +51,7 @@ def _names(row: str, reason: str) -> bool:
 
 
 def _reasons(file: SourceFile) -> Iterator[str]:
-    """What `Blocked(reason=…)` is given in a file: a text, or what a name there stands for."""
+    """The reasons that a file passes to `Blocked(reason=…)`, as texts or by names of constants."""
     if "Blocked" not in file.text:
         return
     nodes = list(ast.walk(file.parse()))

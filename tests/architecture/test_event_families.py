@@ -97,7 +97,7 @@ def test_module_when_it_only_uses_events_then_is_not_found(text: str) -> None:
 
 
 def _names_events(text: str) -> bool:
-    """Return whether a module can distinguish events: it is then worth to be parsed."""
+    """Return whether a module can distinguish events; only such a module is parsed."""
     return any(name in text for name in EVENT_NAMES)
 
 

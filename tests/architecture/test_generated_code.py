@@ -1,4 +1,4 @@
-"""The committed protobuf modules are what the pinned compiler makes of the .proto files."""
+"""The committed protobuf modules equal the pinned compiler's output for the .proto files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links between pages: the file is there, and it has the heading."""
+"""Links between pages, and paths of the checkout in them: the file exists, and has the heading."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.language import name_of, pages
+from tests.architecture.tree import CHECKOUT
 
 _LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
@@ -16,6 +17,7 @@ _NAMED = re.compile(r'<a id="([^"]+)">')
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _ANCHOR_DROPS = re.compile(r"[^\w\- ]")
 _OF_ANOTHER_SITE = re.compile(r"[a-z]+:")
+_PATH = re.compile(r"`((?:rsm|rlmm|rlm|spark_tools|tests|docs)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
@@ -35,6 +37,13 @@ def test_broken_links_when_file_or_heading_is_absent_then_are_named(tmp_path: Pa
     )
 
     assert broken_links(page) == ["absent.md", "other.md#no-heading", "#there"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_paths_when_a_page_names_them_then_exist(page: Path) -> None:
+    named = set(_PATH.findall(page.read_text()))
+
+    assert {path for path in named if not (CHECKOUT / path).exists()} == set()
 
 
 def broken_links(page: Path) -> list[str]:

@@ -12,7 +12,7 @@ from tests.architecture.tree import PRODUCT_PACKAGES, handwritten_files
 
 _METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 _LOGGERS = {"log", "logger"}
-# What every file that logs has, whatever is between name and dot; the others are not parsed.
+# Every file that logs contains this pattern; other files are not parsed.
 _USE = re.compile(r"\b_*log(?:ger)?_*(?:[\s\\)]|#.*)*\.", re.IGNORECASE)
 
 

@@ -1,10 +1,10 @@
-"""One concept per module, named by a noun of the domain, and none that nothing uses."""
+"""Each module has one concept, is named by a noun of the domain, and is used."""
 
 from __future__ import annotations
 
 import ast
 
-from rlm.cli.main import COMMAND_MODULES
+from rlm.cli.main import COMMANDS
 from tests.architecture.tree import (
     PRODUCT_PACKAGES,
     PROGRAMS,
@@ -28,7 +28,8 @@ ENTRY_POINTS = {
     "rlm.app.http_reference",
     "rlm.cli.reference",
     "rlm.cli.json_reference",
-    *(f"rlm.cli.{module}" for module in COMMAND_MODULES.values()),
+    "rlm.cli.policies_schema",
+    *(f"rlm.cli.{source.module}" for source in COMMANDS.values()),
     "spark_tools.audit.command",
     "spark_tools.data_source",
     "spark_tools.export.command",
@@ -38,10 +39,10 @@ ENTRY_POINTS = {
     "spark_tools.submit.rlm_repair",
 }
 
-# Used from outside the process: by programs and tests that need no disk and no broker.
+# Used from outside the process, by programs and tests without a disk or a broker.
 MEMORY_IMPLEMENTATIONS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
 
-# The places that import a store's SDK, a format's, or a compiler only when it is needed.
+# The modules that import the SDK of a store or a format, or a compiler, only when needed.
 LAZY_IMPORTERS = {
     "rsm/storage/bindings.py",
     "spark_tools/rows/bindings.py",

@@ -1,4 +1,4 @@
-"""Which modules that decide are measured with mutants (docs/mutation-testing.md)."""
+"""The decision modules that are measured with mutants (docs/mutation-testing.md)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ UNMEASURED = {
     "rlm/status/attention.py": _SHOWN,
     "rlm/status/block_explanations.py": _SHOWN,
     "rlm/status/cluster_totals.py": _SHOWN,
-    "rlm/status/damaged_objects.py": _SHOWN,
-    "rlm/status/failing_copies.py": _SHOWN,
+    "rlm/status/failures.py": _SHOWN,
     "rlm/status/document.py": _SHOWN,
     "rlm/status/document_parts.py": _SHOWN,
     "rlm/status/json_object.py": _SHOWN,

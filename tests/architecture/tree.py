@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PRODUCT_PACKAGES = ("rlm", "rsm", "rlmm", "spark_tools")
-PROGRAMS = ("demo", "bench")
+PROGRAMS = ("demo", "bench", "deploy")
 _NOT_OURS = {"build", "dist", "__pycache__"}
 _OURS_THOUGH_HIDDEN = {".ci", ".gitattributes", ".gitignore"}
 
@@ -39,7 +39,7 @@ class Import(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What the rules need of most files: it is small, and the tree is not kept."""
+    """The parts of most files that the rules need. It is small, and the tree is not kept."""
 
     docstring: str | None
     functions: tuple[Function, ...]
@@ -92,11 +92,11 @@ class SourceFile:
 
     @cached_property
     def outline(self) -> Outline:
-        """What one pass over its syntax tree finds."""
+        """Return what one pass over the file's syntax tree finds."""
         return _outline(self.parse())
 
     def imported_names(self) -> Iterator[str]:
-        """What it imports, as dotted names that are a module or something in one."""
+        """Return the dotted names that the file imports: modules, or names in modules."""
         for each in self.outline.imports:
             yield from each.names
 

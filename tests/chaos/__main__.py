@@ -1,8 +1,9 @@
 """Three brokers, three hosts, producers, and faults: `make chaos MINUTES=10`.
 
-Kills and freezes brokers and hosts and lets the store fail, in turn, while producers write and a
-witness reads the brokers. Then all is read through the gateways, the store is scrubbed, and what
-was found is printed; the exit code is 1 if anything was lost, came twice, or is left over.
+Kills and freezes brokers and hosts, and makes the store fail, one after the other, while producers
+write and a witness reads the brokers. One topic is copied by segments, the other one is streamed.
+Then it reads all records through the gateways, scrubs the store and prints the findings. The exit
+code is 1 if anything was lost, came twice, or is left over.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
-from rlm.worker.external import open_chunk_storage
+from rlm.worker.store_access import open_chunk_storage
 from rsm.segment.ids import TopicIdPartition
 from tests.chaos.faults import Faults
 from tests.chaos.hosts import TRIM_MIN_AGE_MS, ChaosHosts
@@ -32,6 +33,7 @@ from tests.services.waiting import wait_until
 
 _PARTITIONS = 2
 _TOPICS = {"plain": Writer, "transactions": TransactionalWriter}
+_STREAMED = "transactions"
 _PLACES: tuple[Place, ...] = tuple((t, p) for t in _TOPICS for p in range(_PARTITIONS))
 _READ_DEADLINE_S = 180.0
 _REST_DEADLINE_S = 120.0
@@ -100,9 +102,11 @@ def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namesp
 
 def _create_topics(cluster: KafkaCluster, hosts: ChaosHosts) -> None:
     config = {"segment.bytes": str(1 << 20), "retention.ms": "-1", "min.insync.replicas": "2"}
+    streamed = ("--offload-mode", "stream", "--offload-segment-rollover-ms", "2000")
     for topic in _TOPICS:
         cluster.create_topic(topic, partitions=_PARTITIONS, replication_factor=3, config=config)
-        hosts.any_host.rlm("topic", "set", topic, "--local-retention-ms", "1")
+        offload = streamed if topic == _STREAMED else ()
+        hosts.any_host.rlm("topic", "set", topic, "--local-retention-ms", "0", *offload)
 
 
 def _finish(witnesses: list[Witness]) -> Readings:
@@ -114,7 +118,7 @@ def _finish(witnesses: list[Witness]) -> Readings:
 
 
 def _read(bootstrap_servers: str) -> Readings:
-    """All there is, through gateways."""
+    """Read all records through gateways."""
     logs = []
     for is_committed in (False, True):
         reader = LogReader(bootstrap_servers, _PLACES, is_committed=is_committed)
@@ -125,7 +129,7 @@ def _read(bootstrap_servers: str) -> Readings:
 
 
 def _wait_at_rest(cluster: KafkaCluster) -> None:
-    """Until every partition is trimmed, and none has moved for a while."""
+    """Wait until every partition is trimmed, and none has changed for a while."""
     seen: list[Mapping[Place, int]] = []
 
     def at_rest() -> bool:

@@ -1,4 +1,4 @@
-"""What is done to brokers, hosts and the store, one thing after the other, each repaired again."""
+"""Injects faults into brokers, hosts and the store, one at a time, and repairs each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.services.kafka import KafkaCluster
 
 _BETWEEN_S = 4.0
 _BROKER_AWAY_S = 5.0
-_BROKER_FROZEN_S = 8.0  # longer than the session of a broker: others lead meanwhile
+_BROKER_FROZEN_S = 8.0  # longer than a broker's session, so that other brokers lead meanwhile
 _HOST_AWAY_S = 4.0
-_HOST_FROZEN_S = 10.0  # longer than a plan to trim may be old
+_HOST_FROZEN_S = 10.0  # longer than a trim's plan stays valid
 _STORE_FAILS_S = 15.0
 
 
@@ -36,9 +36,9 @@ class Faults:
         self.injected: Counter[str] = Counter()
 
     def run(self, duration_s: float, *, max_rounds: int | None = None) -> None:
-        """Inject faults until the time is over, or each kind has been there `max_rounds` times.
+        """Inject faults until the time is over, or each kind was injected `max_rounds` times.
 
-        Nothing is broken any more on return.
+        On return everything is repaired.
         """
         timer = threading.Timer(duration_s, self._over.set)
         timer.start()
@@ -60,14 +60,14 @@ class Faults:
             timer.cancel()
 
     def kill_broker(self, node_id: int) -> None:
-        """SIGKILL, and a new start."""
+        """Send SIGKILL, then start it again."""
         broker = broker_of(self._cluster, node_id)
         broker.kill()
         self._over.wait(_BROKER_AWAY_S)
         self._cluster.restart(broker)
 
     def freeze_broker(self, node_id: int) -> None:
-        """SIGSTOP, and SIGCONT when others lead."""
+        """Send SIGSTOP, and SIGCONT when other brokers lead."""
         broker = broker_of(self._cluster, node_id)
         os.kill(broker.pid, signal.SIGSTOP)
         try:
@@ -77,21 +77,18 @@ class Faults:
         broker.wait_ready(brokers=len(self._cluster.brokers))
 
     def kill_host(self, node_id: int) -> None:
-        """SIGKILL to all processes next to a broker, and a new start."""
+        """Send SIGKILL to all processes next to a broker, then start them again."""
         self._hosts.kill(node_id)
         self._over.wait(_HOST_AWAY_S)
         self._hosts.start(node_id)
 
     def freeze_host(self, node_id: int) -> None:
-        """SIGSTOP to all processes next to a broker."""
-        self._hosts.freeze(node_id)
-        try:
+        """Send SIGSTOP to all processes next to a broker."""
+        with self._hosts.frozen(node_id):
             self._over.wait(_HOST_FROZEN_S)
-        finally:
-            self._hosts.thaw(node_id)
 
     def fail_store(self, _node_id: int) -> None:
-        """Half of all requests fail: refused, unheard or cut."""
+        """Make half of all requests fail: refused, with a lost response, or cut off."""
         self._hosts.fail_store()
         try:
             self._over.wait(_STORE_FAILS_S)

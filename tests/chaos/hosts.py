@@ -1,10 +1,8 @@
-"""The hosts of a chaos run: they can be killed and frozen, and their store can be made to fail."""
+"""The hosts of a chaos run, which tests can kill and freeze, and whose store can fail."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 from pathlib import Path
 
 from tests.e2e.three_brokers.three_hosts import ThreeHosts
@@ -31,21 +29,13 @@ class ChaosHosts(ThreeHosts):
     def kill(self, node_id: int) -> None:
         """End a host's processes by SIGKILL."""
         self._processes.pop(node_id).kill(children=True)
-        with contextlib.suppress(AssertionError):  # it did not end cleanly: that is the point
+        with contextlib.suppress(AssertionError):  # the process must not end cleanly
             self._running.pop(node_id).close()
 
-    def freeze(self, node_id: int) -> None:
-        """Stop a host's processes where they are."""
-        os.killpg(self._processes[node_id].pid, signal.SIGSTOP)
-
-    def thaw(self, node_id: int) -> None:
-        """Let them go on."""
-        os.killpg(self._processes[node_id].pid, signal.SIGCONT)
-
     def fail_store(self) -> None:
-        """Let half of the requests to the store fail from now on."""
+        """Make half of the requests to the store fail from now on."""
         self._failing.touch()
 
     def mend_store(self) -> None:
-        """Let the store answer as it should."""
+        """Make the store answer correctly again."""
         self._failing.unlink(missing_ok=True)

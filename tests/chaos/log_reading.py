@@ -21,10 +21,10 @@ _POLL_S = 0.2
 
 @dataclass(kw_only=True)
 class PartitionLog:
-    """What was read of one partition: a digest by offset. `next_offset` is behind the last one.
+    """The records that were read of one partition, as a digest by offset.
 
-    `repeated_count` counts records that came at an offset that had come before. `skipped_count`
-    counts how often the brokers had deleted what was to be read next.
+    `next_offset` follows the last one. `repeated_count` counts records at an offset that was read
+    before. `skipped_count` counts how often the brokers had deleted the next offset.
     """
 
     digests: dict[int, bytes] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class LogReader:
         self._consumer.assign([TopicPartition(*place, 0) for place in places])
 
     def poll(self) -> None:
-        """Take what has come."""
+        """Take over the received records."""
         for message in self._consumer.consume(2_000, timeout=_POLL_S):
             topic, partition = message.topic(), message.partition()
             assert topic is not None
@@ -105,7 +105,7 @@ class LogReader:
             return 0
 
     def _begin_again(self, place: Place) -> None:
-        """Go on where the log begins now; what is between was not seen.
+        """Continue where the log begins now; the records in between are skipped.
 
         Equal bounds prove nothing: librdkafka can report a log as empty while its leader moves.
         """

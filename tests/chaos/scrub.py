@@ -1,6 +1,6 @@
-"""Compares what the metadata says of a store with what is there. Changes nothing.
+"""Compares the metadata with the content of a store. Changes nothing.
 
-For a store that nobody writes to or deletes from at that time.
+Use it only while nobody writes to the store or deletes from it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
+from rsm.layout.block_v2.layout import NAME as STREAMED_LAYOUT
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys
 from rsm.segment.coverage import stored_ranges
@@ -24,9 +25,13 @@ _GONE = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrubbed:
-    """How much was looked at, and each thing that is wrong, as sentences."""
+    """The numbers of checked segments and objects, and each fault as a sentence.
+
+    `streamed_count` is the number of stored segments of streams.
+    """
 
     segments_count: int
+    streamed_count: int
     objects_count: int
     problems: tuple[str, ...]
 
@@ -38,9 +43,9 @@ def scrub(
     *,
     orphan_before_ms: int,
 ) -> Scrubbed:
-    """Look for missing objects, holes, overlaps and what nothing names.
+    """Look for missing objects, holes, overlaps and objects that nothing names.
 
-    Objects that nothing names count if they were last written before `orphan_before_ms`.
+    An object that nothing names counts if it was last written before `orphan_before_ms`.
     """
     problems: list[str] = []
     named: dict[UUID, SegmentRecord] = {}
@@ -57,11 +62,20 @@ def scrub(
         key = keys.parse(found.name)
         record = None if key is None else named.get(key.segment_id.id)
         if OriginalsKeys().parse(found.name) is not None:
-            continue  # of a topic, not of a segment
+            continue  # the object describes a topic, not a segment
         is_orphan = record is None or record.metadata.state is _GONE
         if is_orphan and found.last_modified_ms < orphan_before_ms:
             problems.append(f"{found.name} is named by nothing")
-    return Scrubbed(segments_count=len(named), objects_count=len(objects), problems=tuple(problems))
+    return Scrubbed(
+        segments_count=len(named),
+        streamed_count=sum(map(_is_streamed, named.values())),
+        objects_count=len(objects),
+        problems=tuple(problems),
+    )
+
+
+def _is_streamed(record: SegmentRecord) -> bool:
+    return record.metadata.state is _FINISHED and record.metadata.layout == STREAMED_LAYOUT
 
 
 def _missing(storage: ChunkStorage, record: SegmentRecord) -> Iterator[str]:
@@ -78,7 +92,7 @@ def _missing(storage: ChunkStorage, record: SegmentRecord) -> Iterator[str]:
 def _holes(
     metadata: RemoteLogMetadataManager, partition: TopicIdPartition, finished: list[SegmentRecord]
 ) -> Iterator[str]:
-    """Where the log's lineage has nothing between two stored ranges."""
+    """Yield gaps in the lineage between two stored ranges."""
     state = metadata.partition_state(partition)
     end_offset = state.first_readable_offset or 0
     for stored in stored_ranges(state.lineage, (record.metadata for record in finished)):
@@ -90,10 +104,10 @@ def _holes(
 def _overlaps(
     metadata: RemoteLogMetadataManager, partition: TopicIdPartition, finished: list[SegmentRecord]
 ) -> Iterator[str]:
-    """Where one claim has stored readable offsets twice.
+    """Yield readable offsets that one claim has stored twice.
 
-    Two leaders may have, of the same history: each offset is read once then. Segments of histories
-    that an election cut off are not readable, and overlap what came instead.
+    Two leaders may store the same offsets of one history; each offset is then read once. Segments
+    of a history that an election cut off are not readable, and may overlap the later ones.
     """
     lineage = metadata.partition_state(partition).lineage
     furthest: dict[Writer, tuple[int, RemoteLogSegmentMetadata]] = {}

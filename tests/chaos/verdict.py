@@ -1,4 +1,4 @@
-"""The result of a chaos run: what was read through gateways, compared with the brokers' logs."""
+"""The result of a chaos run: the records read through gateways, compared with the brokers' logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readings:
 
 @dataclass(kw_only=True)
 class Verdict:
-    """Counts; all but the first group have to be 0."""
+    """Counts; all except the first group must be 0."""
 
     seconds: int
     records_count: int
@@ -29,6 +29,7 @@ class Verdict:
     from_store_count: int
     faults: Mapping[str, int]
     segments_count: int
+    streamed_count: int
     witness_skipped_count: int = 0
     lost_count: int = 0
     duplicated_count: int = 0
@@ -60,7 +61,7 @@ def judge(
     local_starts: Mapping[Place, int],
     scrubbed: Scrubbed,
 ) -> Verdict:
-    """Compare; the witness has read the brokers themselves, `read` is what gateways gave."""
+    """Compare the witness's records with those that `read` got through gateways."""
     verdict = Verdict(
         seconds=seconds,
         records_count=sum(len(log.digests) for log in read.everything.values()),
@@ -73,6 +74,7 @@ def judge(
         ),
         faults=dict(faults),
         segments_count=scrubbed.segments_count,
+        streamed_count=scrubbed.streamed_count,
         problems=list(scrubbed.problems),
     )
     for expected, found in (
@@ -88,7 +90,7 @@ def judge(
 
 def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: PartitionLog) -> None:
     missing = expected.digests.keys() - found.digests.keys()
-    # Where the witness was too slow it does not know.
+    # The witness does not know records that it was too slow to read.
     invented = () if expected.skipped_count else found.digests.keys() - expected.digests.keys()
     changed = [
         o

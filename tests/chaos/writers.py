@@ -1,7 +1,7 @@
-"""Producers that write for as long as they are let, whatever happens to the brokers.
+"""Producers that write until they are stopped, whatever happens to the brokers.
 
-They remember what was acknowledged, committed and aborted; what got no answer they do not count
-as either.
+They remember the acknowledged, committed and aborted records. They count records without a response
+as none of these.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from tests.chaos.log_reading import Place, digest_of
 
 _VALUE_BYTES = 2_000
 _PAUSE_S = 0.1
-_BATCH_RECORDS = 8  # each tenth of a second and partition: a segment of 1 MiB in seven seconds
+_BATCH_RECORDS = (
+    8  # in each tenth of a second, for each partition: 1 MiB, a segment, in seven seconds
+)
 _ABORTED_EVERY = 3
 _TIMEOUT_S = 30.0
 
 
 class Ledger:
-    """Offsets and digests of records by their fate. Thread-safe."""
+    """Offsets and digests of the records, by what became of them. Thread-safe."""
 
     def __init__(self) -> None:
         self.kept: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
@@ -31,13 +33,13 @@ class Ledger:
         self._lock = threading.Lock()
 
     def keep(self, records: list[tuple[Place, int, bytes]]) -> None:
-        """These were acknowledged, and committed where they are of a transaction."""
+        """Record that these were acknowledged, and committed if a transaction wrote them."""
         with self._lock:
             for place, offset, digest in records:
                 self.kept[place][offset] = digest
 
     def give_up(self, records: list[tuple[Place, int, bytes]]) -> None:
-        """The transaction of these was aborted."""
+        """Record that the transaction of these was aborted."""
         with self._lock:
             for place, offset, digest in records:
                 self.aborted[place][offset] = digest
@@ -76,7 +78,7 @@ class Writer:
         self._thread.start()
 
     def finish(self) -> None:
-        """Stop writing; what is on its way is waited for."""
+        """Stop writing, and wait for records in flight."""
         self._over.set()
         self._thread.join(4 * _TIMEOUT_S)
 
@@ -85,7 +87,9 @@ class Writer:
             producer = Producer(self._configuration)
             try:
                 self._write_with(producer)
-            except KafkaException:  # fatal to this producer, or it could not begin
+            except (
+                KafkaException
+            ):  # the producer failed permanently, or could not begin a transaction
                 self._over.wait(_PAUSE_S)
             producer.flush(_TIMEOUT_S)
             self._settle(is_kept=True)
@@ -148,7 +152,7 @@ class TransactionalWriter(Writer):
             number += 1
 
     def _end(self, producer: Producer, *, is_kept: bool) -> None:
-        """A transaction whose end is not heard of counts as neither."""
+        """End the transaction; without a response it counts as neither committed nor aborted."""
         try:
             producer.flush(_TIMEOUT_S)
             if is_kept:
@@ -169,6 +173,6 @@ class TransactionalWriter(Writer):
             producer = Producer(self._configuration)
             try:
                 self._write_with(producer)
-            except KafkaException:  # its successor takes the transactional id over
+            except KafkaException:  # the next producer takes over the transactional id
                 self._delivered = []
                 self._over.wait(1.0)

@@ -36,7 +36,7 @@ def _consumer(request: ReadRequest) -> AIOKafkaConsumer:
 
 
 async def _partitions(consumer: AIOKafkaConsumer, topic: str) -> list[TopicPartition]:
-    # Asked on its own: what a consumer has learnt of a topic that it isn't assigned may be old.
+    # Requested separately, because a consumer's metadata of an unassigned topic may be old.
     metadata = await consumer._client.fetch_all_metadata()
     numbers = metadata.partitions_for_topic(topic)
     assert numbers, f"{topic} is not there"
@@ -75,7 +75,7 @@ async def _pause(count: int) -> None:
 
 
 async def read(request: ReadRequest) -> RecordDigests:
-    """Do what the contract says."""
+    """Read as tests/clients/reader_contract.py says."""
     digests = RecordDigests()
     async with _consumer(request) as consumer:
         partitions = await _partitions(consumer, request.topic)

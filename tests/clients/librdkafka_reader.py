@@ -36,8 +36,8 @@ def _consumer(request: ReadRequest) -> Consumer:
             "queued.min.messages": 1,
             "queued.max.messages.kbytes": max(1, request.fetch_bytes >> 10),
             "fetch.queue.backoff.ms": 2,
-            # A connection that is being made when the last other one ends keeps the library from
-            # seeing that all brokers are down. Then it rebootstraps only after this time, by
+            # If a connection is being opened when the last other one ends, the library does not
+            # notice that all brokers are down. It then rebootstraps only after this time, by
             # default 5 minutes.
             "metadata.recovery.rebootstrap.trigger.ms": 10_000,
         }
@@ -45,10 +45,10 @@ def _consumer(request: ReadRequest) -> Consumer:
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """Its first offset and its end. The library leaves it to its caller to ask again.
+    """Return the first offset and the end of a partition; the caller of the library must retry.
 
     While a leader moves, the library may return the end as both (docs/gateway.md), so an empty log
-    has to be found twice.
+    must be found twice.
     """
     give_up_s = time.monotonic() + DEADLINE_S
     before: tuple[int, int] | None = None
@@ -59,7 +59,7 @@ def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
             if time.monotonic() > give_up_s:
                 raise
         else:
-            # Where a broker is just gone, no offset (-1001) may come as if it were an answer.
+            # If a broker has just gone, the library may return no offset (-1001) without an error.
             if min(found) >= 0 and (found[0] < found[1] or found == before):
                 return found
             assert time.monotonic() < give_up_s, f"no bounds of {partition}: {found}"
@@ -91,7 +91,7 @@ def _headers(message: Message) -> list[tuple[str, bytes | None]]:
 
 
 def _take(message: Message, digests: RecordDigests) -> tuple[int, int]:
-    """The message's partition and the position after it. KafkaException for what ends a read."""
+    """Return the message's partition and the position after it. KafkaException ends the read."""
     partition, offset, error = message.partition(), message.offset(), message.error()
     if error is not None:
         if error.name() == "_PARTITION_EOF":
@@ -113,7 +113,7 @@ def _take(message: Message, digests: RecordDigests) -> tuple[int, int]:
 
 
 def read(request: ReadRequest) -> RecordDigests:
-    """Do what the contract says."""
+    """Read as tests/clients/reader_contract.py says."""
     digests, positions = RecordDigests(), dict[int, int]()
     with closing(_consumer(request)) as consumer:
         partitions = _partitions(consumer, request.topic)

@@ -1,4 +1,4 @@
-"""What every reader program takes and prints, whatever its language and client library.
+"""Defines the arguments and the output of every reader program, in any language and library.
 
     READER bootstrap=HOST:PORT,… topic=NAME [start=…] [isolation=…] [pause=N] …
 
@@ -14,8 +14,8 @@ After `pause` records (0: never) it prints `{"paused": N}` and continues when a 
 fetches at most `fetch_bytes` of a partition at a time, so that a paused reader holds little.
 `rack` is its rack, empty for none.
 
-It never resets an offset: where it would have to, it ends with an error, as it does when the end is
-not reached within 60 s of its start or of its pause.
+It never resets an offset, but ends with an error instead. It also ends with an error if it does not
+reach the end within 60 s of its start or of its pause.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReadRequest:
     rack: str = ""
 
     def arguments(self) -> list[str]:
-        """As they are given to a program."""
+        """Return the arguments of the program's command line."""
         return [f"{name}={value}" for name, value in asdict(self).items()]
 
     @property

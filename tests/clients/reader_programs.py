@@ -1,6 +1,7 @@
-"""The readers of the client libraries, each started as a program of its own.
+"""The reader programs of the client libraries.
 
-They are in `build/clients` or next to this module; `make services` builds those that are compiled.
+The programs are in `build/clients` or next to this module; `make services` builds the compiled
+ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 _BUILT = _CHECKOUT / "build" / "clients"
 _JAVA, _GO = _BUILT / "java", _BUILT / "reader-go"
 NEEDS = Needs(installed=(_JAVA, _GO))
-_LATE_S = 20.0  # a reader is not ended before it has reported what it lacked
+_LATE_S = 20.0  # longer than a reader takes to report what it lacks
 
 READERS = ("librdkafka", "aiokafka", "java", "franz-go")
 READERS_WITH_RACKS = READERS_WITH_REBOOTSTRAP = ("librdkafka", "java", "franz-go")
@@ -31,7 +32,7 @@ Reads = Mapping[int, PartitionRead]
 
 
 class ReaderFailedError(Exception):
-    """A reader ended with an error; the message holds what it printed."""
+    """A reader ended with an error; the message contains its output."""
 
 
 def _command(reader: str) -> list[str]:
@@ -45,7 +46,7 @@ def _command(reader: str) -> list[str]:
 
 
 class RunningReader:
-    """One reader at work, made by `reading`. Not thread-safe."""
+    """A running reader, made by `reading`. Not thread-safe."""
 
     def __init__(self, reader: str, process: subprocess.Popen[bytes], output: Path) -> None:
         self.reader = reader
@@ -53,7 +54,7 @@ class RunningReader:
         self._output = output
 
     def wait_paused(self) -> None:
-        """Wait until it has read as much as it was asked to before its pause."""
+        """Wait until it has read the number of records after which it pauses."""
         wait_until(self._lines, DEADLINE_S + _LATE_S, lambda: f"{self.reader} is paused")
         self._check(self._process.poll())
         assert "paused" in self._lines()[0], f"{self.reader} read all without a pause"
@@ -65,17 +66,17 @@ class RunningReader:
         self._process.stdin.flush()
 
     def reads(self) -> Reads:
-        """What it has read when it is at the end. Raises ReaderFailedError."""
+        """Return what it has read at its end. Raises ReaderFailedError."""
         self._check(self._process.wait(DEADLINE_S + _LATE_S))
         found = json.loads(self._lines()[-1])
         return {int(number): PartitionRead(**read) for number, read in found.items()}
 
     def printed(self) -> str:
-        """The end of what it has printed up to now."""
+        """Return the end of its output so far."""
         return self._output.read_text(errors="replace")[-6000:]
 
     def _lines(self) -> list[str]:
-        """Its lines of JSON, among what a client may log; it has ended if there is none yet."""
+        """Return its lines of JSON, without log lines; without any, it has ended."""
         lines = self._output.read_text(errors="replace").splitlines()
         found = [line for line in lines if line.startswith("{") and line.endswith("}")]
         return found or ([] if self._process.poll() is None else [""])
@@ -87,7 +88,7 @@ class RunningReader:
 
 @contextmanager
 def reading(reader: str, request: ReadRequest, output: Path) -> Iterator[RunningReader]:
-    """Start a reader; it is gone with the block. `output` gets what it prints."""
+    """Run a reader until the block ends. `output` gets what it prints."""
     with output.open("wb") as printed:
         process = subprocess.Popen(
             [*_command(reader), *request.arguments()],

@@ -1,4 +1,4 @@
-"""What was read or written of each partition, as a few numbers that can be compared.
+"""Summarizes the records of each partition in a few numbers that tests can compare.
 
 The digest is the SHA-256 of all records in order: of each its offset, its timestamp, its key, its
 value and its headers. Numbers are big-endian, 8 bytes, those of lengths and counts 4; a missing key
@@ -59,7 +59,7 @@ class RecordDigests:
         self.count += 1
 
     def reads(self) -> dict[int, PartitionRead]:
-        """By partition; without those that had no record."""
+        """Return the digests by partition, without partitions that had no record."""
         return {number: found.read() for number, found in sorted(self._partitions.items())}
 
 

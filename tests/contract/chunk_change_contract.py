@@ -1,4 +1,4 @@
-"""What holds of growing, cutting, joining, deleting and listing in every chunk storage."""
+"""The contract of appends, truncations, joins, deletions and listings in every chunk storage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names_of(storage: ChunkStorage, prefix: str = "", after: str = "") -> list[s
 
 
 def unless_refused(*, has_power: bool, act: Callable[[], None]) -> bool:
-    """Act; a store without the power has to refuse, and then there is nothing more to see."""
+    """Run the block. A store without this capability must refuse it, and the test ends there."""
     if not has_power:
         with pytest.raises(UnsupportedError):
             act()

@@ -1,4 +1,4 @@
-"""What holds of a chunk's creation, and of reading it, in every chunk storage."""
+"""The contract of creating and reading a chunk in every chunk storage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from rsm.segment.errors import (
 from rsm.segment.local_segment import PartBounds
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.contract.sources import PiecesSource, UnsizedSource, failing_source, source_of
+from tests.contract.sources import (
+    CountingSource,
+    PiecesSource,
+    UnsizedSource,
+    failing_source,
+    source_of,
+)
 
 ODD_NAMES = (
     "a",
@@ -50,7 +56,7 @@ def read_all(storage: ChunkStorage, name: str) -> bytes:
 
 
 class ChunkCreationContract:
-    """`storage` is an empty one; it may refuse the odd names that a subclass says."""
+    """`storage` is empty; it may refuse the unusual names that a subclass lists."""
 
     refused_names: frozenset[str] = frozenset()
 
@@ -140,6 +146,16 @@ class ChunkCreationContract:
         assert checksum == crc32c(content)
         assert read_all(storage, "a/b") == content
         assert storage.info("a/b").attributes == {"k": "v"}
+
+    def test_create_with_content_when_it_returns_then_every_byte_was_acknowledged(
+        self, storage: ChunkStorage
+    ) -> None:
+        source = CountingSource(pieces=(b"one", b"three", b"four"))
+
+        storage.create_with_content("a", source)
+
+        assert sum(source.accepted) == 12
+        assert all(length_bytes > 0 for length_bytes in source.accepted)
 
     def test_create_with_content_when_unknown_length_and_source_breaks_then_there_is_no_chunk(
         self, storage: ChunkStorage
@@ -277,7 +293,7 @@ class ChunkClosingContract:
 
 
 def _until_done(act: Callable[[], object]) -> None:
-    """Some servers ask to try again while others make and remove the same directory."""
+    """Some servers return a retriable error while other clients create and remove the directory."""
     for _ in range(20):
         try:
             act()

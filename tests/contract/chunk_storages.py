@@ -9,7 +9,8 @@ from pathlib import Path
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import FaultPlan
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from rsm.storage.wrappers.observed import ObservedChunkStorage
 from rsm.storage.wrappers.restricted import NoAppendChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage

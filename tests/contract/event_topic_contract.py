@@ -1,7 +1,7 @@
 """What every EventTopic must do.
 
-A binding's test module gives the fixtures `open_topic`, and `missing_topic`: a client of a topic
-that is not there.
+A binding's test module defines the fixtures `open_topic`, and `missing_topic`: a client of a topic
+that does not exist.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What every manager that follows only what its process hosts must do.
+"""The contract of every manager that follows only the partitions that its process hosts.
 
-A test module gives the fixture `open_manager`, whose topic has several metadata partitions.
+A test module defines the fixture `open_manager`, whose topic has several metadata partitions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MetadataAssignmentContract:
     def test_partition_when_never_hosted_then_no_question_about_it_is_answered(
         self, open_manager: OpenManager
     ) -> None:
-        """What is not followed must not look like nothing."""
+        """A partition that is not followed must not look like an empty one."""
         manager = open_manager("one", follows_all=False)
         partition = _apart_from_the_cluster()
         metadata = segment_metadata(partition=partition)
@@ -138,7 +138,7 @@ class MetadataAssignmentContract:
     def test_topic_when_nobody_hosts_it_any_more_then_all_its_partitions_are_found(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 76: what is stored of a deleted topic, wherever its metadata is."""
+        """Scenario 76: the stored partitions of a deleted topic, on any metadata partition."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         partitions = [replace(ORDERS, partition=number) for number in (0, 3, 4, 7, 300)]
         writer.publish(claim(partition=partitions[0]))
@@ -158,7 +158,7 @@ class MetadataAssignmentContract:
     def test_topic_when_a_partition_was_written_a_moment_ago_then_is_found(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 76: who removes a deleted topic must not miss what it has not heard of yet."""
+        """Scenario 76: the removal of a topic must not miss partitions that are not read yet."""
         writer, manager = open_manager("writer"), open_manager("one")
         partitions = [replace(ORDERS, partition=number) for number in (0, 3, 4, 7, 300)]
         for partition in partitions:
@@ -182,7 +182,7 @@ class MetadataAssignmentContract:
 
 
 def _finds(manager: TopicBasedRemoteLogMetadataManager) -> bool:
-    """Whether it knows all there is of a topic."""
+    """Return whether the manager knows all stored partitions of a topic."""
     manager.publish(registration())  # a manager without a thread follows while it waits for this
     try:
         manager.partitions_of(ORDERS.topic_id, ORDERS.topic)

@@ -23,6 +23,7 @@ from tests.metadata_builder import (
     life,
     log_start,
     policy,
+    policy_level,
     registration,
     segment_metadata,
     step,
@@ -46,7 +47,7 @@ class OpenManager(Protocol):
 
 
 class MetadataThreadsContract:
-    """Of a manager that follows the topic on a thread of its own: others are one thread's."""
+    """The contract of managers that follow the topic on a thread of their own."""
 
     def test_events_when_published_by_many_threads_then_each_gets_its_own_result(
         self, open_manager: OpenManager
@@ -73,7 +74,7 @@ class MetadataManagerContract:
         assert found.state is FINISHED
 
     def test_event_when_refused_then_says_why(self, open_manager: OpenManager) -> None:
-        """R11: `publish` returns accepted, or refused and why."""
+        """R11: `publish` returns whether the event was accepted, or why it was refused."""
         result = open_manager().publish(step(SEGMENT, DELETE_FINISHED))
 
         assert (result.accepted, result.refusal) == (False, "unknown_segment")
@@ -81,7 +82,7 @@ class MetadataManagerContract:
     def test_event_when_published_by_another_process_then_is_there_once_caught_up(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 35: caught up means up to the end as of the asking."""
+        """Scenario 35: caught up means up to the end at the time of the call."""
         one, other = open_manager("one"), open_manager("other")
         one.publish(step(SEGMENT, FINISHED))
 
@@ -90,7 +91,7 @@ class MetadataManagerContract:
         assert other.segment(SEGMENT.segment_id) == one.segment(SEGMENT.segment_id)
 
     def test_record_when_listed_then_shows_times_and_place(self, open_manager: OpenManager) -> None:
-        """R22: a dead letter needs the place of the accepted deletion."""
+        """R22: a dead letter needs the position of the accepted deletion."""
         manager = open_manager()
         result = manager.publish(step(SEGMENT, STARTED, copy_timeout_ms=500))
 
@@ -138,6 +139,20 @@ class MetadataManagerContract:
         assert (state.owner, state.lineage) == (writer(3), lineage)
         assert (state.trimmed_offset, state.log_start_offset) == (60, 20)
 
+    def test_policy_level_when_set_and_removed_then_other_processes_see_both(
+        self, open_manager: OpenManager
+    ) -> None:
+        first = open_manager("one")
+        default, pattern = policy_level(""), policy_level("orders-*", retention_ms=2)
+        for event in (policy_level("orders-*"), pattern, default):
+            assert first.publish(event).accepted
+
+        first.remove_policy_level("")
+        first.remove_policy_level("unknown-*")
+
+        assert first.policy_levels() == (pattern.level,)
+        assert open_manager("two").policy_levels() == (pattern.level,)
+
     def test_policy_and_registration_when_published_then_are_found(
         self, open_manager: OpenManager
     ) -> None:
@@ -176,7 +191,7 @@ class MetadataManagerContract:
     def test_trim_when_a_newer_leader_trimmed_meanwhile_then_its_record_stays(
         self, open_manager: OpenManager
     ) -> None:
-        """R11: tombstones only for what precedes one's own accepted record."""
+        """R11: only records before the process's own accepted record get tombstones."""
         one, other = open_manager("one"), open_manager("other")
         one.publish(claim(writer(0)))
         one.publish(trim(10, by=writer(0)))
@@ -234,7 +249,7 @@ class MetadataManagerContract:
     def test_process_when_opened_again_then_answers_as_before(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 36: from its checkpoint, or from the whole topic where that is lost."""
+        """Scenario 36: from its checkpoint, or from the whole topic if the checkpoint is lost."""
         first = open_manager()
         first.publish(claim())
         first.publish(step(SEGMENT, FINISHED))

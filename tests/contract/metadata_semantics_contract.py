@@ -1,6 +1,6 @@
-"""What every RemoteLogMetadataManager answers of lineages, deleted partitions and read leases.
+"""The answers of every RemoteLogMetadataManager on lineages, deleted partitions and read leases.
 
-A class of tests inherits it and gives a fixture `open_manager`.
+A class of tests inherits it and defines a fixture `open_manager`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MetadataSemanticsContract:
     def test_partition_when_deleted_then_only_that_is_left_of_it(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenarios 76, 106, R11: by its deletion's records late copies stay refused."""
+        """Scenarios 76, 106, R11: the records of the deletion make the fold refuse late copies."""
         manager = open_manager()
         said: list[Event] = [claim(), trim(50), log_start(10), log_start_request(20), read_lease()]
         said += [*life(FIRST), *map(partition_delete, (MARKED, DELETING, DELETED))]
@@ -164,7 +164,7 @@ class MetadataSemanticsContract:
     def test_leases_when_too_many_then_no_further_one_is_written(
         self, open_manager: OpenManager
     ) -> None:
-        """A partition's leases are bounded; renewing one is not another."""
+        """A partition has a maximum number of leases; a renewal does not count as another one."""
         manager = open_manager()
         for number in range(READ_LEASES_MAX_COUNT):
             manager.publish(read_lease(number, duration_ms=60_000))

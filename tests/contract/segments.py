@@ -44,7 +44,7 @@ COMPANIONS = SegmentCompanions(
 
 @dataclass
 class CountedAttempt(CopyAttempt):
-    """Raises `error` when asked the `fails_at`-th time (from 0), and whenever after."""
+    """Raises `error` at check number `fails_at` (from 0), and at each later one."""
 
     error: Exception | None = None
     fails_at: int = 0

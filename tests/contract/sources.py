@@ -1,9 +1,9 @@
-"""Content sources for storages: good ones, and ones that lie or break."""
+"""Content sources for storages: correct ones, and ones with wrong lengths or errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource, PartBounds
@@ -13,8 +13,8 @@ from rsm.segment.local_segment import ContentSource, PartBounds
 class PiecesSource:
     """Yields `pieces`, all through one reused buffer, as a reader of files does.
 
-    `announced_bytes` is what it says its length is, if that is not the truth; `before_piece` is
-    called with the number of each piece.
+    `announced_bytes` is a wrong length to announce; `before_piece` is called with the number of
+    each piece.
     """
 
     pieces: tuple[bytes, ...]
@@ -47,12 +47,29 @@ class UnsizedSource:
         return self.source.chunks()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountingSource:
+    """A source of unknown length that notes what the store accepted."""
+
+    pieces: tuple[bytes, ...]
+    accepted: list[int] = field(default_factory=list)
+    parts: PartBounds = PartBounds.ANY
+    length_bytes: None = None
+
+    def chunks(self) -> Iterator[memoryview]:
+        for piece in self.pieces:
+            yield memoryview(piece)
+
+    def acknowledge(self, length_bytes: int) -> None:
+        self.accepted.append(length_bytes)
+
+
 def source_of(*pieces: bytes) -> PiecesSource:
     return PiecesSource(pieces=pieces)
 
 
 def failing_source(*pieces: bytes) -> PiecesSource:
-    """Raises RetriableError when its last piece is asked for."""
+    """Raises RetriableError when its last piece is requested."""
 
     def fail(number: int) -> None:
         if number == len(pieces) - 1:

@@ -71,4 +71,4 @@ class TestMemoryTopicManager(
 
 @pytest.mark.parametrize("following", [(s, "thread") for s in STORES], ids="-".join, indirect=True)
 class TestStartedMemoryTopicManager(MetadataThreadsContract):
-    """What only a started manager promises."""
+    """The promises of a started manager only."""

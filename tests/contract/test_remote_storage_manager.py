@@ -1,4 +1,4 @@
-"""What holds of copying, fetching and deleting segments over every chunk storage."""
+"""The contract of copies, fetches and deletions of segments over every chunk storage."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from crc32c import crc32c
 
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -60,6 +61,8 @@ MANAGER_CALLS = PluginCalls(
         (RawLayout(), "read"),
         (BlockV1Layout(), "write"),
         (BlockV1Layout(block_bytes=220), "read"),
+        (BlockV2Layout(), "write"),
+        (BlockV2Layout(block_bytes=140), "read"),
         (plugin_layout(), "read"),
         (BlockV1Layout(), "plug-in"),
     ],
@@ -68,12 +71,14 @@ MANAGER_CALLS = PluginCalls(
         "raw-read",
         "block_v1-write",
         "block_v1 with a block for each batch-read",
+        "block_v2-write",
+        "block_v2 with a block for each batch-read",
         "plug-in layout-read",
         "plug-in manager",
     ],
 )
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:
-    """In each layout; one that verifies what the store says, and one that reads back as well."""
+    """A manager for each layout: one verifies the store's answers, the other also reads back."""
     layout, verify = request.param
     if verify == "plug-in":
         inner = open_manager(storage, layout)
@@ -134,7 +139,7 @@ def test_plan_when_asked_then_names_follow_the_grammar_and_nothing_is_written(
 def test_copy_when_the_log_is_empty_then_stored_in_a_layout_that_holds_it(
     storage: ChunkStorage,
 ) -> None:
-    """Compaction took all batches of a segment of a formerly compacted topic."""
+    """Compaction removed all batches of a segment while the topic was compacted."""
     manager = open_manager(storage, BlockV1Layout(), RawLayout())
     metadata = planned(manager, size_bytes=0)
     empty = segment_data(BytesSource(content=b""))
@@ -152,7 +157,7 @@ def test_copy_when_the_log_is_empty_then_stored_in_a_layout_that_holds_it(
 def test_copy_when_fenced_at_any_check_then_nothing_is_left(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
-    """Scenario 5: leadership lost in the middle of a copy. Scenario 13: leftovers go at once."""
+    """Scenario 5: the lead is lost during a copy. Scenario 13: its objects are deleted at once."""
     whole = CountedAttempt()
     manager.delete_log_segment_data(copied(manager, attempt=whole))
 
@@ -280,7 +285,7 @@ def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
 def test_fetch_aborted_transactions_when_marker_lies_in_a_later_segment_then_returned(
     manager: RemoteStorageManager,
 ) -> None:
-    """R19: what was aborted after the segment's end travels with it."""
+    """R19: transactions that are aborted after the segment's end are stored with it."""
     metadata = copied(manager)
 
     assert manager.fetch_aborted_transactions(metadata) == COMPANIONS.aborted_transactions
@@ -348,15 +353,14 @@ def test_delete_when_an_object_cannot_be_deleted_then_its_companion_is_kept(
 def test_fetch_when_layouts_changed_over_time_then_each_segment_is_read_in_its_own(
     storage: ChunkStorage,
 ) -> None:
-    raw, blocks = RawLayout(), BlockV1Layout()
-    old = copied(open_manager(storage, raw), 1)
-    manager = open_manager(storage, blocks, raw)
-    new = copied(manager, 2)
+    layouts = [RawLayout(), BlockV1Layout(), BlockV2Layout()]
+    managers = [open_manager(storage, *layouts[n:], *layouts[:n]) for n in range(3)]
+    segments = [copied(each, number) for number, each in enumerate(managers, start=1)]
 
-    fetched = [manager.fetch_log_segment(segment, WHOLE) for segment in (old, new)]
+    fetched = [each.fetch_log_segment(stored, WHOLE) for each in managers for stored in segments]
 
-    assert [old.layout, new.layout] == ["raw", "block_v1"]
-    assert fetched == [LOG, LOG]
+    assert [stored.layout for stored in segments] == ["raw", "block_v1", "block_v2"]
+    assert fetched == [LOG] * 9
 
 
 def test_any_call_when_layout_is_unknown_then_unsupported(manager: RemoteStorageManager) -> None:
@@ -371,7 +375,7 @@ def test_any_call_when_layout_is_unknown_then_unsupported(manager: RemoteStorage
 def test_forget_when_something_was_read_then_nothing_of_the_object_is_kept(
     manager: RemoteStorageManager,
 ) -> None:
-    """Scenario 120: what caches hold can be listed by object, and dropped."""
+    """Scenario 120: cached data can be listed by object, and dropped."""
     metadata = copied(manager)
     manager.fetch_index(metadata, IndexType.OFFSET)
     companion = metadata.objects[-1].key

@@ -1,4 +1,4 @@
-"""What holds of writing a segment whose end is not known at its start, over every chunk storage."""
+"""The contract of segment writers whose end is not known at the start, over every chunk storage."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -37,6 +38,8 @@ LAYOUTS: Mapping[str, SegmentLayout] = {
     "raw": RawLayout(),
     "block_v1": BlockV1Layout(),
     "block_v1 with a block for each batch": BlockV1Layout(block_bytes=220),
+    "block_v2": BlockV2Layout(),
+    "block_v2 with a block for each batch": BlockV2Layout(block_bytes=140),
 }
 
 
@@ -115,7 +118,7 @@ def test_writer_when_appended_in_odd_pieces_then_the_objects_of_the_whole_copy(
 def test_writer_when_not_sealed_yet_then_no_companion_and_not_the_whole_log(
     storage: ChunkStorage, manager: RemoteStorageManager
 ) -> None:
-    """A process that dies here leaves nothing that reads as a segment."""
+    """A process that dies here leaves no readable segment."""
     metadata = planned(manager)
     writer = opened(manager, metadata)
 
@@ -126,11 +129,11 @@ def test_writer_when_not_sealed_yet_then_no_companion_and_not_the_whole_log(
 
 
 class ProcessDiedError(BaseException):
-    """Nothing of the process runs after this."""
+    """The process has died; none of its code may run."""
 
 
 class DyingStorage(ChunkStorageWrapper):
-    """The store of a process that dies before its creation of `last_number`, from 0."""
+    """The store of a process that dies before it creates object `last_number`, counted from 0."""
 
     def __init__(self, inner: ChunkStorage, last_number: int) -> None:
         super().__init__(inner)

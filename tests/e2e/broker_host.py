@@ -1,6 +1,6 @@
-"""A broker's host as our processes find it: a configuration, a store, a state directory.
+"""A broker's host with a configuration, a store and a state directory for `rlm`.
 
-Each host has a metadata topic of its own, so that hosts of one broker don't meet.
+Each host has its own metadata topic, so that hosts of one broker do not affect each other.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from rlm.config.load import Config, load_config
-from rlm.worker.external import open_metadata_topic
+from rlm.worker.cluster_access import open_metadata_topic
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.system_clock import SystemClock
+from tests.services import plain_http
 from tests.services.kafka import KafkaBroker, KafkaCluster
 from tests.services.manager_reports import manager_reports
 from tests.services.ports import free_ports
@@ -99,7 +100,7 @@ class BrokerHost:
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[ServiceProcess]:
-        """A Python process with these arguments; gone with the block, however it ends."""
+        """Start a Python process with these arguments; the end of the block stops it."""
         process = ServiceProcess(
             [sys.executable, *arguments], log_path=self.log_path, directory=_CHECKOUT
         )
@@ -115,22 +116,22 @@ class BrokerHost:
         return done.stdout
 
     def try_rlm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A command, however it ends."""
+        """Run a command; return its result even if it fails."""
         command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
 
     def readiness(self) -> tuple[int, list[str]]:
-        """What the supervisor's /readyz answers: code and reasons; 0 while it does not answer."""
+        """Return the code and the reasons of the supervisor's /readyz; code 0 without an answer."""
         try:
-            answer = httpx.get(f"http://127.0.0.1:{self._metrics_port}/readyz", trust_env=False)
+            answer = plain_http.get(f"http://127.0.0.1:{self._metrics_port}/readyz")
         except httpx.TransportError:
             return 0, []
         body: dict[str, Any] = answer.json()
         return answer.status_code, body["reasons"]
 
     def metrics(self, name: str) -> dict[str, float]:
-        """A metric that has no labels of its own, of each process, as the supervisor shows it."""
-        answer = httpx.get(self.metrics_url, trust_env=False)
+        """Return a metric without labels, of each process, as the supervisor shows it."""
+        answer = plain_http.get(self.metrics_url)
         return {
             sample.labels["process"]: sample.value
             for family in text_string_to_metric_families(answer.text)
@@ -139,7 +140,7 @@ class BrokerHost:
         }
 
     def report(self, topic: str) -> dict[str, Any]:
-        """What the manager says of partition 0; empty while it says nothing."""
+        """Return the manager's report of partition 0; empty without one."""
         reports = manager_reports(self.config_path, topic)
         return next((each for each in reports if each["partition"] == 0), {})
 

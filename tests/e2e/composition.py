@@ -1,4 +1,4 @@
-"""Runs a manager process whose outside a test has changed; everything else is the product's own."""
+"""Runs a manager process with external systems that a test has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rsm.system_clock import SystemClock
 def run_changed_manager(
     config_path: Path, change: Callable[[ExternalSystems], ExternalSystems]
 ) -> None:
-    """Run as `rlm.cli.host.manager --config` does, with what `change` makes of the real outside."""
+    """Run like `rlm manager-process --config`, with the external systems that `change` returns."""
 
     def build(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
         external = change(open_external_systems(config, SystemClock()))

@@ -1,4 +1,4 @@
-"""A host with a store of its own next to the session's broker, and a topic to be tiered there."""
+"""A host with its own store next to the session's broker, and a topic to tier there."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from rlmm import codec
 from rlmm.events.segment import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
+from rsm.layout.keys import ObjectKeys, StreamedKey
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
@@ -100,7 +101,7 @@ class CrashingStorage(ChunkStorageWrapper):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        suffix = Path(name).suffix
+        suffix = _suffix(name)
         halved = _HalvedSource(source, self._effects, f"half {suffix}")
         crc32c = super().create_with_content(name, halved, attributes=attributes)
         self._effects.happened(f"write {suffix}")
@@ -111,12 +112,18 @@ class CrashingStorage(ChunkStorageWrapper):
 
     def _delete_one(self, name: str) -> DeleteOutcome:
         (outcome,) = super().delete_many((name,))
-        self._effects.happened(f"delete {Path(name).suffix}")
+        self._effects.happened(f"delete {_suffix(name)}")
         return outcome
 
 
+def _suffix(name: str) -> str:
+    """Return the suffix of an object's name, or its part of a streamed segment."""
+    key = ObjectKeys().parse(name)
+    return key.part.name.lower() if isinstance(key, StreamedKey) else Path(name).suffix
+
+
 class _HalvedSource:
-    """A source whose first piece comes in two, with an effect between them."""
+    """A source that yields its first piece in two halves, with an effect between them."""
 
     def __init__(self, inner: ContentSource, effects: Effects, what: str) -> None:
         self._inner = inner

@@ -26,7 +26,7 @@ from tests.services.waiting import wait_until
 
 _CLIENTS = 50
 _SEGMENTS = 8
-_CLIENT_BYTES = 8 << 20  # some seconds, in which turns even out
+_CLIENT_BYTES = 8 << 20  # some seconds, so that no client's order matters
 _FETCH_BYTES = 256 << 10
 _BUDGET_BYTES = 6 << 20
 _CONNECTION_BYTES = 768 << 10
@@ -56,12 +56,12 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str, address: str) -> 
 
 
 class _Backfills:
-    """Fifty clients, each from a position of its own to the end and round again.
+    """Fifty clients; each reads from its own position to the end, again and again.
 
-    One thread serves all of them, so that they ask for the same: each client has a fetch under way
-    all the time, and no client gets a second answer in a round in which another waits with one.
-    With a thread for each, a loaded machine lets some ask more often than others. Nor does any
-    fetch give up its place in the gateway's queue, however slow the machine is.
+    One thread serves all of them, so that all request equally often: each client always has a fetch
+    in flight, and no client gets a second response before the others have one. With a thread for
+    each client, a loaded machine would favor some of them. No fetch leaves the gateway's queue,
+    however slow the machine is.
     """
 
     def __init__(self, address: str, topic: TieredTopic) -> None:
@@ -128,7 +128,7 @@ def _next_offset(records: bytes, offset: int) -> int:
 
 @contextmanager
 def _local_reader(address: str, topic: str) -> Iterator[list[float]]:
-    """How long each of its fetches took."""
+    """Return how long each fetch of a reader of local data took."""
     took_s: list[float] = []
     ended = threading.Event()
 
@@ -158,7 +158,7 @@ def _gateway_process(process: ServiceProcess) -> Sequence[psutil.Process]:
 def test_backfills_when_fifty_run_at_once_then_share_bounded_memory_and_none_starves(
     kafka: KafkaCluster, host: BrokerHost, address: str, topic_name: str
 ) -> None:
-    """Scenarios 64, 115: and a reader of local data is served next to them all the time."""
+    """Scenarios 64, 115: meanwhile a reader of local data is served."""
     topic = TieredTopic(kafka, topic_name, partitions=2)
     topic.produce(_SEGMENTS, partition=_REMOTE)
     topic.produce(0, partition=_LOCAL)

@@ -15,7 +15,7 @@ def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
 ) -> None:
     """Scenario 21: requests are counted, and few."""
     for name, value in credentials_environment().items():
-        monkeypatch.setenv(name, value)  # so that the benchmark leaves nothing
+        monkeypatch.setenv(name, value)  # so that the benchmark leaves no files
     sizes = BenchSizes(total_bytes=4 << 20, segment_bytes=1 << 20, runs=1)
 
     measured = {each.metric: each for each in measure_storage(sizes, Console(quiet=True))}
@@ -24,8 +24,8 @@ def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
         assert {measured[f"{way} ×{count}"].unit for count in (1, 4)} == {"MiB/s"}
     for way in ("boto3 get_object", "obstore get_range", "read raw", "read block_v1"):
         assert measured[way].unit == "MiB/s"
-    # Two objects for each segment of a MiB, one read for each chunk. A server that is busy has the
-    # SDK repeat some.
+    # Two objects for each segment of 1 MiB, one read for each chunk. The SDK repeats some requests
+    # if the server is busy.
     assert 2_000 <= measured["requests per GiB, copy raw"].value <= 8_000
     assert 1_000 <= measured["requests per GiB, read raw"].value <= 4_000
     ratios = [each for each in measured.values() if each.goal]

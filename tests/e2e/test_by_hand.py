@@ -1,4 +1,4 @@
-"""What an operator orders: copy later, copy now, pause, and at which rate."""
+"""An operator's requests: copy later, copy now, pause, and limit the rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _blocked(host: BrokerHost, log: TieredLog) -> str:
 
 
 def _refused(host: BrokerHost, *arguments: str) -> str:
-    """What a command that is the user's error writes to standard error."""
+    """Return the standard error of a command that ends with a user's error."""
     command = [sys.executable, "-m", "rlm", *arguments, "--config", str(host.config_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
     assert done.returncode == 2, (done.returncode, done.stderr)
@@ -32,7 +32,7 @@ def _refused(host: BrokerHost, *arguments: str) -> str:
 def test_segments_when_a_lag_lets_them_wait_then_offload_stores_them_now(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenarios 25 and 26: nothing young is copied until asked for; then at the rate given."""
+    """Scenarios 25 and 26: young segments are copied only on request, at the configured rate."""
     host.set(**{"remote.log.manager.copy.max.bytes.per.second": str(3 * SEGMENT_BYTES)})
     log.produce(3)
     with host.metadata() as metadata, host.running():
@@ -62,9 +62,9 @@ def test_segments_when_a_lag_lets_them_wait_then_offload_stores_them_now(
 def test_offload_when_interrupted_then_ends_at_once_and_the_copying_continues(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """A user's Ctrl-C ends the waiting only: what was asked for is stored, and nothing is half so.
+    """Ctrl-C ends only the waiting: all requested segments are stored completely.
 
-    Scenario 25: the rate makes it last; by how much does not matter.
+    Scenario 25: the rate limit makes the copies slow enough to interrupt.
     """
     host.set(**{"remote.log.manager.copy.max.bytes.per.second": str(SEGMENT_BYTES)})
     log.produce(2)

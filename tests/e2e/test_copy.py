@@ -70,7 +70,7 @@ def test_rolled_segments_when_tiered_then_objects_are_the_brokers_files(
 def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenario 2; R19: the abort travels with every segment that it overlaps."""
+    """Scenario 2; R19: each segment that overlaps an aborted transaction records it."""
     producer = _begin(kafka, log.topic)
     log.produce(2)
 
@@ -82,7 +82,7 @@ def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
         assert not log.segment_keys()
 
         producer.abort_transaction(30.0)
-        log.produce(1)  # the marker's segment rolls, too
+        log.produce(1)  # the segment with the marker rolls, too
         _wait_stored(log, metadata)
         finished = log.finished(metadata)
 
@@ -100,7 +100,7 @@ def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
 
 
 def _begin(cluster: KafkaCluster, topic: str) -> Producer:
-    """A transaction whose first record is the log's first."""
+    """Begin a transaction with the first record of the log."""
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": f"{topic}-producer"}
     )
@@ -114,7 +114,7 @@ def _begin(cluster: KafkaCluster, topic: str) -> Producer:
 def test_local_log_when_all_is_stored_then_trimmed_to_the_newest_rolled_segment(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenarios 19, 79 and 86; R3: whole segments go, the newest rolled one stays."""
+    """Scenarios 19, 79 and 86; R3: whole segments are trimmed, the newest rolled one stays."""
     log.produce(4)
     produced = log.files()
     bytes_before = sum(len(each.content) for each in produced)
@@ -135,7 +135,7 @@ def test_local_log_when_all_is_stored_then_trimmed_to_the_newest_rolled_segment(
 def test_local_log_when_records_are_young_then_is_not_trimmed(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """R3: a producer's retry must still meet the state that recognises it."""
+    """R3: the broker still has the producer state that recognizes a retry."""
     host.set(**{"remote.local.trim.min.age.ms": "900000"})
     log.produce(3)
 
@@ -147,7 +147,7 @@ def test_local_log_when_records_are_young_then_is_not_trimmed(
 
 
 def _trim_blocked(host: BrokerHost, log: TieredLog) -> str:
-    """Why the manager trims no further, once it says that nothing is left to copy."""
+    """Return why the manager trims no further, after it has copied everything."""
 
     def reason() -> str:
         report = host.report(log.topic)

@@ -38,7 +38,7 @@ COPY_STEPS = (
     "LocalLogTrimmed#1",
     "DeleteRecords#1",
 )
-# Counted from when the retention is set: copying may write tombstones of its own before.
+# Counts from the change of the retention on: copies may write tombstones before.
 EXPIRY_STEPS = (
     "LogStartAdvanced#1",
     "tombstone#1",
@@ -51,7 +51,7 @@ EXPIRY_STEPS = (
 
 @pytest.fixture
 def produced(log: TieredLog) -> list[SegmentFile]:
-    """Three rolled segments, of which the first is older than the retention that comes later."""
+    """Three rolled segments; the first is older than the retention that a test sets later."""
     long_ago_ms = round(time.time() * 1000) - 2 * RETENTION_MS
     log.produce(1, timestamp_ms=long_ago_ms)
     log.produce(ROLLED_SEGMENTS - 1)
@@ -77,15 +77,15 @@ def _crashing(host: BrokerHost, journal: Path, *options: str) -> Iterator[Servic
 def _started_again(
     host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
 ) -> Iterator[None]:
-    """The product's own manager, from when it has claimed the partition."""
+    """A manager of `rlm`, after it has claimed the partition."""
     before = metadata.partition_state(log.partition).owner
-    with host.started("-m", "rlm.cli.host.manager", "--config", str(host.config_path)):
+    with host.started("-m", "rlm", "manager-process", "--config", str(host.config_path)):
         wait_until(lambda: metadata.partition_state(log.partition).owner != before)
         yield
 
 
 def _assert_nothing_lost(log: TieredLog, metadata: RemoteLogMetadataManager) -> None:
-    """After a crash: every object is recorded, and what is trimmed is stored or expired."""
+    """Check that every object is recorded, and that trimmed data is stored or expired."""
     assert metadata.caught_up(log.partition)
     recorded = {
         stored.key
@@ -100,7 +100,7 @@ def _assert_nothing_lost(log: TieredLog, metadata: RemoteLogMetadataManager) -> 
 def _assert_whole(
     log: TieredLog, metadata: RemoteLogMetadataManager, produced: list[SegmentFile]
 ) -> None:
-    """When all is done: everything once, byte for byte, and nothing else."""
+    """Check that the store has every segment once, byte for byte, and nothing else."""
     assert_readable(log, metadata, produced)
     assert log.segment_keys() == {
         stored.key for segment in log.finished(metadata) for stored in segment.objects
@@ -119,7 +119,7 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     produced: list[SegmentFile],
     tmp_path: Path,
 ) -> None:
-    """A new kind of effect must be given a step below."""
+    """Add each new kind of effect to the list below."""
     journal = tmp_path / "journal"
     log.set_policy(metadata)
 
@@ -162,7 +162,7 @@ def test_expiry_when_killed_at_a_step_then_the_next_start_finishes_it(
     produced: list[SegmentFile],
     tmp_path: Path,
 ) -> None:
-    """Scenarios 10 and 67: the log start first, then the objects; what was begun is finished."""
+    """Scenarios 10, 67: first the log start, then the objects; the next start finishes both."""
     log.set_policy(metadata)
     retention_set = tmp_path / "retention-set"
     dying = ("--die-at", step, "--once", str(retention_set))

@@ -1,4 +1,4 @@
-"""Stored objects that somebody takes away: copied again, given back, or given up."""
+"""Stored objects that somebody removes are copied again, restored, or given up."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _KEEP_LOCAL = -1
 
 
 class Reader:
-    """A consumer that reads partition 0 from its begin, and continues where it stalled."""
+    """A consumer that reads partition 0 from its beginning, and continues where it stopped."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self.offsets: list[int] = []
 
     def wait_for(self, end_offset: int) -> None:
-        """Read until everything below an offset has come, or was stepped over."""
+        """Read until everything below an offset has arrived or was skipped."""
         wait_until(
             lambda: self._has_come_to(end_offset),
             describe=lambda: f"read up to {end_offset}: {self.offsets[-1:]}",
@@ -71,7 +71,7 @@ def _reading(bootstrap: str, topic: str) -> Iterator[Reader]:
 
 
 def _take(log: TieredLog, segment: RemoteLogSegmentMetadata) -> Path:
-    """Move a segment's `.log` object away; where to."""
+    """Move a segment's `.log` object away; return its new path."""
     path = log.object_path(segment, ".log")
     return path.rename(path.with_suffix(".away"))
 
@@ -79,7 +79,10 @@ def _take(log: TieredLog, segment: RemoteLogSegmentMetadata) -> Path:
 def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """The scrub finds them. The manager repairs what the broker has, an operator the rest."""
+    """The scrub finds the damage.
+
+    The manager repairs what the broker has; the operator gives up the rest.
+    """
     (port,) = free_ports(1)
     gateway = f"127.0.0.1:{port}"
     host.set(**{"gateway.listener": gateway, "remote.scrub.interval.ms": "1000"})
@@ -134,7 +137,7 @@ def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
 def test_object_when_a_bit_is_flipped_then_reported_and_the_reader_continues_when_it_is_repaired(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """The reader gets nothing that is not what was written, and no error that it cannot retry."""
+    """The reader gets only the written bytes, and only retriable errors."""
     (port,) = free_ports(1)
     gateway = f"127.0.0.1:{port}"
     host.set(**{"gateway.listener": gateway})
@@ -159,7 +162,7 @@ def test_object_when_a_bit_is_flipped_then_reported_and_the_reader_continues_whe
 
 
 def _flip_a_bit(path: Path) -> bytes:
-    """In the middle of a file; what was in it before."""
+    """Flip a bit in the middle of a file; return the previous content."""
     whole = path.read_bytes()
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])

@@ -1,4 +1,4 @@
-"""Segments that cannot be deleted become dead letters, and nothing waits for it."""
+"""Segments that cannot be deleted become dead letters, and other work continues."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on
 
 
 def _rows(host: BrokerHost, *arguments: str) -> list[dict[str, object]]:
-    """What `rlm dlq` prints."""
+    """Return the rows that `rlm dlq` prints."""
     rows: list[dict[str, object]] = json.loads(host.rlm("dlq", *arguments, "--json"))[
         "dead_letters"
     ]

@@ -18,6 +18,10 @@ LAST_LINE = re.compile(
     r"demo: ok produced=(\d+) read=(\d+) segments=(\d+) local_start=(\d+),(\d+)"
     r" remote_bytes=(\d+) seconds=\d+"
 )
+STREAMED_LAST_LINE = re.compile(
+    r"demo: ok produced=(\d+) read=(\d+) segments=(\d+) stored_after_seconds=\d+\.\d"
+    r" remote_bytes=(\d+) seconds=\d+"
+)
 
 
 def test_demo_when_run_then_all_is_stored_trimmed_and_read_back(tmp_path: Path) -> None:
@@ -34,6 +38,24 @@ def test_demo_when_run_then_all_is_stored_trimmed_and_read_back(tmp_path: Path) 
     assert segments >= 4
     assert all(start > 0 for start in local_starts)
     assert remote_bytes > segments * 3_000_000
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_when_streamed_then_the_store_alone_has_every_record(tmp_path: Path) -> None:
+    """R23: the broker and its disk are lost after the rollover time, and nothing else is."""
+    done = subprocess.run(
+        _demo(tmp_path, "--stream"), cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    match = STREAMED_LAST_LINE.fullmatch(done.stdout.splitlines()[-1])
+    assert match, done.stdout
+    produced, read, segments, remote_bytes = map(int, match.groups())
+    assert produced == read > 20_000
+    assert segments >= 2
+    assert remote_bytes > 20_000_000
+    assert "the last one was offloaded at" in done.stdout
+    assert "killed the broker" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""What `rlm run` leaves on its host is nothing for other users."""
+"""Other users of the host cannot read the files that `rlm run` creates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic that Kafka's cleaner has been at, before it was made one that deletes."""
+"""A topic that Kafka's cleaner compacted before its cleanup policy became delete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_be
     (port,) = free_ports(1)
     host.set(**{"gateway.listener": f"127.0.0.1:{port}", "rsm.config.layout": "block_v1"})
     admin = admin_client(host.cluster.bootstrap_servers)
-    log.produce(_SEGMENTS)  # all of one key: the newest below the active segment remains
+    log.produce(_SEGMENTS)  # all have one key, so only the newest below the active segment remains
     compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     set_topic_configs(admin, log.topic, compacted)
     wait_until(lambda: _is_compacted(log), 60.0, lambda: f"sizes of files: {_sizes(log)}")
@@ -38,9 +38,10 @@ def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_be
 
 
 def _is_compacted(log: TieredLog) -> bool:
-    """All but the newest record below the active segment are gone, and the cleaner is through.
+    """Return whether the cleaner has removed all but the newest record below the active segment.
 
-    It replaces file after file: the last one is still whole when the others are empty already.
+    It replaces one file after the other, so the last one is complete while others are already
+    empty.
     """
     *emptied, last, _active = _sizes(log)
     return len(emptied) == _SEGMENTS - 1 and not any(emptied) and last < 2 * VALUE_BYTES

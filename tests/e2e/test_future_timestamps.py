@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 def test_retention_when_records_are_of_the_future_then_kept_and_reported(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 101: neither they nor later records expire early."""
+    """Scenario 101: neither these nor later records expire early."""
     topic = f"{topic_name}-ahead"
     config = {
         "segment.bytes": str(SEGMENT_BYTES),
@@ -52,5 +52,5 @@ def test_retention_when_records_are_of_the_future_then_kept_and_reported(
             lambda: f"the others stay: {host.report(topic)}",
         )
 
-    # A roll comes with the first batch of the next segment: the one after it has some of them, too.
+    # The broker rolls with the first batch of the next segment: that one has some of them, too.
     assert report["future_timestamps"] == {"segment_count": 2, "max_timestamp_ms": ahead_ms}

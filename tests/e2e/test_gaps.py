@@ -17,7 +17,7 @@ from tests.services.waiting import wait_until
 def test_gap_when_recorded_then_readers_of_both_kinds_step_over_it(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """R6, scenario 83: served like a gap of compaction, not as corrupt and not as out of range."""
+    """R6, scenario 83: readers get the next batch, as after compaction, and no error."""
     (port,) = free_ports(1)
     host.set(**{"gateway.listener": f"127.0.0.1:{port}"})
     log.produce(2)

@@ -26,7 +26,7 @@ def gateway(host: BrokerHost) -> str:
 
 
 def _end_offset(log: TieredLog, host: BrokerHost) -> int:
-    """As the broker itself says."""
+    """Return the end offset that the broker itself reports."""
     consumer = Consumer({"bootstrap.servers": host.cluster.bootstrap_servers, "group.id": "-"})
     with closing(consumer):
         _, high = consumer.get_watermark_offsets(TopicPartition(log.topic, 0), timeout=30.0)

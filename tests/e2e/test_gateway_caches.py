@@ -1,4 +1,4 @@
-"""A gateway's caches hold nothing that nobody can read any more: its directory is looked into."""
+"""A gateway's caches contain no data that no client can read; the test inspects the directory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def gateway(host: BrokerHost, cache: Path) -> str:
 
 
 def _cached(cache: Path, values: list[bytes]) -> list[int]:
-    """Which of the values can be read in the files of the cache, by their offsets."""
+    """Return the values that the files of the cache contain, by offset."""
     contents = [path.read_bytes() for path in cache.rglob("*") if path.is_file()]
     return [
         offset for offset, value in enumerate(values) if any(value in each for each in contents)
@@ -49,7 +49,7 @@ def _cached(cache: Path, values: list[bytes]) -> list[int]:
 def test_caches_when_the_log_start_moves_and_the_topic_is_deleted_then_hold_nothing_of_it(
     kafka: KafkaCluster, host: BrokerHost, gateway: str, cache: Path, topic_name: str
 ) -> None:
-    """Scenario 120: while the gateway runs, and what was deleted while it did not."""
+    """Scenario 120: while the gateway runs; also data that was deleted while it did not run."""
     topic = TieredTopic(kafka, topic_name)
     topic.produce(4)
     values = topic.values[0]

@@ -39,7 +39,7 @@ def _workers(process: ServiceProcess) -> list[psutil.Process]:
 def _two_workers(
     process: ServiceProcess, *, without: psutil.Process | None = None
 ) -> list[psutil.Process]:
-    """Its workers, as soon as two run of which none is `without`."""
+    """Wait until two workers run, neither of them `without`; return them."""
     return wait_until(
         lambda: found if len(found := _workers(process)) == 2 and without not in found else [],
         _DEADLINE_S,
@@ -60,7 +60,7 @@ def _connected(host: BrokerHost) -> list[float]:
 
 
 def _all_connected(host: BrokerHost) -> list[float]:
-    """The same, as soon as all idle clients are accepted."""
+    """Return the same once all idle clients are accepted."""
     return wait_until(
         lambda: found if sum(found := _connected(host)) >= _CLIENT_COUNT else [],
         _DEADLINE_S,
@@ -81,7 +81,7 @@ def _idle_clients(address: str) -> Iterator[None]:
 def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
     host: BrokerHost, log: TieredLog, gateway: str
 ) -> None:
-    """Also R15: each reports what metadata it has applied, so that trims wait for all of them."""
+    """R15: each worker reports its position in the metadata, so that trims wait for all."""
     with host.metadata() as metadata:
         log.set_policy(metadata)
         log.produce(3)

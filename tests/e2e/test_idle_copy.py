@@ -1,4 +1,4 @@
-"""A topic that nobody writes to any more: a real broker keeps its last segment open without end."""
+"""A topic without new writes: a real broker never rolls its last segment."""
 
 from __future__ import annotations
 

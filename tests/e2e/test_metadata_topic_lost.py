@@ -1,4 +1,4 @@
-"""The metadata topic is lost, and with it what the topics' retention was before."""
+"""The metadata topic is lost, and with it the retention that topics had before tiering."""
 
 from __future__ import annotations
 

@@ -6,15 +6,17 @@ import json
 import os
 from pathlib import Path
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pyarrow import parquet
 
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
 from tests.e2e.tiered_log import TieredLog
+from tests.services import plain_http
 from tests.services.plugin_example import install_example
 from tests.services.ports import free_ports
+from tests.services.spark_submit import submitted
 from tests.services.waiting import wait_until
 
 _SEGMENTS = 3
@@ -47,7 +49,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def plugin_errors(host: BrokerHost) -> dict[tuple[str, str], float]:
     """The errors that the processes have counted, by class and method."""
-    answer = httpx.get(host.metrics_url, trust_env=False)
+    answer = plain_http.get(host.metrics_url)
     return {
         (sample.labels["class"], sample.labels["method"]): sample.value
         for family in text_string_to_metric_families(answer.text)
@@ -56,6 +58,20 @@ def plugin_errors(host: BrokerHost) -> dict[tuple[str, str], float]:
     }
 
 
+def offsets_exported_by_spark(host: BrokerHost, topic: str, directory: Path) -> list[int]:
+    """The offsets that executors in processes of their own read from the store, ascending."""
+    command = (
+        "make spark-zip >&2\n"
+        "spark-submit --master spark://master:7077 build/spark/rlm_export.py "
+        f"--config {host.config_path} {topic} {directory / 'exported'}"
+    )
+    done = submitted(command, {}, directory)
+    assert done.returncode == 0, done.stderr
+    table = parquet.read_table(directory / "exported" / "data", columns=["offset"])
+    return sorted(table.column("offset").to_pylist())
+
+
+@pytest.mark.timeout(300)  # this process uses another Spark
 @pytest.mark.usefixtures("installed")
 def test_topic_when_store_layout_and_metadata_manager_are_plug_ins_then_all_is_read_from_both_tiers(
     host: BrokerHost, log: TieredLog, tmp_path: Path
@@ -80,12 +96,14 @@ def test_topic_when_store_layout_and_metadata_manager_are_plug_ins_then_all_is_r
         stored = log.finished(metadata)
         offsets = read_all(f"127.0.0.1:{port}", log.topic)
         lines = host.rlm("read", f"{log.topic}:0", "--json").splitlines()
+        exported = offsets_exported_by_spark(host, log.topic, tmp_path)
         assert plugin_errors(host) == {}
 
     assert log.local_start_offset() > 0
     assert {segment.layout for segment in stored} == {"labelled"}
     assert offsets == list(range(offsets[-1] + 1))
     assert [json.loads(line)["offset"] for line in lines] == offsets
+    assert exported == list(range(stored[-1].offsets.end_offset))
     assert " rlm_example.audit published event=" in host.log_path.read_text()
 
 

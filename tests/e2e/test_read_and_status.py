@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
-from rlm.cli.stores.block_files import read_index_file
+from rsm.layout.block_v1.block_index import decode_index
 from rsm.storage.filesystem.sidecar import sidecar_path
 from tests.services.kafka import KafkaCluster
 from tests.services.rlm_run import RLM, RlmRun
@@ -35,7 +35,7 @@ RECORDS_PER_TRANSACTION = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """One record as it was produced; whether its transaction was committed."""
+    """One record as it was produced, and whether its transaction was committed."""
 
     timestamp_ms: int
     key: bytes | None
@@ -75,7 +75,7 @@ class Tiered:
 
 def log_bytes(index: Path) -> int:
     """The bytes of log in a stored segment, by its index object."""
-    return read_index_file(index).metadata.length_bytes
+    return decode_index(index.read_bytes(), name=index.name).metadata.length_bytes
 
 
 def rlm(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -86,7 +86,7 @@ def rlm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def tiered(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiered]:
-    # The records' times are old, and must not make the broker or a manager delete them.
+    # The records have old timestamps, for which neither broker nor manager may delete them.
     config = {"segment.bytes": str(1 << 20), "retention.ms": "-1"}
     kafka.create_topic(TOPIC, partitions=2, config=config)
     settings = {
@@ -155,7 +155,7 @@ def produce_transactions(cluster: KafkaCluster) -> Mapping[int, Produced]:
 def note_offset(
     produced: dict[int, Produced], record: Produced, error: KafkaError | None, message: Message
 ) -> None:
-    """The broker writes a transaction's marker when it likes: only it knows the offsets."""
+    """The broker writes markers at offsets that only it knows."""
     offset = message.offset()
     assert error is None
     assert offset is not None
@@ -210,7 +210,7 @@ def test_objects_when_a_manager_stored_them_then_say_its_version_and_cluster(
 def test_read_when_older_part_is_stored_only_then_every_record_once_in_order(
     tiered: Tiered,
 ) -> None:
-    """Scenario 41 (by our own reader): from 0 across both tiers, everything as it was produced."""
+    """Scenario 41 (with `rlm read`): from offset 0 across both tiers, every record as produced."""
     rows = tiered.rows()
 
     assert [row["offset"] for row in rows] == sorted(tiered.produced)

@@ -1,4 +1,4 @@
-"""What survives when the broker, our processes, or both go and come back."""
+"""State that survives restarts of the broker, of `rlm`, or of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.services.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker of these tests' own: they restart it."""
+    """A separate broker, because these tests restart it."""
     with KafkaCluster(tmp_path_factory.mktemp("restarted")) as cluster:
         yield cluster
 
@@ -30,10 +30,9 @@ def _epochs(log: TieredLog, metadata: RemoteLogMetadataManager) -> list[int]:
 def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenario 82; R5: the broker forgets early epochs with a trim, what is stored does not.
+    """Scenario 82; R5: after a trim only the stored lineage has the early epochs.
 
-    Each start of the broker begins an epoch, but for one that was not orderly; so may a moment in
-    which it was not heard.
+    Each clean start of the broker begins an epoch, and a short loss of its connection may, too.
     """
     for _ in range(2):
         log.produce(1)
@@ -50,7 +49,7 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
     assert {each.segment_leader_epochs.entries[0].epoch for each in before} == set(epochs)
 
     kafka.restart(kafka.broker)
-    log.produce(1)  # whose copy shows that a whole cycle was run
+    log.produce(1)  # its copy shows that a whole cycle has run
     with host.metadata() as metadata, host.running():
         log.wait_tiered(metadata)
 
@@ -97,7 +96,7 @@ def test_copying_when_broker_restarts_then_continues(
 
 
 def test_cache_when_lost_then_rebuilt_to_the_same_answers(host: BrokerHost, log: TieredLog) -> None:
-    """Scenario 36: what the state directory holds comes from the metadata topic."""
+    """Scenario 36: the content of the state directory comes from the metadata topic."""
     log.produce(3)
     with host.metadata() as metadata:
         log.set_policy(metadata)
@@ -115,7 +114,7 @@ def test_cache_when_lost_then_rebuilt_to_the_same_answers(host: BrokerHost, log:
 
 
 def _settled_report(host: BrokerHost, log: TieredLog) -> dict[str, object]:
-    """The report when the manager has claimed the partition and nothing is left to do."""
+    """Wait until the manager leads and has nothing left to do; return its report."""
     return wait_until(
         lambda: (
             report

@@ -15,7 +15,7 @@ RETENTION_MS = 3_600_000
 def test_retention_when_run_then_reaches_its_end_and_each_record_is_explained(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 67, 86: where a record is before and after; a share a cycle expires in a run."""
+    """Scenarios 67, 86: explains a record before and after; a run expires share after share."""
     host.set(**{"remote.expiry.max.percent.per.cycle": "1"})
     log.produce(4, timestamp_ms=round(time.time() * 1000) - 2 * RETENTION_MS)
     log.produce(1)

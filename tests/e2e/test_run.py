@@ -33,7 +33,7 @@ def _children(process: ServiceProcess) -> list[psutil.Process]:
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether it runs: what has ended may await its adopter's notice as a zombie."""
+    """Return whether it runs; an ended process may still be a zombie."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -131,13 +131,13 @@ def test_run_when_metadata_topic_has_too_few_replicas_then_is_not_ready(host: Br
 
 
 def test_run_when_metadata_topic_is_repaired_then_gets_ready_by_itself(host: BrokerHost) -> None:
-    """Scenarios 33 and 40: a metadata topic that would lose what nobody repeats."""
+    """Scenarios 33 and 40: a metadata topic with `cleanup.policy=delete` would lose records."""
     _create_metadata_topic(host, **{"cleanup.policy": "delete"})
 
     with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
         reason = _wait_unready(host)
         topic = host.config.metadata.topic_name
-        admin = admin_client(host.cluster.bootstrap_servers)  # named: its requests end with it
+        admin = admin_client(host.cluster.bootstrap_servers)  # its requests end with this object
         set_topic_configs(admin, topic, {"cleanup.policy": "compact"})
         host.wait_ready()
 
@@ -145,7 +145,7 @@ def test_run_when_metadata_topic_is_repaired_then_gets_ready_by_itself(host: Bro
 
 
 def _wait_unready(host: BrokerHost) -> str:
-    """The reason that has to do with the metadata topic's shape."""
+    """Return the reason for not being ready that names a setting of the metadata topic."""
 
     def reason() -> str:
         code, reasons = host.readiness()

@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[S3Server]:
 
 @pytest.fixture
 def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that processes find their credentials in, and nowhere else; it is not there."""
+    """The only file in which processes look for credentials; it does not exist yet."""
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

@@ -12,10 +12,10 @@ _CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
 _GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 
 
-def test_trim_when_a_share_group_is_behind_then_waits_until_it_has_moved_on(
+def test_trim_when_a_share_group_lags_then_waits_until_it_has_moved_on(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """R8, R3: the broker would move the group silently; what it has acknowledged is trimmed."""
+    """R8, R3: the broker would move the group silently; only acknowledged records are trimmed."""
     group = f"{log.topic}-group"
     log.produce(4)
     first, second, third, *_ = log.base_offsets()

@@ -1,4 +1,4 @@
-"""A store far away, as the rehearsal settings make it: copies adapt, local reads don't notice."""
+"""A slow store, by the rehearsal settings: copies adapt, local reads are not affected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _stored_count(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> int
 
 
 def _concurrency_above(least: float, host: BrokerHost) -> float:
-    """How many copies may run at once, as soon as that is more than `least`."""
+    """Wait until more than `least` copies may run at once; return the number."""
 
     def concurrency() -> float:
         found = max(host.metrics("rlm_copy_concurrency").values())
@@ -45,7 +45,7 @@ def _concurrency_above(least: float, host: BrokerHost) -> float:
 
 
 def _tier(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> None:
-    """Have it copied, and nothing trimmed."""
+    """Tier the topic with a local retention that trims nothing."""
     policy = TopicPolicy(
         topic=topic.name,
         topic_id=topic.partition().topic_id,
@@ -60,7 +60,7 @@ def _tier(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> None:
 def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_on(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 95: what is local is read while every copy waits for the store."""
+    """Scenario 95: local data can be read while every copy waits for the store."""
     (port,) = free_ports(1)
     host.set(
         **{

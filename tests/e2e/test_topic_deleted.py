@@ -13,9 +13,9 @@ _DEADLINE_S = 60.0
 def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_the_new_stays(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 38, 76: objects, records and the policy of the old id; nothing of the new one.
+    """Scenarios 38, 76: all data of the old id is deleted, and nothing of the new one.
 
-    Not before deletions go on, which an operator had paused.
+    Deletions that an operator has paused wait until they are resumed.
     """
     host.set(
         **{

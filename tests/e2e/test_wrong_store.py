@@ -12,7 +12,7 @@ _KEEP_LOCAL = -1
 def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_trimmed(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """While the manager runs, and when it starts."""
+    """The manager notices it while it runs, and when it starts."""
     log.produce(4)
     away = host.store.with_name("unmounted")
     with host.metadata() as metadata:
@@ -22,13 +22,13 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_tr
             wait_until(lambda: len(log.finished(metadata)) == 4, describe="four segments stored")
             host.store.rename(away)
             host.store.mkdir()
-            _wait_reported(host, "a mount may be missing")
+            _wait_reported(host, "Look for a missing mount")
             log.produce(1)
         with host.running():
-            _wait_reported(host, "it is another one, or not mounted")
+            _wait_reported(host, "it is another store, or not mounted")
             log.set_policy(metadata)
             log.produce(1)
-            _wait_reported(host, "it is another one, or not mounted")
+            _wait_reported(host, "it is another store, or not mounted")
             local_start = log.local_start_offset()
             copied_meanwhile = list(host.store.rglob("*.log"))
             stored_meanwhile = len(log.finished(metadata))

@@ -1,4 +1,4 @@
-"""One partition under test: what was produced, what the broker keeps, what the store holds."""
+"""One partition under test: the produced records, the broker's log, and the stored segments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyC
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.companion import Companion, decode_companion
 from rsm.layout.originals import OriginalsKeys
+from rsm.layout.raw import NAME as RAW
+from rsm.opening import open_segments
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import ByteRange
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from rsm.store_settings import SegmentSettings
 from rsm.system_clock import SystemClock
 from tests.log_dir_builder import segment_file
 from tests.services.kafka import KafkaCluster, admin_client, dump_log_segments
@@ -78,7 +82,13 @@ class TieredLog:
     def produce(self, segments: int, *, timestamp_ms: int = 0) -> None:
         """Write until that many more segments have been rolled; timestamp 0 is now."""
         wanted = len(self.base_offsets()) + segments
-        producer = Producer({"bootstrap.servers": self._cluster.bootstrap_servers, "linger.ms": 5})
+        producer = Producer(
+            {
+                "bootstrap.servers": self._cluster.bootstrap_servers,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+            }
+        )
         while len(self.base_offsets()) < wanted:
             for _ in range(8):
                 value = random.SystemRandom().randbytes(VALUE_BYTES)
@@ -88,11 +98,11 @@ class TieredLog:
             assert producer.flush(30.0) == 0
 
     def base_offsets(self) -> list[int]:
-        """Of the local segment files, ascending; the last one is the active segment's."""
+        """Return the base offsets of the local segment files; the last one is active."""
         return sorted(int(path.stem) for path in self.directory.glob("*.log"))
 
     def files(self) -> list[SegmentFile]:
-        """The local segment files, the active one too; not those that go at this moment."""
+        """The local segment files, including the active one, without those being deleted now."""
         found = []
         for base_offset in self.base_offsets():
             with suppress(FileNotFoundError):
@@ -101,12 +111,18 @@ class TieredLog:
         return found
 
     def local_start_offset(self) -> int:
-        """Where the broker's log starts, as it says itself."""
-        # A new one each time: it would believe in a leader epoch that a restart has ended.
+        """Return the local start offset that the broker reports."""
+        return self._offset(OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # ships untyped
+
+    def end_offset(self) -> int:
+        """Return the end offset that the broker reports."""
+        return self._offset(OffsetSpec.latest())  # type: ignore[no-untyped-call]  # ships untyped
+
+    def _offset(self, spec: OffsetSpec) -> int:
+        # A new client each time: an old one would use a leader epoch that a restart has ended.
         admin = admin_client(self._cluster.bootstrap_servers)
         asked = TopicPartition(self.topic, 0)
-        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
-        offset: int = admin.list_offsets({asked: earliest})[asked].result(30.0).offset
+        offset: int = admin.list_offsets({asked: spec})[asked].result(30.0).offset
         return offset
 
     def set_policy(
@@ -139,7 +155,7 @@ class TieredLog:
         return [record.metadata for record in records]
 
     def covered_end_offset(self, metadata: RemoteLogMetadataManager, from_offset: int) -> int:
-        """The end of what is stored without a hole from there on."""
+        """The end of the offsets that are stored without a gap from `from_offset` on."""
         lineage = metadata.partition_state(self.partition).lineage
         return covered_end(stored_ranges(lineage, self.finished(metadata)), from_offset)
 
@@ -152,13 +168,17 @@ class TieredLog:
             storage.close()
 
     def segment_keys(self) -> set[str]:
-        """The same without what the store keeps of topics themselves."""
+        """Return the same without the store's objects about topics."""
         keys = OriginalsKeys()
         return {key for key in self.object_keys() if keys.parse(key) is None}
 
     def stored_content(self, segment: RemoteLogSegmentMetadata) -> bytes:
-        """A stored segment's `.log` object."""
-        return self.object_path(segment, ".log").read_bytes()
+        """A stored segment's log; in the layout `raw` the whole `.log` object."""
+        if segment.layout == RAW:
+            return self.object_path(segment, ".log").read_bytes()
+        storage = open_segments(SegmentSettings(), FilesystemChunkStorage(self._store))
+        whole = ByteRange(start_position=0, end_position=segment.segment_size_bytes)
+        return storage.fetch_log_segment(segment, whole)
 
     def object_path(self, segment: RemoteLogSegmentMetadata, suffix: str) -> Path:
         """Where an object of a stored segment lies."""
@@ -166,8 +186,8 @@ class TieredLog:
         return self._store / key
 
     def companion(self, segment: RemoteLogSegmentMetadata) -> Companion:
-        """A stored segment's `.meta` object."""
-        return decode_companion(self.object_path(segment, ".meta").read_bytes())
+        """A stored segment's companion, the last of its objects."""
+        return decode_companion((self._store / segment.objects[-1].key).read_bytes())
 
     def wait_tiered(
         self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
@@ -183,7 +203,7 @@ class TieredLog:
         wait_until(is_tiered, deadline_s, lambda: told, despite=KafkaException)
 
     def untiered(self, metadata: RemoteLogMetadataManager) -> str:
-        """What is still to be done for the present local log; empty if nothing is."""
+        """Return what is still to do for the present local log; empty if nothing is."""
         bases = self.base_offsets()
         finished = self.finished(metadata)
         unfinished = self.in_states(
@@ -220,9 +240,9 @@ def assert_readable(
 
 
 def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, directory: Path) -> str:
-    """DumpLogSegments takes the object, and the index in its companion, for a broker's own.
+    """Check that DumpLogSegments accepts the object, and the index in its companion.
 
-    `directory` is made; returns what is said of the index.
+    Creates `directory`; returns what the tool prints of the index.
     """
     directory.mkdir()
     base_offset = segment.offsets.start_offset
@@ -243,7 +263,7 @@ def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, dire
 
 
 def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
-    """Lookups answer with this very segment for its first and its last offset."""
+    """Look-ups of its first and last offset must return this segment."""
     for offset in (segment.offsets.start_offset, segment.offsets.last_offset):
         found = metadata.remote_log_segment_metadata(segment.topic_id_partition, offset)
         assert found == segment

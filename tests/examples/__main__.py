@@ -1,7 +1,7 @@
 """Runs the notebook by Jupyter and the DAG by Airflow on the demo's data: `make examples`.
 
-Both come from docs/examples and are run as they are. What they leave is in build/examples. Exit
-code 0 if each of them ended well.
+Runs both as they are in docs/examples. Their output is in build/examples. Exit code 0 if both
+succeeded.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.hosts.operated_cluster import OperatedCluster
 def pytest_runtest_makereport(
     item: pytest.Function,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show with a failure what the hosts have logged."""
+    """Show the hosts' logs with a failure."""
     report = yield
     cluster = item.funcargs.get("operated")
     if report.failed and isinstance(cluster, OperatedCluster):

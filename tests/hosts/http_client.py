@@ -1,4 +1,4 @@
-"""What tests ask over HTTP, on a host: see `VirtualHost.call`. Imports little, for it is polled."""
+"""HTTP requests of tests, sent on a host: see `VirtualHost.call`. Imports little: it is polled."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def wait_status(url: str, status: int, deadline_s: float, text: str = "") -> str
 
 
 def shown_after_s(url: str, text: str, since_s: float, deadline_s: float) -> float:
-    """Wait until an answer holds a text; when the last question was asked that lacked it.
+    """Wait until a response has a text; return when the last request without it was sent.
 
-    Both times are of the machine's monotonic clock, the result since `since_s`. A slow machine asks
-    less often; that does not make the result greater.
+    Times are of the machine's monotonic clock, the result is relative to `since_s`. A slow machine
+    asks less often, which does not raise the result.
     """
     lacked_s = 0.0
     last = (0, "not asked")
@@ -61,7 +61,7 @@ def shown_after_s(url: str, text: str, since_s: float, deadline_s: float) -> flo
 
 
 def other_answers(url: str, status: int, until_s: float) -> list[str]:
-    """Answers that had another status, up to a time of the machine's monotonic clock."""
+    """Yield responses with another status, up to a time of the machine's monotonic clock."""
     others: list[str] = []
 
     def is_over() -> bool:

@@ -1,6 +1,6 @@
-"""What tests do as a client of Kafka, on a host: see `VirtualHost.call`.
+"""Requests of tests to Kafka, sent on a host: see `VirtualHost.call`.
 
-Arguments and results are JSON; partitions are keys of dicts, so they come back as text.
+Arguments and results are JSON. Partitions are keys of dicts, so they come back as text.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def create_topic(bootstrap: str, topic: str, replicas: list[list[int]]) -> None:
 
 def delete_topic(bootstrap: str, topic: str) -> None:
     """Delete a topic."""
-    admin = admin_client(bootstrap)  # a handle that nobody keeps ends its requests
+    admin = admin_client(bootstrap)  # a client that is garbage collected ends its requests
     admin.delete_topics([topic])[topic].result(30.0)
 
 
@@ -92,7 +92,7 @@ def topics(bootstrap: str) -> list[str]:
 
 
 def elect_first_replicas(bootstrap: str, topic: str, deadline_s: float) -> None:
-    """Have the first replica of each partition lead, once it is in sync."""
+    """Make the first replica of each partition the leader, once it is in sync."""
     admin = admin_client(bootstrap)
 
     def lead() -> bool:
@@ -127,9 +127,9 @@ def broker_addresses(bootstrap: str) -> dict[str, str]:
 
 
 def produce(bootstrap: str, topic: str, partitions: int, segments: int) -> dict[str, Any]:
-    """Write that many segments to each partition and return the digests of what was written.
+    """Produce this number of segments to each partition; return the digests of the records.
 
-    Records are an hour old, older than `remote.local.trim.min.age.ms`.
+    The records are an hour old, older than `remote.local.trim.min.age.ms`.
     """
     digests = RecordDigests()
     errors: list[str] = []
@@ -177,7 +177,7 @@ def read(bootstrap: str, topic: str) -> dict[str, Any]:
 
 
 def local_starts(bootstrap: str, topic: str) -> dict[str, int]:
-    """Where the brokers' logs start, as the brokers say."""
+    """Return the local start offsets that the brokers report."""
     admin = admin_client(bootstrap)
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
     numbers = admin.list_topics(topic, timeout=10.0).topics[topic].partitions

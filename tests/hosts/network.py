@@ -29,14 +29,14 @@ NEEDS = Needs(programs=("ip", "unshare", "nsenter", "mount"))
 _BRIDGE = "switch"
 _DEADLINE_S = 20.0
 _COMMAND_DEADLINE_S = 120.0
-_LATE_S = 30.0  # a process that waits says itself what it lacked
+_LATE_S = 30.0  # a process that waits reports what it lacks
 _SET_HOST_NAME = "import socket, sys; socket.sethostname(sys.argv[1])"
 
 T = TypeVar("T")
 
 
 class HostCommandError(AssertionError):
-    """A program on a host failed; the message holds what it printed."""
+    """A program on a host failed; the message contains its output."""
 
 
 class VirtualHost:
@@ -101,8 +101,8 @@ class VirtualHost:
         return result
 
     def start(self, switch: _Namespaces, hosts_file: Path) -> None:
-        """Create the host and plug it into the switch."""
-        self._namespaces = namespaces = _Namespaces(self.directory / "host.log", beside=switch)
+        """Create the host and connect it to the switch."""
+        self._namespaces = namespaces = _Namespaces(self.directory / "host.log", sharing=switch)
         port = _port(self.number)
         switch.run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns",
                    str(namespaces.pid))  # fmt: skip
@@ -165,11 +165,11 @@ class HostNetwork(Service):
             self._switch.close()
 
     def disconnect(self, host: VirtualHost) -> None:
-        """Pull the host's plug: its link is down until `connect`."""
+        """Take the host's link down until `connect`."""
         self._set_link(host, "down")
 
     def connect(self, host: VirtualHost) -> None:
-        """Plug the host in again."""
+        """Bring the host's link up again."""
         self._set_link(host, "up")
 
     @contextmanager
@@ -189,12 +189,12 @@ class HostNetwork(Service):
 class _Namespaces:
     """A process that holds namespaces open: network, mounts, host name; a user's if not root."""
 
-    def __init__(self, log_path: Path, *, beside: _Namespaces | None = None) -> None:
-        """`beside`: others whose user namespace these share."""
+    def __init__(self, log_path: Path, *, sharing: _Namespaces | None = None) -> None:
+        """`sharing`: namespaces whose user namespace these share."""
         self._is_root = os.geteuid() == 0
-        needs_user = beside is None and not self._is_root
+        needs_user = sharing is None and not self._is_root
         user = ("--user", "--map-root-user") if needs_user else ()
-        entering = () if beside is None else beside.entering()
+        entering = () if sharing is None else sharing.entering()
         self._process = ServiceProcess(
             [*entering, "unshare", *user, "--net", "--mount", "--uts", "sleep", "infinity"],
             log_path=log_path,
@@ -206,7 +206,7 @@ class _Namespaces:
 
     @property
     def pid(self) -> int:
-        """Of the process that holds them."""
+        """Return the id of the process that keeps the namespaces alive."""
         return self._process.pid
 
     def entering(self) -> list[str]:
@@ -223,7 +223,7 @@ class _Namespaces:
             raise ServiceError(f"{' '.join(arguments)}: {done.stderr.strip()}. {_ADVICE}")
 
     def close(self) -> None:
-        """Let them go, once nothing else runs within."""
+        """Release the namespaces, once no other process runs in them."""
         self._process.kill()
 
     def _is_there(self) -> bool:
@@ -239,12 +239,12 @@ _ADVICE = "Network namespaces need root, or a kernel that lets users create user
 
 
 def _port(number: int) -> str:
-    """The switch's end of a host's cable."""
+    """Return the switch's end of a host's link."""
     return f"port{number}"
 
 
 def _refuse_hidden(directory: Path, *mounts: str) -> None:
-    """Hosts have their own files there, so what they need of the machine must lie elsewhere."""
+    """Refuse paths below these directories: hosts have their own files there."""
     needed = (directory, CHECKOUT, Path(tempfile.gettempdir()), Path(sys.base_prefix))
     for mount in mounts:
         for path in needed:

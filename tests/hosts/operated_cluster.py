@@ -27,7 +27,7 @@ from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 EACH_LEADS_ONE = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
-# What a command says wherever it is typed. One host asks the managers of two others in any case.
+# The output of a command on any host; each asks the managers of the other two.
 EACH_HOST = pytest.mark.parametrize(
     "number", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
 )
@@ -60,7 +60,7 @@ class OperatedHost:
 
     @property
     def is_running(self) -> bool:
-        """Whether its `rlm run` is there."""
+        """Whether its `rlm run` is running."""
         return self._process is not None and self._process.exit_code() is None
 
     def configure(self, settings: Mapping[str, str | None] | None = None) -> None:
@@ -140,10 +140,7 @@ class OperatedHost:
         )
 
     def unready_answers(self, *, until_s: float) -> list[str]:
-        """What `/readyz` answers up to a time of the machine's monotonic clock but ready.
-
-        Thread-safe.
-        """
+        """Yield the answers of `/readyz` other than ready, up to a monotonic time. Thread-safe."""
         url = f"{self.metrics_url}/readyz"
         return self.host.call(http_client.other_answers, url=url, status=200, until_s=until_s)
 
@@ -170,11 +167,11 @@ class OperatedHost:
 
     @property
     def metrics_url(self) -> str:
-        """Where the README has `/metrics`, `/readyz` and `/healthz`, for programs on this host."""
+        """The URL of `/metrics` in the README's configuration, for programs on this host."""
         return f"http://{self.setting('metrics.listener')}"
 
     def metrics(self) -> str:
-        """What `/metrics` answers."""
+        """Return the answer of `/metrics`."""
         status, body = self.host.call(http_client.get, url=f"{self.metrics_url}/metrics")
         assert status == 200, body
         return body
@@ -182,7 +179,7 @@ class OperatedHost:
     def try_rlm(
         self, *arguments: str, deadline_s: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
-        """A command as it is typed on this host, however it ends."""
+        """Run a command on this host; return its result even if it fails."""
         program = (sys.executable, "-m", "rlm")
         config = ("--config", str(self.configuration))
         return self.host.run(*program, *arguments, *config, deadline_s=deadline_s)

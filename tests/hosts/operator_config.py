@@ -14,9 +14,9 @@ from rlm.config.properties import parse_properties
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _FIRST_LINE = re.compile(r"^    # rlm\.properties\b", re.MULTILINE)
-_SHARED_KEY = "bootstrap.servers"  # names the whole cluster, on every host the same
+_SHARED_KEY = "bootstrap.servers"  # the same on every host
 
-# Short times. Nothing here says where anything is: that is for the README.
+# Short times only: addresses and paths come from the README.
 SHORT_TIMES = {
     "process.restart.backoff.ms": "50",
     "remote.log.manager.task.interval.ms": "500",
@@ -25,7 +25,7 @@ SHORT_TIMES = {
 
 
 def readme_example() -> str:
-    """The README's rlm.properties, letter for letter."""
+    """Return the README's rlm.properties, unchanged."""
     text = (_CHECKOUT / "README.md").read_text()
     (begin,) = [found.start() for found in _FIRST_LINE.finditer(text)]
     lines = text[begin:].splitlines()

@@ -1,4 +1,4 @@
-"""Whether one host reaches another, asked on a host: see `VirtualHost.call`."""
+"""Checks on a host whether it reaches another one: see `VirtualHost.call`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TIMEOUT_S = 2.0
 
 
 def connect(host: str, port: int) -> str:
-    """What becomes of a connection: `accepted`, `refused`, `lost` (no answer) or `unknown`."""
+    """Return the outcome of a connection: `accepted`, `refused`, `lost` or `unknown`."""
     try:
         with socket.create_connection((host, port), timeout=_TIMEOUT_S):
             return "accepted"

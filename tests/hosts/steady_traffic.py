@@ -42,7 +42,7 @@ def write(
         if error is not None or partition is None or offset is None:
             errors.append(f"{partition}: {error}")
             return
-        # Not the message's own time: of a batch that was sent twice it is the broker's.
+        # Not the message's own timestamp, which is the broker's if a batch was sent twice.
         written.append((partition, offset, timestamp_ms, message.value()))
 
     started_s = time.monotonic()

@@ -1,7 +1,4 @@
-"""What a gateway has cached of the store is dropped when nobody can read it any more.
-
-Scenario 120.
-"""
+"""A gateway drops cached data of the store when nobody can read it any longer. Scenario 120."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlm check --end-to-end` on three hosts: passes where all is well, names what is not."""
+"""`rlm check --end-to-end` on three hosts: passes if all is well, and names each fault."""
 
 from __future__ import annotations
 

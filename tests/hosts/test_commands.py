@@ -1,7 +1,4 @@
-"""Commands of an operator on three hosts: each works wherever it is typed.
-
-Scenario 118.
-"""
+"""An operator's commands on three hosts: each works on every host. Scenario 118."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ def test_retention_when_run_on_one_host_then_every_leader_expires(
     active = [operated.base_offsets(topic_name, n, node_id=n + 1)[-1] for n in range(3)]
     assert [row["log_start_offset"] for row in found["partitions"]] == active
     assert not any(row["deletions"] for row in found["partitions"])
-    # Objects go when every gateway knows of it.
+    # Objects are deleted when every gateway knows of the expiry.
     wait_until(lambda: not _stored_logs(operated, topic_name), 30.0, "nothing is stored of it")
 
 

@@ -11,8 +11,8 @@ from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
 _TOPIC = "full"
 _CAUSE = "no space left on device"
 _SMALL_DISK = "/var/lib/small-store"
-# The store keeps its content: a manager does not copy to a store that has lost all objects. Nor
-# does it to one that is mounted while it runs.
+# The store keeps its content: a manager copies neither to a store without its objects, nor to one
+# that is mounted while the manager runs.
 _MOUNT = """
 set -e
 mkdir "$2"
@@ -35,7 +35,7 @@ def _run(host: OperatedHost, script: str) -> None:
 
 @pytest.fixture
 def full(operated: OperatedCluster) -> Iterator[OperatedHost]:
-    """A host whose store is on a disk of its own, which is full."""
+    """Return a host whose store is on a separate, full disk."""
     host = operated.hosts[1]
     host.stop()
     _run(host, _MOUNT)

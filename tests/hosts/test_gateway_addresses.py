@@ -1,4 +1,4 @@
-"""Where gateways are found on several hosts: never at an address that is wrong there."""
+"""The addresses of gateways on several hosts: none of them is wrong on another host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _configured(host: OperatedHost, settings: Mapping[str, str | None]) -> Itera
 
 
 def _led_to(via: OperatedHost) -> set[str]:
-    """Where clients of a gateway are led for all brokers."""
+    """Return the address to which a gateway redirects clients, for each broker."""
     found: dict[str, str] = via.host.call(kafka_client.broker_addresses, bootstrap=via.gateway)
     return set(found.values())
 
@@ -112,7 +112,7 @@ def test_processes_when_listed_on_any_host_then_are_all_ready(
     }
 
 
-def test_gateway_when_it_listens_on_loopback_then_accepts_nobody_and_nobody_is_led_to_it(
+def test_gateway_when_it_listens_on_loopback_then_accepts_no_client_and_none_is_redirected_to_it(
     operated: OperatedCluster,
 ) -> None:
     """The default without `gateway.listener`."""
@@ -146,7 +146,7 @@ def test_gateway_when_another_brokers_gateway_has_its_address_then_the_later_one
 def test_gateway_alone_when_its_http_server_listens_on_a_wildcard_then_other_hosts_reach_it(
     operated: OperatedCluster,
 ) -> None:
-    """Scenario 118: the bare host name was registered, which no other host knows."""
+    """Scenario 118: the bare host name is not registered, because other hosts do not know it."""
     first, second, _ = operated.hosts
     address = f"{second.host.address}:{_HTTP_PORT}"
     second.stop()

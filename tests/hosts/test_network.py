@@ -1,4 +1,4 @@
-"""The hosts themselves, without Kafka: what the other tests here take for granted."""
+"""The virtual hosts themselves, without Kafka: the other tests here rely on these properties."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_readme_example_when_given_to_a_host_then_only_its_own_name_differs() ->
 def test_address_when_taken_towards_the_hosts_own_name_then_other_hosts_reach_it(
     network: HostNetwork,
 ) -> None:
-    """What a manager listens on and registers by default: its broker advertises the name."""
+    """A manager listens at this address and registers it: its broker advertises the name."""
     first, second = network.hosts
 
     found = first.call(local_address_towards, host="broker1", port=_CLOSED_PORT)

@@ -1,4 +1,4 @@
-"""What a few modules of this level share."""
+"""Fixtures that a few modules of this level share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tests.services.three_brokers import three_brokers
 
 @pytest.fixture(scope="module")
 def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers; they end with the module, for they are busy when nobody asks them, too."""
+    """Three brokers; they end with the module, because even idle brokers need the processor."""
     with three_brokers(tmp_path_factory.mktemp("kafka-of-three")) as cluster:
         yield cluster

@@ -1,4 +1,4 @@
-"""The log source with a real broker: what it opens is what the broker wrote."""
+"""The log source with a real broker: it opens exactly what the broker wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.services.waiting import wait_until
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPIC = "written-in-every-way"
 VALUE_BYTES = 4000
-FILE_TIME_MS = 20  # a file's time may be that of the kernel's last tick
+FILE_TIME_MS = 20  # the time of a file may be that of the kernel's last tick
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         for codec in CODECS:
             _produce(cluster, 400, codec=codec, seed=codec)
         _produce(cluster, 300, transaction="commit", seed="commit")
-        _produce(cluster, 700, transaction="abort", seed="abort")  # reaches over two rolls
+        _produce(cluster, 700, transaction="abort", seed="abort")  # the transaction spans two rolls
         _produce(cluster, 300, codec="zstd", seed="end")
         yield cluster
 
@@ -57,7 +57,9 @@ def partition(source: LogDirSource) -> TopicIdPartition:
 def test_partitions_of_a_real_broker_then_with_the_topics_id(
     written: KafkaCluster, partition: TopicIdPartition
 ) -> None:
-    admin = admin_client(written.bootstrap_servers)  # named: its requests end with it
+    admin = admin_client(
+        written.bootstrap_servers
+    )  # keeps the client alive until its requests have ended
 
     topic_id = admin.describe_topics(TopicCollection([TOPIC]))[TOPIC].result(30.0).topic_id
 
@@ -134,7 +136,7 @@ def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled
 def test_indexes_built_from_the_batches_of_a_real_topic_then_equal_the_brokers(
     written: KafkaCluster, source: LogDirSource, partition: TopicIdPartition
 ) -> None:
-    """Scenario 17: what is made where an index is wrong is what the broker would have made."""
+    """Scenario 17: a rebuilt index equals the one that the broker would have written."""
     directory = _partition_dir(written)
 
     for segment in source.local_log(partition).rolled:
@@ -187,7 +189,9 @@ def _produce(
         producer.begin_transaction()
     generator = random.Random(seed)
     for number in range(count):
-        value = generator.randbytes(VALUE_BYTES)  # so that no codec makes the segments few
+        value = generator.randbytes(
+            VALUE_BYTES
+        )  # incompressible, so that each codec fills several segments
         producer.produce(TOPIC, key=b"%d" % number, value=value, headers={"h": b"v"}, partition=0)
     assert producer.flush(60.0) == 0
     if transaction == "commit":

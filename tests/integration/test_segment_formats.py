@@ -1,4 +1,4 @@
-"""What a real broker writes is read, checked and rebuilt byte for byte."""
+"""A real broker's files are read, checked and rebuilt byte for byte."""
 
 from __future__ import annotations
 
@@ -237,7 +237,9 @@ def test_checkpoints_when_a_broker_wrote_them_then_they_are_read(
     topic_id = parse_partition_metadata(
         (partition_dir / "partition.metadata").read_bytes(), file="partition.metadata"
     )
-    admin = admin_client(kafka.bootstrap_servers)  # named: its requests end with it
+    admin = admin_client(
+        kafka.bootstrap_servers
+    )  # keeps the client alive until its requests have ended
     described = admin.describe_topics(TopicCollection([topic]))
     # librdkafka spells ids in plain base64, Kafka in its URL-safe form.
     spelled = str(described[topic].result(30).topic_id).replace("+", "-").replace("/", "_")

@@ -1,4 +1,4 @@
-"""A run of the tests itself: it ends with the name of what is missing, and leaves no process."""
+"""A run of the tests itself: it ends with the name of a missing program, and leaves no process."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_services_when_a_directory_was_removed_then_its_stamp_is_void(tmp_path: 
 def test_run_when_interrupted_then_leaves_no_process(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
-    """By Ctrl-C, by kill, and by kill -9: brokers end with the worker that started them."""
+    """Brokers end with the worker that started them, by Ctrl-C, kill or kill -9."""
     run = ServiceProcess(
         ["env", "--unset=PYTEST_XDIST_WORKER", *_pytest(tmp_path, "-n", "2", _NEEDS_A_BROKER)],
         log_path=tmp_path / "pytest.log",
@@ -144,7 +144,7 @@ def test_run_when_interrupted_then_leaves_no_process(
 def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
-    """The session of tests has a process group of its own, and its log is there once it has."""
+    """The mutants' test session has its own process group, and its log exists from then on."""
     options = ("--only", "plan", "--per-group", "1", "--jobs", "1")
     run = ServiceProcess(
         [sys.executable, "-m", "tests.mutation", *options],
@@ -169,7 +169,7 @@ def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
 
 
 def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: Path) -> None:
-    """Idle, they take half a processor from all tests that follow."""
+    """Idle brokers would take half a processor from all later tests."""
     on_hosts, others = "tests/hosts/test_check.py", "tests/integration/test_logdir.py"
 
     planned = subprocess.run(
@@ -191,7 +191,7 @@ def _pytest(directory: Path, *arguments: str) -> list[str]:
 
 
 def _make_services(directory: Path, *, without: str = "") -> subprocess.CompletedProcess[str]:
-    """Run make in a checkout of its own, where every tool fails."""
+    """Run make in a separate checkout, where every tool fails."""
     checkout, tools = directory / "checkout", directory / "tools"
     checkout.mkdir(exist_ok=True)
     tools.mkdir()
@@ -222,7 +222,7 @@ def _searched() -> list[Path]:
 
 
 def _environment() -> dict[str, str]:
-    """This one's, without what xdist would take for a worker's."""
+    """Return this process' environment, without the variables of an xdist worker."""
     return {name: value for name, value in os.environ.items() if "PYTEST_XDIST" not in name}
 
 

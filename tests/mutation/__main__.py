@@ -1,4 +1,4 @@
-"""Change the code that decides, one place at a time, and count the changes that a test notices.
+"""Change deciding code, one expression at a time, and count the changes that a test notices.
 
 `make mutants` draws mutants of each group with a seed, and tries every one of some groups.
 `make mutants ALL=1` tries every one of all.
@@ -44,12 +44,12 @@ _KILLS = {Outcome.KILLED, Outcome.TIMED_OUT}
 
 
 def main() -> int:
-    """Run. Returns 0 if every group is at the floor or above, and all else is right.
+    """Return 0 if every group is at its floor or above.
 
-    1 if not, if an explanation is outdated, or if tests ended without a result.
+    Return 1 if not, if an explanation is outdated, or if tests ended without a result.
     """
     options = _options()
-    # Ctrl-C also where started in background; kill ends it in the same way.
+    # Ctrl-C works also in a background process; kill ends the run in the same way.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:

@@ -18,7 +18,7 @@ EXPLAINED_FILE = Path(__file__).parent / "explained.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a mutant behaves as the code that it was made from."""
+    """Why a mutant behaves like the original code."""
 
     file: str
     function: str

@@ -60,7 +60,7 @@ class _MutantLoader(SourceFileLoader):
 
 
 class _ChosenTests:
-    """Runs these tests in this order; writes down which fails first, or cannot be imported.
+    """Runs these tests in this order, and records the first one that fails or cannot be imported.
 
     A mutant may also prevent the import of a conftest of the tests. pytest then makes no report,
     and ends as if it was used wrongly.

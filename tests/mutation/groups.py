@@ -13,7 +13,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 class Group:
     """Source files that decide one thing, and the directories of their tests.
 
-    `every`: each mutant is tried, however few are drawn of other groups.
+    `every`: each mutant is tried, not only a sample.
     """
 
     name: str
@@ -63,15 +63,18 @@ GROUPS = (
             "events/gaps",
             "events/loss",
             "events/offload",
+            "events/offload_segment",
             "events/partition_delete",
             "events/read_lease",
             "events/anomaly",
             "events/policy",
+            "events/policy_level",
             "events/pause",
             "events/registration",
             "events/secret",
             "state/anomalies",
             "state/gaps",
+            "state/offload_segments",
             "state/partition_state",
         ),
         tests=_FOLD_TESTS,
@@ -80,7 +83,17 @@ GROUPS = (
     Group(name="trim_gate", sources=("rlm/policy/trim_gate.py",), tests=_POLICY_TESTS, every=True),
     Group(name="plan", sources=("rlm/policy/plan.py",), tests=_POLICY_TESTS, every=True),
     Group(name="candidates", sources=("rlm/policy/candidates.py",), tests=_POLICY_TESTS),
+    Group(
+        name="stream",
+        sources=_below("rlm/policy/stream", "deletion", "permit", "ending", "merging"),
+        tests=_POLICY_TESTS,
+    ),
     Group(name="retention", sources=("rlm/policy/retention.py",), tests=_POLICY_TESTS),
+    Group(
+        name="policy_levels",
+        sources=_below("rlm/policy", "topic/levels", "peers/differing_files"),
+        tests=_POLICY_TESTS,
+    ),
     Group(
         name="lookup",
         sources=(
@@ -110,19 +123,29 @@ GROUPS = (
         sources=_below(
             "rsm/layout",
             "raw",
-            "block_v1/block_directory",
-            "block_v1/block_format",
             "block_v1/block_index",
             "block_v1/block_log",
-            "block_v1/block_plan",
-            "block_v1/layout",
-            "segment_layout",
             "block_v1/divided_log",
+            "block_v1/layout",
+            "block_v2/block_stream",
+            "block_v2/layout",
+            "block_v2/overlong_blocks",
+            "block_v2/stream_index",
+            "block_v2/ledger_stream",
+            "blocks/batch_runs",
+            "blocks/block_directory",
+            "blocks/block_format",
+            "blocks/block_plan",
+            "blocks/block_sequence",
+            "blocks/log_directory",
+            "blocks/block_objects",
+            "segment_layout",
         ),
         tests=(
             *(f"tests/unit/rsm/{room}" for room in ("layout", "pulsar", "read", "segment")),
             *_below("tests/unit/rsm", "test_object_check", "test_object_deletion", "test_transfer"),
             "tests/contract/test_remote_storage_manager.py",
+            "tests/contract/test_segment_writer.py",
         ),
     ),
     Group(

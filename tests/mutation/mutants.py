@@ -1,8 +1,8 @@
 """Every mutant of a source file, in the file's order.
 
-mutmut's own search passes over decorated functions, tables of classes and tables of modules. Here
-the operators are applied to every node of the file. A change of an expression replaces its text
-alone, so all other lines keep their numbers.
+mutmut's own search skips decorated functions, tables of classes and tables of modules. Here the
+operators are applied to every node of the file. A change of an expression replaces its text alone,
+so all other lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def mutants_of(file: str) -> list[Mutant]:
 
 
 def mutants_of_source(file: str, source: str) -> list[Mutant]:
-    """Find the mutants of this source text; the same text is never made twice."""
+    """Find the mutants of this source text, without duplicates."""
     finder = _Finder(file, source)
     MetadataWrapper(cst.parse_module(source)).visit(finder)
     return finder.found

@@ -96,7 +96,9 @@ def _probe(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _after_probe(body: ast.expr) -> ast.expr:
-    store = ast.parse(f"{HITS}.__setitem__({body.lineno}, 1)", mode="eval").body  # gives None
+    store = ast.parse(
+        f"{HITS}.__setitem__({body.lineno}, 1)", mode="eval"
+    ).body  # the call returns None
     return ast.copy_location(ast.BoolOp(ast.Or(), [_move(store, body), body]), body)
 
 

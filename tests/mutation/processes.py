@@ -25,7 +25,7 @@ import psutil
 
 _IDLE_S = 60  # a process that does not compute for this long is blocked
 _IDLE_CPU_S = 0.05
-_SURVIVED = 42  # no process ends with it by accident
+_SURVIVED = 42  # an exit code that no process has by accident
 _MEMORY_BYTES = 3 << 30
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork")
@@ -38,7 +38,7 @@ class Outcome(Enum):
     SURVIVED = "survived"
     TIMED_OUT = "timed out"
     BROKEN = "broken"
-    """It ended, and no test is named that failed: that says nothing of the mutant."""
+    """It ended without the name of a failed test, so the result is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ def run_tasks(tasks: Iterable[Task], *, jobs: int, directory: Path) -> Iterator[
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, be it by kill -9.
+    """Let the kernel kill this process when its parent ends, even by kill -9.
 
     For a process in a group of its own, which Ctrl-C does not reach.
     """
@@ -151,7 +151,7 @@ def _started(task: Task, directory: Path) -> _Running:
     own = Path(tempfile.mkdtemp(dir=directory))
     process = _FORK.Process(target=_run, args=(task, own))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads: what we fork has none
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads: a forked process has none
         process.start()
     return _Running(task=task, process=process, directory=own)
 

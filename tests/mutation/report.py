@@ -1,4 +1,4 @@
-"""What became of the mutants, as tables and as JSON."""
+"""The results of the mutants, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOAL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A mutant and how the tests answered to it.
+    """A mutant and the result of its tests.
 
     `remark` names the test that killed it. `reason` explains why no test can.
     """
@@ -94,7 +94,7 @@ def table(title: str, rows: Sequence[Row], total: Row) -> str:
 
 
 def survivor_lines(tried: Sequence[Tried]) -> list[str]:
-    """Describe each survivor that is not explained: where it is and what it changes."""
+    """Describe each survivor without an explanation: its place and its change."""
     return [
         _described(one.mutant)
         for one in tried
@@ -114,7 +114,7 @@ def _described(mutant: Mutant) -> str:
 
 
 def as_json(rows: Sequence[Row], tried: Sequence[Tried], *, seed: int) -> dict[str, object]:
-    """Return all of it as values that JSON has."""
+    """Return all results as JSON values."""
     return {
         "seed": seed,
         "goal": GOAL,

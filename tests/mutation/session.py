@@ -1,7 +1,7 @@
 """One pytest session that tries mutants: it loads all tests once, and forks for each mutant.
 
-First it runs every test, without a mutant, and notes which lines each test executes. Then a mutant
-meets those tests alone that execute its statement: first those that killed a mutant of the same
+First it runs every test, without a mutant, and notes which lines each test executes. Then only the
+tests that execute a mutant's statement run for it: first those that killed a mutant of the same
 function, then the nearest, then the quickest.
 """
 
@@ -54,7 +54,7 @@ Message = Baseline | NeedsImport | Ended
 
 @dataclass(kw_only=True)
 class _Executed:
-    """Which test executes which line, and how long each takes."""
+    """Which test executes which line, and how long each test takes."""
 
     tests: dict[str, dict[int, set[int]]] = field(default_factory=dict)
     cpu_s: dict[int, float] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def serve(
     directory: Path,
     answers: Connection,
 ) -> None:
-    """Try the mutants and send what becomes of each; for a process of its own."""
+    """Try the mutants and send each result; runs in a separate process."""
     os.setpgid(0, 0)
     end_with_parent()
     log = os.open(directory / "session.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -225,7 +225,7 @@ class _MutantSession:
             )
 
     def _tests_of(self, mutant: Mutant) -> list[int]:
-        """Return the tests of the mutant's group that execute it, the most telling first."""
+        """Return the tests of the mutant's group that execute it, the most likely to fail first."""
         if mutant.function_lines == (0, 0):
             # A test may compare a constant or a default, and execute nothing of its module.
             files = {self._file_of(test) for test in self._executed.of_file(mutant.file)}

@@ -1,6 +1,6 @@
 """A mutant's functions put in place of the loaded ones, without importing the module again.
 
-A function keeps its identity and gets other code, so all importers and decorators call the mutant.
+A function keeps its identity and gets other code, so all importers call the mutant.
 This works where the mutant differs within functions only. Where a table of a class or module, a
 default or a decorator's argument differs, the module must be imported again.
 """
@@ -56,7 +56,7 @@ class LoadedFunctions:
         return Swap(tuple(swaps))
 
     def _has_inner(self, code: CodeType) -> bool:
-        """Return whether functions live that this one made when it ran."""
+        """Return whether inner functions of this one still exist."""
         inner = f"{code.co_qualname}.<locals>."
         return any(
             file == code.co_filename and name.startswith(inner) for file, _, name in self._by_code
@@ -91,7 +91,7 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
 
 
 def _own_signature(code: CodeType) -> object:
-    """Return what a module does when it is imported, its classes' bodies included."""
+    """Return what a module executes when it is imported, including the bodies of its classes."""
     return (
         *_flat(code),
         *(_own_signature(one) if _is_class_body(one) else one.co_name for one in _inner(code)),
@@ -99,7 +99,7 @@ def _own_signature(code: CodeType) -> object:
 
 
 def _signature(code: CodeType) -> object:
-    """Return what a function does, wherever its lines are."""
+    """Return what a function executes, regardless of line numbers."""
     return (*_flat(code), *(_signature(inner) for inner in _inner(code)))
 
 

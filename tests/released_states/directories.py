@@ -49,7 +49,7 @@ class StateDirectory:
         return self.path / "expected.json"
 
     def expected(self) -> dict[str, Any]:
-        """What the version answered."""
+        """Return the answers that the version gave."""
         found: dict[str, Any] = json.loads(self.expected_file.read_text())
         return found
 

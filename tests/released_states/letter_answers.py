@@ -1,4 +1,4 @@
-"""What the records of the dead-letter topic say, as JSON."""
+"""Converts the records of the dead-letter topic to JSON."""
 
 from __future__ import annotations
 

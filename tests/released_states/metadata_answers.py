@@ -1,19 +1,22 @@
-"""What a metadata manager answers, as JSON in names of this module.
+"""Converts a metadata manager's answers to JSON with names of this module.
 
-These names are not derived from names in the code: a name may change, what is kept may not. A later
-version may answer more: `differences` compares what the earlier version said, and nothing else.
-Whatever has an id is therefore an item of a list, of which none may be added.
+These names are not derived from the code, because its names may change and the kept files may not.
+A later version may give more answers: `differences` compares only those of the earlier version.
+A list of values with ids may get no further item.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy import PolicySetting, TopicPolicy
+from rlmm.events.policy_level import PolicyLevel
 from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord
 from rlmm.state.log_starts import LogStart
+from rlmm.state.offload_segments import OffloadPosition, OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_from_text, id_to_text
@@ -44,7 +47,7 @@ def partition_of(text: str) -> TopicIdPartition:
 def metadata_answers(
     metadata: RemoteLogMetadataManager, points: Mapping[TopicIdPartition, Iterable[Point]]
 ) -> Json:
-    """All that is known of the cluster and of these partitions, looked up at these points."""
+    """Return all metadata of the cluster and of these partitions, looked up at these points."""
     identity = metadata.identity
     assert identity is not None, "the metadata is ready"
     topics = sorted({(tip.topic, tip.topic_id) for tip in points})
@@ -59,6 +62,7 @@ def metadata_answers(
             _policy(metadata, policy)
             for policy in sorted(metadata.topic_policies(), key=lambda each: each.topic)
         ],
+        "policy_levels": [_level(each) for each in metadata.policy_levels()],
         "paused": {topic: _paused(metadata, topic_id) for topic, topic_id in topics},
         "cluster_secret_ids": _secret_ids(metadata),
         "registrations": [
@@ -76,7 +80,7 @@ def metadata_answers(
 
 
 def interesting_points(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> list[Point]:
-    """Each epoch, and one that nobody knows, at both sides of each boundary."""
+    """Yield each epoch, and an unknown one, on both sides of each boundary."""
     state, records = metadata.partition_state(tip), _records(metadata, tip)
     lineages = [state.lineage, *(each.metadata.segment_leader_epochs for each in records)]
     entries = {entry for lineage in lineages for entry in lineage.entries}
@@ -89,7 +93,7 @@ def interesting_points(metadata: RemoteLogMetadataManager, tip: TopicIdPartition
 
 
 def expected_points(expected: Json) -> dict[TopicIdPartition, list[Point]]:
-    """The partitions and points of answers that were given before."""
+    """Return the partitions and points of earlier answers."""
     return {
         partition_of(text): [(int(epoch), int(offset)) for epoch, offset in _split(answers)]
         for text, answers in expected["partitions"].items()
@@ -97,7 +101,7 @@ def expected_points(expected: Json) -> dict[TopicIdPartition, list[Point]]:
 
 
 def differences(expected: object, found: object, path: str = "") -> list[str]:
-    """Where `found` is not as expected; keys that only it has are additions and no difference."""
+    """Return where `found` differs from the expected answers; additional keys are no difference."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return [
             line
@@ -125,6 +129,7 @@ def _partition(
     newer = metadata.newer_record(tip)
     return {
         "state": _state(metadata.partition_state(tip)),
+        "offload_segments": [_offload_segment(each) for each in metadata.offload_segments(tip)],
         "segments": [_segment(record) for record in _records(metadata, tip)],
         "listed": [str(r.metadata.segment_id.id) for r in metadata.list_remote_log_segments(tip)],
         "lookups": {f"{e}/{o}": _looked_up(metadata, tip, e, o) for e, o in asked},
@@ -218,6 +223,24 @@ def _segment(record: SegmentRecord) -> Json:
     }
 
 
+def _offload_segment(record: OffloadSegmentRecord) -> Json:
+    return {
+        "id": str(record.id),
+        "status": record.status.name,
+        "writer": _writer(record.writer),
+        "assigned_ms": record.assigned_ms,
+        "begin": _offload_position(record.begin),
+        "segment_ids": [str(each) for each in record.segment_ids],
+        "driver_metadata": {each.name: each.value for each in record.driver_metadata},
+        "offloaded_ms": record.offloaded_ms,
+        "end": None if record.end is None else _offload_position(record.end),
+    }
+
+
+def _offload_position(position: OffloadPosition) -> list[int]:
+    return [position.ledger_id, position.entry_id, position.offset]
+
+
 def _object(stored: StoredObject) -> list[object]:
     return [stored.key, stored.length_bytes, checksum_text(stored.crc32c)]
 
@@ -244,8 +267,21 @@ def _policy(metadata: RemoteLogMetadataManager, policy: TopicPolicy) -> Json:
         "outage_policy": policy.outage_policy.name,
         "copy_lag_since": policy.copy_lag_since.name,
         "local_deletion_lag_ms": policy.local_deletion_lag_ms,
+        "offload_mode": None if policy.offload_mode is None else policy.offload_mode.name,
+        "offload_segment_max_bytes": policy.offload_segment_max_bytes,
+        "offload_segment_rollover_ms": policy.offload_segment_rollover_ms,
+        "layout": policy.layout,
+        "inherited": [each.name for each in PolicySetting if each in policy.inherited],
+        "untiered_retention_ms": policy.untiered_retention_ms,
+        "untiered_retention_bytes": policy.untiered_retention_bytes,
         "originals": {each.name: each.value for each in policy.originals},
     }
+
+
+def _level(level: PolicyLevel) -> Json:
+    values = {each.name: value for each, value in level.values.items()}
+    names = {name: each.name for name, each in values.items() if isinstance(each, Enum)}
+    return {"pattern": level.pattern, **values, **names}
 
 
 def _paused(metadata: RemoteLogMetadataManager, topic_id: UUID) -> list[str]:
@@ -253,7 +289,7 @@ def _paused(metadata: RemoteLogMetadataManager, topic_id: UUID) -> list[str]:
 
 
 def _secret_ids(metadata: RemoteLogMetadataManager) -> list[str | None]:
-    """Of the current secret and the one before; empty if there is none."""
+    """Return the ids of the current and the previous secret; empty if there is none."""
     secret = metadata.cluster_secret()
     if secret is None:
         return []
@@ -280,6 +316,7 @@ def _registration(registration: Registration) -> Json:
         "unready_reasons": list(process.unready_reasons),
         "incarnation": None if process.incarnation is None else str(process.incarnation),
         "serves_https": process.serves_https,
+        "file_defaults": {each.key: each.value for each in process.file_defaults},
     }
 
 

@@ -20,6 +20,7 @@ from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.ids import TopicIdPartition
@@ -39,6 +40,7 @@ METADATA_PARTITIONS = 3
 INTERVAL_MS = 30_000
 _CYCLES = 5
 _SMALL_BLOCK_BYTES = 65_536
+_PADDED_BLOCK_BYTES = 4_096
 _ALL_PARTITIONS = tuple(
     user_partitions(number, METADATA_PARTITIONS)[0] for number in range(METADATA_PARTITIONS)
 )
@@ -53,7 +55,7 @@ class WholeMetadata(FreshMetadata):
 
 
 class RawProcess(Process):
-    """A manager that writes new segments as they are."""
+    """A manager that writes new segments in the layout `raw`."""
 
     metadata_type = WholeMetadata
 
@@ -62,10 +64,17 @@ class RawProcess(Process):
 
 
 class BlockProcess(RawProcess):
-    """A manager that writes new segments as offloaded ledgers."""
+    """A manager that writes new segments in the layout `block_v1`."""
 
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
         return tuple(reversed(super().make_layouts()))
+
+
+class StreamProcess(RawProcess):
+    """A manager that writes streamed segments in the layout `block_v2`."""
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return (BlockV2Layout(block_bytes=_PADDED_BLOCK_BYTES), *super().make_layouts())
 
 
 class RecordedCluster:
@@ -132,12 +141,13 @@ class RecordedCluster:
         return self._unpublished
 
     def settle(self) -> None:
-        """Let the manager work off what the logs hold now."""
+        """Run the manager until nothing of the logs is left to do."""
         assert self._process is not None, "a manager works"
         for _ in range(_CYCLES):
             self.clock.advance(INTERVAL_MS)
             write_log_dir(self.log_dir, tuple(self.logs.values()))
             self._process.step()
+            self._process.watch.step()
 
     def _witness(self, process: Process, name: str, subject: object) -> None:
         if name == self._deadly and isinstance(subject, SegmentEvent):

@@ -81,6 +81,6 @@ def wrong_answers(expected: Json, metadata: TopicBasedRemoteLogMetadataManager) 
 
 
 def as_json(value: Json) -> Json:
-    """A document as it is after it was written and read."""
+    """Return a document as it is after it was written and read again."""
     read: Json = json.loads(json.dumps(value))
     return read

@@ -17,6 +17,7 @@ from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.lookup import Absence, NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys, decode_originals
 from rsm.layout.raw import RawLayout
@@ -48,7 +49,9 @@ _COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType,headers,lea
 def open_segments(storage: ChunkStorage) -> SegmentStorageManager:
     """A store with every layout that this version reads."""
     return SegmentStorageManager(
-        storage=storage, keys=ObjectKeys(), layouts=(RawLayout(), BlockV1Layout())
+        storage=storage,
+        keys=ObjectKeys(),
+        layouts=(RawLayout(), BlockV1Layout(), BlockV2Layout()),
     )
 
 

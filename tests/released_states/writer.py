@@ -1,4 +1,4 @@
-"""Writes the state of this version: runs the history, keeps what it leaves, asks what it says."""
+"""Writes the state of this version: runs the history, keeps its files and its answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tests.released_states.metadata_answers import (
     metadata_answers,
 )
 from tests.released_states.recorded_cluster import METADATA_PARTITIONS, RecordedCluster
-from tests.released_states.recorded_history import PARTITIONS, RecordedHistory
+from tests.released_states.recorded_history import RecordedHistory
+from tests.released_states.recorded_partitions import PARTITIONS
 from tests.released_states.store_answers import store_answers
 from tests.released_states.topic_records import write_records
 
@@ -43,7 +44,7 @@ def write_state(directory: StateDirectory, *, version: str, scratch: Path) -> No
         written = _dead_letters(history)
         write_records(directory.metadata_topic, _metadata_records(cluster))
         write_records(directory.dead_letter_topic, written, kinds=False)
-        # The cache is copied while it is open, so that its newest records are in RocksDB's log.
+        # The cache is copied while open: its newest records are in RocksDB's log then.
         ignored = shutil.ignore_patterns(*_NOT_KEPT)
         shutil.copytree(cluster.cache_path, directory.cache, ignore=ignored)
         shutil.copytree(

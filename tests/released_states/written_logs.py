@@ -32,7 +32,7 @@ from tests.twins.replica import Replica, SegmentFile
 
 ABORTING_PRODUCER = 7
 COMMITTING_PRODUCER = 8
-_LATENESS_MS = (3, 0, 200)  # of records after the batch's first, earlier ones among them
+_LATENESS_MS = (3, 0, 200)  # of the batch's further records; some are earlier than the first
 _HEADERS = (("trace", b"\x00\x01"), ("empty", None))
 
 

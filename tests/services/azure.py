@@ -23,13 +23,13 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 
 
 class AzureServer(ServerProcess):
-    """Runs within its `with` block. Not thread-safe."""
+    """A server that runs within its `with` block. Not thread-safe."""
 
     name = "azurite"
     start_deadline_s = 60.0
 
     def connection_string(self, key: str = _KEY, *, url: str = "") -> str:
-        """As the SDK takes it; `url` is another way to the server."""
+        """Return the connection string for the SDK; `url` is another address of the server."""
         endpoint = f"{url or self.url}/{_ACCOUNT}"
         return (
             f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};AccountKey={key};"

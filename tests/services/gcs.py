@@ -1,6 +1,6 @@
-"""A stand-in for Google Cloud Storage on this machine: fake-gcs-server, which keeps all in memory.
+"""A stand-in for Google Cloud Storage on this machine: fake-gcs-server.
 
-`make services` builds it. It asks nobody for credentials.
+It keeps all data in memory, and checks no credentials. `make services` builds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEEDS = Needs(installed=(_PROGRAM,))
 
 
 class GcsServer(ServerProcess):
-    """Runs within its `with` block. Not thread-safe."""
+    """A server that runs within its `with` block. Not thread-safe."""
 
     name = "fake-gcs"
 

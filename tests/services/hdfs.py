@@ -34,7 +34,7 @@ class HdfsCluster(ServerProcess):
 
     def _command(self) -> Sequence[str]:
         ports = ("-nnport", str(self._rpc_port), "-httpport", str(self.port))
-        # Everybody may write: who tests is not who runs the name node.
+        # Everybody may write, because the tests run as another user than the name node.
         settings = ("-D", "dfs.permissions.enabled=false")
         classes = f"{installed(_JARS)}/*"
         command = [program("java"), *_JVM, "-cp", classes, _MAIN, "-format", *ports, *settings]

@@ -22,13 +22,13 @@ _DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens to one request whose method is `method` and whose path and query hold `path`.
+    """The fault of one request whose method is `method` and whose path and query contain `path`.
 
-    `status`: this answer instead of the server's, with `code`, or `body`, in its body. `lost`: the
-    server does it, and nobody hears of it. `cut_bytes`: only this much of the answer's body comes;
-    before, `then` is called.
-    `hold`: it waits until the proxy releases it. `spoil`: one byte of the request's body changes.
-    `answer_header`: that one of the answer has this value, or is not there.
+    `status`: the proxy answers instead of the server, with `code` or `body` in the body. `lost`:
+    the server acts, and its response is lost. `cut_bytes`: only this many bytes of the response's
+    body arrive, after a call of `then`. `hold`: the request waits until the proxy releases it.
+    `spoil`: one byte of the request's body changes. `answer_header`: this header of the response
+    has this value, or is absent.
     """
 
     method: str
@@ -60,14 +60,14 @@ class FaultyProxy(Service):
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def expect(self, *faults: Fault) -> None:
-        """Forget what was seen and queued, and queue these."""
+        """Discard the recorded requests and the queued faults, and queue these."""
         with self._lock:
             self._faults = deque(faults)
             self.requests = []
             self.sent_bytes = 0
 
     def release(self) -> None:
-        """End the waiting of what is held, now and later."""
+        """Release all held requests, and hold none from now on."""
         self._server.released.set()
 
     def unused(self) -> int:
@@ -98,7 +98,7 @@ class FaultyProxy(Service):
 
 
 class _Server(ThreadingHTTPServer):
-    """What the handlers of all its connections share."""
+    """What the handlers of all connections share."""
 
     daemon_threads = True
 
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
+        """Log nothing."""
 
     def pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in answer.getheaders():
             if name.lower() not in {"transfer-encoding", "connection", "content-length"}:
                 self.send_header(name, value)
-        # Of a HEAD request it is the object's.
+        # the length in the response to a HEAD request is the object's
         self.send_header("Content-Length", answer.getheader("Content-Length") or str(len(content)))
         self.end_headers()
         content = content if cut_bytes is None else content[:cut_bytes]

@@ -7,7 +7,7 @@ outlive a stop or a kill, so a restart continues where the broker was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class BrokerFailedError(ServiceError):
 
 
 class KafkaBroker:
-    """One node of a cluster, made by KafkaCluster. Not thread-safe.
+    """One node of a cluster, created by KafkaCluster. Not thread-safe.
 
     `properties` may be changed between a stop and the next start.
     """
@@ -78,7 +78,7 @@ class KafkaBroker:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there; it may not be ready yet."""
+        """Whether the process is running; it may not be ready yet."""
         return self._process is not None and self._process.exit_code() is None
 
     def start(self) -> None:
@@ -126,7 +126,7 @@ class KafkaBroker:
             self._process.kill()
 
     def log_tail(self) -> str:
-        """The end of what the broker printed."""
+        """Return the end of the broker's output."""
         return self._running().log_tail()
 
     def _running(self) -> ServiceProcess:
@@ -249,11 +249,20 @@ class KafkaCluster(Service):
         *,
         partitions: int = 1,
         replication_factor: int = 1,
+        replicas: Sequence[int] | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic and wait until every running broker knows leaders for its partitions."""
+        """Create a topic and wait until every running broker knows leaders for its partitions.
+
+        With `replicas`, each partition is at these brokers, and the first one leads.
+        """
         topic = NewTopic(name, partitions, replication_factor, config=dict(config or {}))
-        admin = admin_client(self.bootstrap_servers)  # named: its requests end with it
+        if replicas is not None:
+            assigned = [list(replicas)] * partitions
+            topic = NewTopic(name, partitions, replica_assignment=assigned, config=topic.config)
+        admin = admin_client(
+            self.bootstrap_servers
+        )  # keeps the client alive until its requests have ended
         admin.create_topics([topic])[name].result(30.0)
         for broker in self.brokers:
             if broker.is_running:
@@ -271,7 +280,7 @@ def set_topic_configs(admin: AdminClient, topic: str, configs: Mapping[str, str]
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:
-    """An admin client that keeps to itself what it thinks of brokers that are down."""
+    """An admin client that does not log brokers that are down."""
     return AdminClient(
         {"bootstrap.servers": bootstrap_servers, "log_level": 0, "socket.timeout.ms": 10_000}
     )
@@ -366,7 +375,7 @@ def broker_test_defaults(brokers: int) -> dict[str, str]:
         "broker.heartbeat.interval.ms": "500",
         # A killed broker may register again only when its old session is over.
         "broker.session.timeout.ms": "6000",
-        # Controllers that wait for a processor for a while don't elect another for it.
+        # Controllers on a busy machine do not elect another one at once.
         "controller.quorum.fetch.timeout.ms": "6000",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "500",
@@ -374,6 +383,8 @@ def broker_test_defaults(brokers: int) -> dict[str, str]:
         "log.initial.task.delay.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.segment.delete.delay.ms": "500",
+        # An idle controller writes this often, and every broker of the cluster reads it.
+        "metadata.max.idle.interval.ms": "5000",
         "num.io.threads": "4",
         "num.network.threads": "2",
         "offsets.topic.num.partitions": "1",

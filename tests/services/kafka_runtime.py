@@ -20,7 +20,7 @@ CLASS_ARCHIVE = HOME / "classes.jsa"
 BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
 NEEDS = Needs(programs=("java",), installed=(_JARS, BOOTSTRAP_CHECKPOINT))
 _MEMORY = ("-Xms256m", "-Xmx256m")
-# Of a JVM that lives for seconds: what its second compiler would make is never used.
+# The JVM lives for seconds: code of its second compiler would not be used.
 SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _STARTS_FAST = (*SHORT_LIVED_JVM, "-Xshare:auto", "-Xlog:disable")
 _LOGS = "-Dorg.apache.logging.log4j.level=INFO"
@@ -52,7 +52,7 @@ def java_command(
 def run_tool(
     main_class: str, *arguments: str, flags: tuple[str, ...] = (), deadline_s: float = 60.0
 ) -> str:
-    """Run one of Kafka's tools and return what it printed. Raises RuntimeError if it fails."""
+    """Run one of Kafka's tools and return its output. Raises RuntimeError if it fails."""
     done = subprocess.run(
         java_command(main_class, *arguments, flags=flags),
         capture_output=True,

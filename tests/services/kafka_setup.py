@@ -1,4 +1,4 @@
-"""Makes once what each start of a broker reuses; `make setup` runs it after copying the jars.
+"""Creates files that each start of a broker reuses; `make setup` runs it after copying the jars.
 
 A formatted directory's checkpoint saves a JVM per broker, the archive of loaded classes more than
 half of a broker's start.
@@ -29,7 +29,7 @@ log.dirs={log_dir}
 
 
 def main() -> None:
-    """Make what is missing."""
+    """Create what is missing."""
     if not BOOTSTRAP_CHECKPOINT.exists():
         _format()
     if not CLASS_ARCHIVE.exists():

@@ -1,4 +1,4 @@
-"""What the managers of a cluster say of a topic's partitions, asked as a command asks them."""
+"""The reports of a cluster's managers on a topic's partitions, requested like a command does."""
 
 from __future__ import annotations
 

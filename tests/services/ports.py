@@ -1,7 +1,7 @@
 """Ports of this machine for the services of a test.
 
-Workers of one run take theirs from parts of the range that don't overlap: a port that one has found
-free and not taken yet is not found free by another.
+Each worker of a run has its own part of the range, so that two workers do not find the same port
+free.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
     Raises ServiceMissingError if there are not as many.
     """
-    # Not the seeded generator: every session of tests would try the same ports first.
+    # Not the seeded generator, by which every session of tests would try the same ports first.
     candidates = random.SystemRandom().sample(_own_ports(), 50 + count)
     found: list[int] = []
     with contextlib.ExitStack() as held:

@@ -2,7 +2,7 @@
 
 The process runs in a session of its own, so that Ctrl-C reaches only its starter and a
 signal to its group reaches its children too. A watcher (a shell that waits for the end of an
-inherited pipe) kills that group if its starter vanishes, be it by kill -9.
+inherited pipe) kills that group if its starter ends, even by kill -9.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.services import plain_http
 from tests.services.kafka import KafkaBroker, KafkaCluster
 from tests.services.manager_reports import manager_reports
 from tests.services.ports import free_ports
@@ -100,7 +101,7 @@ class RlmRun:
             raise RlmFailedError(f"`rlm run` ended with {code}\n{self.log_tail()}")
 
     def log_tail(self) -> str:
-        """The end of what it logged."""
+        """Return the end of its log."""
         return f"the end of {self.log_path}:\n{self._running().log_tail()}"
 
     def remote_segments(self, topic: str) -> dict[int, int]:
@@ -108,10 +109,15 @@ class RlmRun:
         reports = manager_reports(self.configuration, topic)
         return {each["partition"]: each["remote_segments"] for each in reports}
 
+    def stored_end_offsets(self, topic: str) -> dict[int, int]:
+        """Up to where its manager has stored all, by partition; empty if it is silent."""
+        reports = manager_reports(self.configuration, topic)
+        return {each["partition"]: each["stored_end_offset"] or 0 for each in reports}
+
     def _is_ready(self) -> bool:
         self.require_running()
         try:
-            answer = httpx.get(f"{self.metrics_url}/readyz", timeout=5.0, trust_env=False)
+            answer = plain_http.get(f"{self.metrics_url}/readyz")
         except httpx.HTTPError:
             return False
         return answer.status_code == 200

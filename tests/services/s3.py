@@ -7,8 +7,10 @@ together.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import boto3
 
@@ -23,7 +25,10 @@ SECRET_KEY = "secret-key-of-tests"  # noqa: S105 - of a server that only tests r
 
 
 class S3Server(ServerProcess):
-    """Runs within its `with` block; may be stopped and started again. Not thread-safe."""
+    """A server that runs within its `with` block; can be stopped and started again.
+
+    Not thread-safe.
+    """
 
     name = "versitygw"
 
@@ -31,7 +36,9 @@ class S3Server(ServerProcess):
         """Objects are kept below `directory`, which is made."""
         super().__init__(directory)
         self._data = self._directory / "buckets"
-        self._data.mkdir()
+        self._users = self._directory / "users"
+        for each in (self._data, self._users):
+            each.mkdir()
 
     def stop(self) -> None:
         """End it, with nothing lost."""
@@ -44,25 +51,42 @@ class S3Server(ServerProcess):
         return self._data / name
 
     def create_bucket(self, name: str) -> None:
-        """Make an empty bucket, by a client of its own."""
+        """Create an empty bucket."""
+        self._client().create_bucket(Bucket=name)
+
+    def create_user(self, access_key: str, secret_key: str) -> None:
+        """Create a user without rights: it may do what a bucket's policy allows it."""
+        login = ("--access", ACCESS_KEY, "--secret", SECRET_KEY, "--region", _REGION)
+        user = ("--access", access_key, "--secret", secret_key, "--role", "user")
+        admin = [installed(_PROGRAM), "admin", *login, "--endpoint-url", self.url]
+        subprocess.run([*admin, "create-user", *user], check=True, capture_output=True)
+
+    def set_bucket_policy(self, bucket: str, policy: str) -> None:
+        """Replace a bucket's policy, a JSON text with principals."""
+        self._client().put_bucket_policy(Bucket=bucket, Policy=policy)
+
+    def _client(self) -> Any:
         session = boto3.session.Session(
             aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY, region_name=_REGION
         )
-        session.client("s3", endpoint_url=self.url).create_bucket(Bucket=name)
+        return session.client("s3", endpoint_url=self.url)
 
     def _command(self) -> Sequence[str]:
         command = [installed(_PROGRAM), "--port", f"127.0.0.1:{self.port}", "--region", _REGION]
-        return [*command, "--keep-alive", "--quiet", "posix", str(self._data)]
+        command += ["--iam-dir", str(self._users), "--keep-alive", "--quiet"]
+        return [*command, "posix", str(self._data)]
 
     def _environment(self) -> Mapping[str, str]:
         return {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
 
 
-def credentials_environment() -> dict[str, str]:
-    """What the SDK's default chain finds the credentials in, and nothing of this machine's own."""
+def credentials_environment(
+    access_key: str = ACCESS_KEY, secret_key: str = SECRET_KEY
+) -> dict[str, str]:
+    """Return variables with credentials for the SDK's default chain, and none of this machine's."""
     return {
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "AWS_ACCESS_KEY_ID": access_key,
+        "AWS_SECRET_ACCESS_KEY": secret_key,
         "AWS_DEFAULT_REGION": _REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": os.devnull,

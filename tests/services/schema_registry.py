@@ -20,14 +20,14 @@ _REQUEST_TIMEOUT_S = 5.0
 
 
 class SchemaRegistryServer(ServerProcess):
-    """Runs within its `with` block. Not thread-safe."""
+    """A server that runs within its `with` block. Not thread-safe."""
 
     name = "schema-registry"
     start_deadline_s = 120.0
 
     @property
     def registry_url(self) -> str:
-        """What `schema.registry.url` is set to."""
+        """Return the value of `schema.registry.url`."""
         return f"{self.url}/apis/ccompat/v7"
 
     def _command(self) -> Sequence[str]:
@@ -39,7 +39,7 @@ class SchemaRegistryServer(ServerProcess):
         return {"QUARKUS_HTTP_PORT": str(self.port), "QUARKUS_HTTP_HOST": "127.0.0.1"}
 
     def _is_ready(self) -> bool:
-        """Whether it answers: it listens before its storage is made."""
+        """Return whether it answers; it listens before its storage exists."""
         try:
             asked = urllib.request.urlopen(  # noqa: S310 - of our own server
                 f"{self.registry_url}/subjects", timeout=_REQUEST_TIMEOUT_S

@@ -14,10 +14,10 @@ from tests.services.waiting import wait_until
 
 
 class ServerProcess(Service):
-    """Runs within its `with` block, with `directory` as its own. Not thread-safe."""
+    """A server that runs within its `with` block, in `directory`. Not thread-safe."""
 
     name: ClassVar[str]
-    """What its log is called."""
+    """The name of its log."""
 
     start_deadline_s: ClassVar[float] = 20.0
 
@@ -30,7 +30,7 @@ class ServerProcess(Service):
 
     @property
     def port(self) -> int:
-        """Where it listens on 127.0.0.1."""
+        """The port of 127.0.0.1 that it listens on."""
         return self._port
 
     @property
@@ -56,10 +56,10 @@ class ServerProcess(Service):
 
     @abstractmethod
     def _command(self) -> Sequence[str]:
-        """What is run."""
+        """Return the command to run."""
 
     def _environment(self) -> Mapping[str, str]:
-        """What it finds in its environment in addition to ours."""
+        """Return variables to add to this process's environment."""
         return {}
 
     def _is_ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a server that a test starts has in common with the others: it runs within a `with` block."""
+"""The base of all servers that tests start: each runs within a `with` block."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def installed(path: Path) -> str:
 
 
 def _advice(path: Path) -> str:
-    """Make takes a directory for complete while it is there."""
+    """Return what to do: make treats an existing directory as complete."""
     if not path.is_relative_to(BUILD):
         return "Install it there."
     directory = BUILD / path.relative_to(BUILD).parts[0]
@@ -87,7 +87,7 @@ class Service(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """End it, once it was started."""
+        """End the server, if it was started."""
 
     def __enter__(self) -> Self:
         self.start()

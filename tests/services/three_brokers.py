@@ -1,4 +1,4 @@
-"""A cluster of three brokers, which tests take away one by one."""
+"""A cluster of three brokers, which tests stop one by one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PROPERTIES = {
 
 
 def three_brokers(directory: Path) -> KafkaCluster:
-    """A cluster to be started; who takes a broker away uses `KafkaCluster.without`.
+    """A cluster to start; to stop one of its brokers, use `KafkaCluster.without`.
 
-    Leaders move only when a broker stops, or a test says so. Each broker is in a rack of its own.
+    Leaders move only when a broker stops, or a test moves them. Each broker is in a separate rack.
     """
     cluster = KafkaCluster(directory, brokers=3, properties=_PROPERTIES)
     for broker in cluster.brokers:

@@ -1,4 +1,4 @@
-"""Waiting for something that other threads or processes bring about, with a deadline."""
+"""Waits with a deadline for an effect of other threads or processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_LONGEST_PAUSE_S = 0.5
 
 
 def wait_until(
@@ -19,14 +21,16 @@ def wait_until(
 ) -> T:
     """Return the predicate's first true value.
 
-    The predicate is asked at least once, and once more when the deadline has passed. Where it
-    raises an error of `despite`, as a cluster of which a broker is down may, that is no value yet.
-    Raises AssertionError with `describe` (called only then, if it is a function) and with the last
-    value or such error.
+    The predicate is called at least once, and once more after the deadline. An error of `despite`,
+    as from a cluster with a broker down, counts as no value yet. The pause is `interval_s`, or as
+    long as the last call took, up to half a second: waiting uses half a processor at most. Raises
+    AssertionError with `describe` (called only then, if it is a function) and with the last value
+    or such error.
     """
     give_up_at = time.monotonic() + deadline_s
     while True:
-        last_chance = time.monotonic() >= give_up_at
+        asked_at = time.monotonic()
+        last_chance = asked_at >= give_up_at
         last: T | Exception
         try:
             last = value = predicate()
@@ -38,4 +42,5 @@ def wait_until(
         if last_chance:
             what = describe() if callable(describe) else describe
             raise AssertionError(f"not within {deadline_s} s: {what or predicate} (last: {last!r})")
-        time.sleep(interval_s)
+        took_s = time.monotonic() - asked_at
+        time.sleep(max(interval_s, min(took_s, _LONGEST_PAUSE_S)))

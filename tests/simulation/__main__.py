@@ -34,7 +34,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 def main() -> int:
-    """1 at the first seed that fails, with its shortest schedule; 130 after Ctrl-C."""
+    """Return 1 at the first seed that fails, with its shortest schedule; 130 after Ctrl-C."""
     options = _parser().parse_args()
     logging.disable(logging.CRITICAL)
     if options.seed is not None and options.trace:

@@ -1,6 +1,6 @@
-"""What may happen at any moment: each action says what it did, or None if there was nothing to do.
+"""The actions that may happen at any moment; each returns what it did, or None for nothing.
 
-Actions draw from the simulation's random numbers only, so a seed repeats the whole run.
+Actions use the simulation's random numbers only, so a seed repeats the whole run.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ MAX_PROCESSES = 5
 
 
 class Stage(Protocol):
-    """What an action sees of the simulation; `tip` is the partition that it happens to."""
+    """An action's view of the simulation; `tip` is the partition that it affects."""
 
     random: Random
     world: SimulatedWorld
     tip: TopicIdPartition
 
     def living(self) -> list[SimulatedProcess]:
-        """The managers that run, oldest first."""
+        """Return the running managers, oldest first."""
 
     def in_cycle(self, process: SimulatedProcess) -> bool:
-        """Whether a cycle of it is going on: it has one thread for cycles."""
+        """Return whether the manager is in a cycle: it has one thread for cycles."""
 
     def is_nested(self) -> bool:
-        """Whether a manager is in the middle of a cycle or a job."""
+        """Return whether a manager is in the middle of a cycle or a job."""
 
     def cycle(self, process: SimulatedProcess) -> None:
-        """Let it run one."""
+        """Let a manager run a cycle."""
+
+    def watch(self, process: SimulatedProcess) -> None:
+        """Let it look for streams that are due."""
 
     def run_job(self, process: SimulatedProcess, number: int) -> None:
-        """Let it run a job of a lane."""
+        """Let a manager run a job of a lane."""
 
     def start(self, node_id: int) -> None:
         """Start a manager next to a broker."""
@@ -61,7 +64,7 @@ def roll(stage: Stage) -> str:
 
 
 def fill_segment(stage: Stage) -> str:
-    """A segment as most are: written, committed, rolled."""
+    """Write, commit and roll a segment, as in most cases."""
     stage.world.produce(stage.random.randint(1, 8), tip=stage.tip)
     stage.world.roll(tip=stage.tip)
     return f"a segment is full at {stage.world.leader(stage.tip).end_offset}"
@@ -131,7 +134,7 @@ def heal(stage: Stage) -> str | None:
 
 
 def write_to_deposed(stage: Stage) -> str | None:
-    """What a leader takes that does not know it was deposed; it cannot commit it."""
+    """Write to a deposed leader that does not know it; it cannot commit the records."""
     deposed = stage.world.deposed(stage.tip)
     if not deposed:
         return None
@@ -179,7 +182,7 @@ def cycle(stage: Stage) -> str | None:
 
 
 def work(stage: Stage) -> str | None:
-    """A cycle and all the jobs that it finds to do, as in quiet times."""
+    """Run a cycle and all its jobs, as in quiet times."""
     found = [p for p in stage.living() if not stage.in_cycle(p)]
     leaders = [p for p in found if p.ports.broker.node_id == stage.world.leader_id(stage.tip)]
     if leaders and stage.random.random() < 0.5:
@@ -213,7 +216,7 @@ def kill(stage: Stage) -> str | None:
 
 
 def start(stage: Stage) -> str | None:
-    """Next to a broker that has no manager."""
+    """Start a manager next to a broker without one."""
     missing = [n for n in stage.world.hosts if not stage.world.running(n)]
     if not missing:
         return None
@@ -223,7 +226,7 @@ def start(stage: Stage) -> str | None:
 
 
 def start_another(stage: Stage) -> str | None:
-    """Next to a broker that has one already, by mistake."""
+    """Start a second manager next to a broker, by mistake."""
     if len(stage.living()) >= MAX_PROCESSES:
         return None
     node_id = stage.world.leader_id(stage.tip)
@@ -248,7 +251,10 @@ def toggle_broker(stage: Stage) -> str:
 
 
 def compact_metadata(stage: Stage) -> str:
-    """The cleaner runs. Tombstones stay: their removal takes days, and caches do not lag so far."""
+    """Run the log cleaner.
+
+    Tombstones stay: their removal takes days, and caches do not lag so far.
+    """
     log = stage.world.topic
     end_offset = stage.random.randint(0, log.end_offset(0))
     log.compact(0, end_offset)
@@ -263,7 +269,7 @@ def lose_cache(stage: Stage) -> str | None:
 
 
 def land_late(stage: Stage) -> str | None:
-    """An upload that was on its way is written after all."""
+    """Complete a late upload."""
     world = stage.world
     found = [
         (process, upload)
@@ -282,7 +288,7 @@ def land_late(stage: Stage) -> str | None:
 
 
 def land_late_write(stage: Stage) -> str | None:
-    """A record comes into the metadata topic though its write got no answer."""
+    """A record of a write without a response arrives in the metadata topic."""
     world = stage.world
     found = [
         (process, request)
@@ -303,7 +309,7 @@ def name_of(process: SimulatedProcess) -> str:
     return f"manager {process.incarnation.int} of broker {process.ports.broker.node_id}"
 
 
-# How often each happens; a seed leaves some out and has more of others.
+# The frequency of each action; a seed omits some and has more of others.
 ACTIONS: tuple[tuple[Action, float], ...] = (
     (cycle, 8),
     (run_job, 12),

@@ -1,4 +1,4 @@
-"""Trails record what happens; logs of some hundred thousand faults would only cost time."""
+"""Fixtures of simulations: traces replace the logs, which would only take time."""
 
 from __future__ import annotations
 

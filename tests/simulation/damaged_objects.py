@@ -1,4 +1,4 @@
-"""Stored objects are taken away and given back, and readers report them, rightly or not."""
+"""Stored objects are removed and restored, and readers report them, correctly or not."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _RETURNS = 0.3  # where something is away
 
 
 def damage_object(stage: Stage) -> str | None:
-    """Somebody takes an object of a finished segment, or gives back what was taken.
+    """Remove an object of a finished segment, or restore a removed one.
 
-    Not between a manager's last look at objects and what it does then.
+    Never between a manager's last check of objects and the action that follows.
     """
     world, random = stage.world, stage.random
     if stage.is_nested():

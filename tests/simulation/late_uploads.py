@@ -1,6 +1,6 @@
-"""Uploads whose request is on its way when their process dies or gives them up.
+"""Uploads whose request is in flight when their process dies or gives them up.
 
-They may land after everybody has taken the attempt for dead, but not after its deadline: until
+They may complete after all processes count the attempt as dead, but not after its deadline: until
 then an attempt may write.
 """
 
@@ -27,7 +27,7 @@ class Upload:
 
 
 class LateStorage(SeamChunkStorage):
-    """Calls `sent` with every object that its process takes for not written."""
+    """Calls `sent` with every object that its process counts as not written."""
 
     def __init__(
         self, inner: ChunkStorage, effects: Effects, sent: Callable[[str, bytes], None]

@@ -20,7 +20,7 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What was run so far: seeds, the time that passed on their clocks, the first failure."""
+    """The result so far: the seeds, the time that passed on their clocks, the first failure."""
 
     seeds_count: int = 0
     simulated_ms: int = 0
@@ -40,14 +40,14 @@ class Tally:
 
 @contextmanager
 def tellers() -> Iterator[Executor]:
-    """One process for each processor. They leave Ctrl-C to the process that started them."""
+    """Start one process for each processor. They leave Ctrl-C to the process that started them."""
     spawning = get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawning, _prepare) as executor:
         yield executor
 
 
 def tallies(executor: Executor, seeds: range, steps: int = STEPS) -> Iterator[Tally]:
-    """The sum so far, again and again; the last one has all seeds, or the lowest that fails."""
+    """Yield the sum so far; the last one has all seeds, or the lowest that fails."""
     parts = [seeds[i : i + _SEEDS_AT_ONCE] for i in range(0, len(seeds), _SEEDS_AT_ONCE)]
     total = Tally()
     for part in executor.map(partial(_run, steps), parts):
@@ -60,7 +60,7 @@ def tallies(executor: Executor, seeds: range, steps: int = STEPS) -> Iterator[Ta
 def first_failure(
     executor: Executor, seeds: range, steps: int = STEPS
 ) -> tuple[int, Failure] | None:
-    """The lowest of these seeds that fails, or None."""
+    """Return the lowest of these seeds that fails, or None."""
     found = (tally.failure for tally in tallies(executor, seeds, steps))
     return next((failure for failure in found if failure is not None), None)
 

@@ -1,4 +1,4 @@
-"""Mutants: which guard a simulated manager lacks, and in which stories that is looked for."""
+"""Mutants: simulated managers that lack one guard, and the actions that reveal it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from tests.simulation.actions import (
     Action,
     cut_off,
+    delete_records,
     elect_clean,
     elect_unclean,
+    fill_segment,
     land_late,
     pass_time,
     run_job,
@@ -19,8 +21,10 @@ from tests.simulation.actions import (
     work,
 )
 from tests.simulation.damaged_objects import damage_object
+from tests.simulation.merging import read_through_gateway, stream_small
 from tests.simulation.other_users import read_in_share_group, take_lease, take_records
 from tests.simulation.processes import SimulatedProcess
+from tests.simulation.streaming import stream
 from tests.simulation.topic_deletion import delete_topic
 from tests.simulation.unguarded_managers import (
     WithAnyLineage,
@@ -44,13 +48,21 @@ from tests.simulation.unguarded_managers import (
     WithoutWholeTopic,
     WithUnfinishedCounting,
 )
+from tests.simulation.unguarded_streams import (
+    WithFirstLedgerDeleting,
+    WithOpenStreamsCounting,
+    WithoutGateways,
+    WithPartsDeletedEarly,
+    WithStreamsAfterAnyHistory,
+    WithStreamsAtOnce,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A manager without a guard, and the actions that the guard is there for.
+    """A manager without a guard, and the actions that the guard is for.
 
-    The search begins with `seed`, which found it the last time.
+    The search begins with `seed`, which found the mutant the last time.
     """
 
     process_type: type[SimulatedProcess]
@@ -63,31 +75,53 @@ _LATE_UPLOADS = {**_OFTEN, delete_topic: 3, pass_time: 0.3}
 
 MUTANTS = (
     Mutant(process_type=WithUnfinishedCounting, seed=1),
-    Mutant(process_type=WithHolesCounting, seed=2),
+    Mutant(process_type=WithHolesCounting, seed=4),
     Mutant(
-        process_type=WithAnyLineage, seed=11, favoured={cut_off: 10, elect_unclean: 10, work: 40}
+        process_type=WithAnyLineage, seed=8, favoured={cut_off: 10, elect_unclean: 10, work: 40}
     ),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
-    Mutant(process_type=WithoutExpectedState, seed=243, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutExpectedState, seed=1, favoured={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutReadingPast, seed=2),
     Mutant(
-        process_type=WithoutDeadline, seed=34, favoured={pass_time: 60, work: 60, elect_clean: 10}
+        process_type=WithoutDeadline, seed=5, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
-    Mutant(process_type=WithoutEpochCheck, seed=15, favoured={start_another: 10, elect_clean: 10}),
-    Mutant(process_type=WithoutSecondSweep, seed=135, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutEpochCheck, seed=0, favoured={start_another: 10, elect_clean: 10}),
+    Mutant(process_type=WithoutSecondSweep, seed=220, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRemovalSweep, seed=28, favoured=_LATE_UPLOADS),
-    Mutant(process_type=WithoutRemovalWait, seed=172, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalWait, seed=20, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
-    Mutant(process_type=WithoutLeases, seed=1, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutLeases, seed=58, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
-    Mutant(process_type=WithoutGaps, seed=5, favoured={take_records: 4}),
+    Mutant(process_type=WithoutGaps, seed=1, favoured={take_records: 4}),
     Mutant(
         process_type=WithoutWholeTopic,
-        seed=318,
+        seed=448,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
-    Mutant(process_type=WithoutOwnLook, seed=167, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutOwnLook, seed=180, favoured={damage_object: 20}),
     Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
+    Mutant(process_type=WithStreamsAtOnce, seed=18, favoured={stream: 30, run_job: 30}),
+    Mutant(
+        process_type=WithStreamsAfterAnyHistory,
+        seed=0,
+        favoured={stream: 30, run_job: 20, cut_off: 10, elect_unclean: 10},
+    ),
+    Mutant(process_type=WithOpenStreamsCounting, favoured={stream: 30, run_job: 20}),
+    Mutant(
+        process_type=WithFirstLedgerDeleting,
+        seed=204,
+        favoured={stream: 30, work: 40, delete_records: 20},
+    ),
+    Mutant(
+        process_type=WithPartsDeletedEarly,
+        seed=104,
+        favoured={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
+    ),
+    Mutant(
+        process_type=WithoutGateways,
+        seed=1,
+        favoured={stream_small: 40, work: 20, read_through_gateway: 20, fill_segment: 1},
+    ),
 )

@@ -1,7 +1,7 @@
-"""What others do to a tiered topic meanwhile: operators, readers of objects, share groups, tools.
+"""Actions of others on a tiered topic: operators, readers of objects, share groups, tools.
 
-Each action is as those of tests.simulation.actions. What they make known to the world is what the
-invariants hold the managers to.
+They have the form of those in tests.simulation.actions. The world records them, so that the
+invariants can check the managers against them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def pause(stage: Stage) -> str:
 
 
 def take_lease(stage: Stage) -> str | None:
-    """Somebody is about to read objects by itself."""
+    """A job takes a lease before it reads objects."""
     low = stage.world.state(stage.tip).first_readable_offset or 0
     high = stage.world.leader(stage.tip).end_offset
     if high <= low:
@@ -36,7 +36,7 @@ def take_lease(stage: Stage) -> str | None:
 
 
 def read_in_share_group(stage: Stage) -> str | None:
-    """A share group has done with some more of what is committed."""
+    """A share group finishes more of the committed records."""
     started = stage.world.share_groups.started.get(stage.tip)
     high = stage.world.leader(stage.tip).high_watermark
     if started is None or high <= started.offset:
@@ -49,7 +49,7 @@ def read_in_share_group(stage: Stage) -> str | None:
 
 
 def take_records(stage: Stage) -> str | None:
-    """A tool deletes records at the broker itself, past every gateway."""
+    """A tool deletes records at the broker itself, without a gateway."""
     leader = stage.world.leader(stage.tip)
     low, high = leader.log_start_offset, leader.high_watermark
     if high <= low or stage.world.state(stage.tip).log_start_offset is None:
@@ -65,4 +65,4 @@ OTHER_USERS: tuple[tuple[Action, float], ...] = (
     (read_in_share_group, 3),
     (take_records, 0.5),
 )
-"""None of them in most stories: each hinders what the others are to find."""
+"""Most stories have none of them, because each one hides faults of the others."""

@@ -1,4 +1,4 @@
-"""A manager whose jobs run when the schedule says so, and whose metadata may lag behind."""
+"""A manager whose jobs run when the schedule says so, and whose metadata may lag."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DISK_BYTES = 1_000
 
 
 class LaggingMetadata(FreshMetadata):
-    """Applies the newest records where the follower's thread may have, and `lags` says when not.
+    """Applies the newest records as the follower's thread might, unless `lags` is true.
 
-    What waits for the topic's end, or for an event of its own, still sees all that it must.
+    Calls that wait for the topic's end, or for their own event, still see all required records.
     """
 
     lags: Callable[[], bool] | None = None
@@ -45,18 +45,18 @@ class LaggingMetadata(FreshMetadata):
 
 
 class UnexpectedError(BaseException):
-    """A job raised what its lane would log and survive: a bug, which must not be survived here."""
+    """A job raised an error that its lane would survive: a bug that must fail the test."""
 
 
 class StrictLanes(Lanes):
-    """Lanes in which no bug of a job stays unseen."""
+    """Lanes that hide no bug of a job."""
 
     def _note_bug(self, key: Hashable) -> None:
         raise UnexpectedError(f"a job failed: {key}")
 
 
 class ShuffledCopies(CopyLanes):
-    """Copies that may be made in any order, as uploads in parallel end in any."""
+    """Copies in any order, because concurrent uploads end in any order."""
 
     shuffle: Callable[[list[LocalSegment]], None] | None = None
 
@@ -74,7 +74,7 @@ class ShuffledCopies(CopyLanes):
 
 
 class BrokerDisk(LocalDisks):
-    """The one disk of a broker, which is soon half full."""
+    """The only disk of a broker, which is soon half full."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         self._broker = broker
@@ -84,7 +84,7 @@ class BrokerDisk(LocalDisks):
 
 
 class SimulatedProcess(Process):
-    """One whose copies and deletions wait to be run, one at a time and in any order.
+    """A process whose copies and deletions run one at a time and in any order.
 
     `unanswered_left` of its next writes to the metadata topic get no answer.
     """
@@ -106,7 +106,7 @@ class SimulatedProcess(Process):
         self._removal = self._make_removal()
 
     def step(self) -> None:
-        """A cycle, and then what deleted topics have left, as the manager's loop does it."""
+        """Run a cycle, then the removal of deleted topics, as the manager's loop does."""
         super().step()
         if not self.alive or not self.deleted_topics():
             return
@@ -118,7 +118,7 @@ class SimulatedProcess(Process):
             self.problem = error
 
     def beat(self) -> None:
-        """Now and then: nothing here depends on who is registered."""
+        """Register now and then: nothing here depends on registrations."""
         self._beats_count += 1
         if self._beats_count % _CYCLES_PER_BEAT == 1:
             super().beat()

@@ -1,4 +1,4 @@
-"""Actions that few stories know: in how many of all, and how often there."""
+"""Actions of few stories: the share of stories that have each one, and its frequency there."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Mapping
 
 from tests.simulation.actions import Action, land_late, land_late_write
 from tests.simulation.damaged_objects import damage_object
+from tests.simulation.merging import read_through_gateway, stream_small
+from tests.simulation.streaming import stream
 from tests.simulation.topic_deletion import delete_topic
 
 RARE_ACTIONS: Mapping[str, tuple[Action, float, float]] = {
     "deletion": (delete_topic, 0.1, 4),
     "late": (land_late, 0.2, 4),
     "damage": (damage_object, 0.15, 5),
+    "stream": (stream, 0.3, 12),
     "answers": (land_late_write, 0.4, 20),
+    "merging": (stream_small, 0.2, 12),
+    "gateway": (read_through_gateway, 0.2, 8),
 }
-"""Share of the stories and weight, by the name that a seed draws each with."""
+"""Share of the stories and weight of each action, by its name."""

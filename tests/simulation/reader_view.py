@@ -1,7 +1,7 @@
-"""What a reader gets from the store, compared with what the brokers' log really was.
+"""Compares a reader's records from the store with the true log of the brokers.
 
-The reader is the product's: where an offset is stored, how segments are opened, which batches of
-them count. It reads what the brokers have deleted, for the rest they answer themselves.
+The reader is the product's: its look-up, its opening of segments, its choice of batches. It reads
+the records that the brokers have deleted; the brokers have the others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ReaderView:
         )
 
     def difference(self) -> str | None:
-        """How the reader's view differs from the truth; None if it does not."""
+        """Return how the reader's view differs from the truth; None if it does not."""
         found = (self._compare(tip, self._world.leader(tip)) for tip in self._world.tips)
         return next((difference for difference in found if difference is not None), None)
 
@@ -47,9 +47,9 @@ class ReaderView:
             read = self._read(tip, offsets)
         except TieredStorageError as error:
             if self._world.away:
-                return None  # it waits for what was taken
+                return None  # the reader waits for the taken object
             if self._world.unrecorded():
-                return None  # a hole that nobody has seen yet
+                return None  # a hole that nobody has noticed yet
             return f"{tip}: {offsets} cannot be read: {error}"
         written = [
             batch
@@ -61,7 +61,7 @@ class ReaderView:
         return f"{tip}: {offsets} reads as {_bases(read)}, written were {_bases(written)}"
 
     def _is_taken(self, tip: TopicIdPartition, batch: bytes) -> bool:
-        """Whether somebody has given up or deleted any of it, so that it may be in a gap."""
+        """Return whether somebody has given up or deleted any of it, so that it may be in a gap."""
         header = batch_header(batch)
         offsets = OffsetRange(start_offset=header.base_offset, end_offset=header.next_offset)
         gaps = [gap.offsets for gap in self._world.state(tip).gaps]
@@ -93,7 +93,7 @@ class ReaderView:
 
 
 def _overlapping(replica: Replica, offsets: OffsetRange) -> list[bytes]:
-    """All batches of the history that hold an offset of a range."""
+    """Return all batches of the history with an offset of a range."""
     return [
         batch
         for file in replica.files

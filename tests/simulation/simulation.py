@@ -1,7 +1,7 @@
 """One seed's story: actions in random order, interruptions at random effects, checks after each.
 
-Every step has a random number of its own, drawn from the seed's: a step can be left out, and the
-others stay what they were.
+Every step has its own random number, drawn from the seed. So one step can be omitted without a
+change of the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from random import Random
 from rlm.source.log_source import LocalSegment
 from rlmm.events.policy import OutagePolicy, TopicPolicy
 from rlmm.topic.event_topic import UnknownResultError
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.simulation.actions import (
     ACTIONS,
     PAUSES_MS,
@@ -27,6 +27,7 @@ from tests.simulation.actions import (
     toggle_store,
 )
 from tests.simulation.checks import WorldChecks
+from tests.simulation.merging import stream_small
 from tests.simulation.other_users import OTHER_USERS, read_in_share_group, take_records
 from tests.simulation.processes import (
     LaggingMetadata,
@@ -35,6 +36,7 @@ from tests.simulation.processes import (
     UnexpectedError,
 )
 from tests.simulation.rare_actions import RARE_ACTIONS
+from tests.simulation.streaming import ROLLOVER_MS
 from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.trace import Trace
 from tests.simulation.unanswered_writes import RepeatedWriteError
@@ -56,9 +58,9 @@ _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What went wrong first: at which step of how many, and all that had happened.
+    """The first failure: its step, the number of steps, and everything that happened before.
 
-    Step number `steps` is the end, when all is healed and must come to rest.
+    Step number `steps` is the end, when everything is repaired and must come to rest.
     """
 
     step: int
@@ -72,14 +74,14 @@ class Failure:
 
 
 class BrokenInvariantError(BaseException):
-    """Something that must never be is so. No code under test survives it."""
+    """An invariant is broken. No code under test survives it."""
 
 
 class Simulation:
-    """A world and its schedule.
+    """A world and its schedule. `skipped` are omitted steps; `favoured` are frequent actions.
 
-    `skipped` are steps that are left out; `favoured` are actions that happen so often, also while
-    a process is paused. `trace` gets every event; None records nothing.
+    Favoured actions also happen while a process is paused. `trace` gets every event; None records
+    nothing.
     """
 
     def __init__(
@@ -100,10 +102,12 @@ class Simulation:
         if favoured:
             self._favour(favoured)
         self.tip = TIP
+        merges = self._weight_of(stream_small) > 0
         self.world = SimulatedWorld(
-            policy=self._draw_policy(),
+            policy=self._draw_policy(merges=merges),
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
+            merges=merges,
         )
         if trace is not None:
             trace.follow(self.world)
@@ -120,7 +124,7 @@ class Simulation:
             self.start(node_id)
 
     def _draw_shape(self) -> None:
-        """Some seeds know no unclean elections, others little else."""
+        """Choose the kind of story: some seeds have no unclean elections, others mostly these."""
         self._actions: list[Action] = [action for action, _ in ACTIONS]
         self._weights = [w * self.random.choice((0, 1, 1, 3)) for _, w in ACTIONS]
         self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing works without these
@@ -131,7 +135,7 @@ class Simulation:
         self._shuffles = self.random.random() < 0.3
 
     def _draw_other_users(self, seed: int) -> None:
-        """Some stories have some of them; seed 0 none."""
+        """Choose other users: some stories have some of them, seed 0 has none."""
         drawn = Random(f"{seed} others")
         for action, weight in OTHER_USERS:
             self._actions.append(action)
@@ -153,7 +157,7 @@ class Simulation:
         return self._weights[self._actions.index(action)]
 
     def _draw_partitions(self, seed: int) -> int:
-        """Most find more with one, because more happens to it."""
+        """Choose the number of partitions: one finds most faults, because more happens to it."""
         return 2 if Random(f"{seed} partitions").random() < _TWO_PARTITIONS else 1
 
     def _favour(self, favoured: Mapping[Action, float]) -> None:
@@ -166,20 +170,23 @@ class Simulation:
             self._weights[self._actions.index(action)] = weight
         self._nesting_rate = 0.2
 
-    def _draw_policy(self) -> TopicPolicy:
+    def _draw_policy(self, *, merges: bool) -> TopicPolicy:
         keep = replace(KEEP_REMOTE, outage_policy=self._outage_policy)
         if not self._expires:
             return keep
         return replace(
             keep,
             retention_ms=self.random.choice((-1, 10 * MINUTE_MS, 2 * HOUR_MS)),
-            retention_bytes=self.random.choice((-1, -1, 1_500)),
+            retention_bytes=self.random.choice((-1, -1, 100_000 if merges else 1_500)),
         )
 
     # ------------------------------------------------------------------------ the schedule
 
     def run(self, steps: int = STEPS, *, to_the_end: bool = True) -> Failure | None:
-        """The first failure, or None. `to_the_end`: heal all afterwards, and wait for rest."""
+        """Return the first failure, or None.
+
+        `to_the_end`: repair all afterwards, and wait for rest.
+        """
         for step in range(steps):
             step_seed = self._steps.getrandbits(64)
             if step in self._skipped:
@@ -195,7 +202,7 @@ class Simulation:
         return Failure(step=step, steps=steps, problem=problem, trail=tuple(self.trail))
 
     def _problem_of(self, part: Callable[[], None]) -> str | None:
-        """What is wrong after a part of the story, or made it end early."""
+        """Return what is wrong after a part of the story, or what ended it early."""
         problem = None
         try:
             part()
@@ -227,12 +234,12 @@ class Simulation:
         return [weight if action in AFTERWARDS else 0 for action, weight in pairs]
 
     def check(self) -> None:
-        """BrokenInvariantError if something does not hold."""
+        """Raise BrokenInvariantError if an invariant does not hold."""
         if found := self._checks.broken():
             raise BrokenInvariantError("; ".join(found))
 
     def _finish(self) -> None:
-        """All comes back, each broker has one new manager: then everything is finished."""
+        """Repair everything and start one manager per broker: then all work must finish."""
         self._calm = True
         self.trail.append("all is healed, managers are started again")
         self._record("action", self.trail[-1])
@@ -251,7 +258,7 @@ class Simulation:
             raise BrokenInvariantError("; ".join(found))
 
     def _finish_removal(self) -> None:
-        """Nothing is left of the topic in the end, but what was given to repair."""
+        """Check that nothing of the topic is left, except dead letters for repair."""
         for _ in range(_REMOVAL_ROUNDS):
             for _ in range(_REMOVAL_CYCLES):
                 self._quiet_cycle()
@@ -269,11 +276,14 @@ class Simulation:
         self.world.clock.advance(30_000)
         for process in self.living():
             self.cycle(process)
+            self.watch(process)
+            self.world.clock.advance(ROLLOVER_MS)
+            self.watch(process)
             while process.alive and process.jobs.waiting:
                 self.run_job(process, 0)
 
     def _settle(self) -> None:
-        """Cycles until nothing changes any more."""
+        """Run cycles until nothing changes any more."""
         for _ in range(_QUIET_CYCLES):
             before = self.world.fingerprint()
             self._quiet_cycle()
@@ -302,6 +312,13 @@ class Simulation:
     def cycle(self, process: SimulatedProcess) -> None:
         with self._acting(process, in_cycle=True):
             process.step()
+
+    def watch(self, process: SimulatedProcess) -> None:
+        with self._acting(process, in_cycle=False):
+            try:
+                process.watch.step()
+            except (ProcessCrashError, TieredStorageError):
+                return
 
     def run_job(self, process: SimulatedProcess, number: int) -> None:
         with self._acting(process, in_cycle=False):
@@ -340,7 +357,7 @@ class Simulation:
             self.random.shuffle(segments)
 
     def _interrupt(self, process: Process, name: str, *, is_over: bool) -> None:
-        """Before or after an act of a process: faults, pauses, and what others do meanwhile."""
+        """Interrupt before or after an act of a process: faults, pauses, other actions."""
         if self._calm:
             return
         self._require_there(process, name, is_over=is_over)

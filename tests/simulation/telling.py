@@ -1,4 +1,4 @@
-"""A failing seed's story, as short as it gets: which of its steps are needed, and what they did."""
+"""Shortens the story of a failing seed to the steps that are needed, and describes them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _TAIL_LINES = 60
 def shrink(
     seed: int, failure: Failure, process_type: type[SimulatedProcess] = SimulatedProcess
 ) -> tuple[frozenset[int], Failure]:
-    """The steps that can be left out, latest first, and the failure that is then left.
+    """Return the steps that can be omitted, latest first, and the remaining failure.
 
-    A story ends at its first failure, so the later steps are left out from the beginning.
+    A story ends at its first failure, so the later steps are omitted from the beginning.
     """
     skipped: frozenset[int] = frozenset()
     steps = failure.steps if failure.at_the_end else failure.step + 1
@@ -26,7 +26,7 @@ def shrink(
 
 
 def told(seed: int, failure: Failure) -> str:
-    """The seed, the step, what is wrong, and the end of the shortest story found."""
+    """Return the seed, the step, what is wrong, and the end of the shortest story found."""
     skipped, shortest = shrink(seed, failure)
     return "\n".join(
         (

@@ -1,4 +1,4 @@
-"""`make sim` counts what it ran, and says so also when it is interrupted."""
+"""`make sim` counts what it ran, and prints the counts also when it is interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.simulation.many_seeds import tallies, tellers
 from tests.simulation.simulation import Simulation
 from tests.simulation.world import HOUR_MS
 
-_TIMEOUT_S = 120
+_TIMEOUT_S = 600
 _SO_FAR = "of 100000 so far"
 
 

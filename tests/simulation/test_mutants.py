@@ -1,4 +1,4 @@
-"""A guard that is lost is noticed: some seed finds what its absence does."""
+"""A seed detects each lost guard, by the faults that its absence causes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Fa
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.process_type.__name__)
 def test_mutant_when_a_guard_is_missing_then_a_seed_finds_it(mutant: Mutant) -> None:
-    """Scenarios 14, 72, 76, 79, 80, 83, 100, 105, 106, 108; R1, R2, R5-R8, R11, R13.
+    """Scenarios 14, 28, 72, 76, 79, 80, 83, 100, 105, 106, 108, 125; R1, R2, R5-R8, R11, R13, R23.
 
-    The product gets through the same story: it is the guard that is missed.
+    The product passes the same story, so only the missing guard makes it fail.
     """
     found = next(
         (

@@ -15,7 +15,7 @@ from tests.simulation.telling import told
 
 SEEDS_PER_TEST = 200
 DRAWN_WINDOWS = 1_000_000
-"""Of the same size each, after the first, which every run has."""
+"""All of the same size, after the first one, which every run has."""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def processes() -> Iterator[Executor]:
         yield executor
 
 
-@pytest.mark.parametrize("window", ["first", "drawn", "drawn too"])  # `make sim` has more
+@pytest.mark.parametrize("window", ["first", "drawn"])  # `make sim` has more
 def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step(
     processes: Executor, window: str
 ) -> None:
@@ -32,7 +32,7 @@ def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step
 
     R1, R2, R5-R8, R13.
     """
-    # pytest-randomly seeds the other generator alike for each test: both would draw one window.
+    # pytest-randomly seeds the shared generator for each test: both would draw the same window.
     drawn = random.SystemRandom().randint(1, DRAWN_WINDOWS)
     first = 0 if window == "first" else drawn * SEEDS_PER_TEST
     seeds = range(first, first + SEEDS_PER_TEST)
@@ -44,10 +44,10 @@ def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step
 
 
 @pytest.mark.parametrize("seed", [263, 377])
-def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_refused(
+def test_simulation_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_refused(
     seed: int,
 ) -> None:
-    """R1: between the last look and DeleteRecords; what the broker refuses is no violation."""
+    """R1: between the last check and DeleteRecords; a refused deletion is allowed."""
     favoured: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
 
     failure = Simulation(seed, favoured=favoured).run()
@@ -56,7 +56,7 @@ def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_ref
 
 
 def test_run_when_elections_alternate_then_what_cannot_be_known_is_a_conflict() -> None:
-    """R5: a leader comes back that has trimmed an epoch which the next one never heard of."""
+    """R5: a former leader returns. It had trimmed an epoch that the next leader did not know."""
     often: dict[Action, float] = {pass_time: 12, produce: 14, work: 25}
     favoured = {**often, elect_unclean: 10, cut_off: 10}
 
@@ -66,8 +66,8 @@ def test_run_when_elections_alternate_then_what_cannot_be_known_is_a_conflict() 
 
 
 @pytest.mark.parametrize("seed", [3004, 7174, 13224, 21160])
-def test_story_when_a_log_start_and_an_election_cross_then_comes_to_rest(seed: int) -> None:
-    """R5, R7: deleted before a claim; nothing left of a log; what a deposed leader does."""
+def test_simulation_when_a_log_start_and_an_election_cross_then_comes_to_rest(seed: int) -> None:
+    """R5, R7: deleted before a claim; an empty log; the actions of a deposed leader."""
     failure = Simulation(seed).run()
 
     assert failure is None, failure

@@ -1,6 +1,6 @@
-"""The topic is deleted in the middle of a story: managers remove what is stored of it.
+"""The topic is deleted in the middle of a story: managers remove its stored data.
 
-From then on nobody writes, leads or reads; what managers had begun may go on for a while.
+From then on nobody writes, leads or reads. Work that managers had begun may continue for a while.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AFTERWARDS: frozenset[Action] = frozenset(
         *(land_late, land_late_write),
     )
 )
-"""What can still happen when the topic is gone."""
+"""The actions that are possible after the deletion of the topic."""
 
 
 def delete_topic(stage: Stage) -> str:

@@ -30,7 +30,7 @@ class Trace:
         self._world: World | None = None
 
     def follow(self, world: World) -> None:
-        """Record the acts of all processes that start in this world from now on."""
+        """Record the acts of all processes that start later in this world."""
         self._world = world
         world.recorder = self._add_act
 

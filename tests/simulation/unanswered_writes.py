@@ -1,7 +1,7 @@
-"""Writes to the metadata topic that get no answer: written or not, and some are written late.
+"""Writes to the metadata topic without an answer: some are written, now or late, and some never.
 
-The request of one that was not written may still be on its way, also when its process is gone, but
-no longer than a host still sends what a closed connection has left.
+The request of a record that was not written may still arrive, even after its process has ended. It
+does not arrive later than a host still sends the data of a closed connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LATE_MS = 120_000
 
 
 class RepeatedWriteError(BaseException):
-    """A process wrote though it did not know what came of a write before."""
+    """A process wrote although it did not know the result of an earlier write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +35,16 @@ class Request:
 
 @dataclass(kw_only=True)
 class Requests:
-    """What one process has sent, and nobody has written; outlives the process."""
+    """Requests of one process that are sent but not written; they outlive the process."""
 
     on_the_way: list[Request] = field(default_factory=list)
 
 
 class UnansweredTopic(SeamTopic):
-    """One process's topic of one metadata partition; sees to it that nothing is repeated blindly.
+    """One process's topic of one metadata partition; checks that no write is repeated blindly.
 
-    RepeatedWriteError if anything but a barrier is written while a result is not known. It is known
-    when the process has read a barrier back that was written later.
+    Raises RepeatedWriteError if anything but a barrier is written while a result is unknown. The
+    result is known when the process has read back a barrier that was written later.
     """
 
     def __init__(self, log: MemoryLog, effects: Effects, clock: Clock, requests: Requests) -> None:

@@ -56,7 +56,7 @@ class _Unfinished(UnfinishedCounts, LaggingMetadata):
 
 
 class _Holes(ViewedMetadata, LaggingMetadata):
-    """The furthest stored end counts, whatever is missing below it."""
+    """The furthest stored end counts, even if offsets below it are missing."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         below = OffsetRange(start_offset=0, end_offset=metadata.offsets.start_offset)
@@ -74,7 +74,7 @@ class _Holes(ViewedMetadata, LaggingMetadata):
 
 
 class _Forgetful(LaggingMetadata):
-    """Takes a write without an answer for one that failed."""
+    """Assumes that a write without an answer failed."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _Forgetful(LaggingMetadata):
 
 class _Blind(KnownWrites):
     def settle(self, partition: int) -> None:
-        """Nothing is read."""
+        """Read nothing."""
 
 
 class _Anything(ExpectsAnything, LaggingMetadata):
@@ -97,7 +97,7 @@ class _Anything(ExpectsAnything, LaggingMetadata):
 
 
 class _AnyLineage(ViewedMetadata, LaggingMetadata):
-    """Every finished segment counts, whatever history it was copied from."""
+    """Every finished segment counts, even one of another history."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         lineage = self.partition_state(metadata.topic_id_partition).lineage
@@ -106,7 +106,7 @@ class _AnyLineage(ViewedMetadata, LaggingMetadata):
 
 
 class _Unfenced(LaggingMetadata):
-    """Takes itself for the owner, and decides in the name of the real one."""
+    """Assumes that it is the owner, and decides in the real owner's name."""
 
     own: Writer | None = None
 
@@ -142,14 +142,14 @@ class _NoDeadline(LaggingMetadata):
 
 
 class _Unleased(LaggingMetadata):
-    """Knows of no read lease."""
+    """Ignores read leases."""
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         return replace(super().partition_state(topic_id_partition), read_leases=())
 
 
 class _Gapless(LaggingMetadata):
-    """Puts no gap on record."""
+    """Records no gap."""
 
     def publish(self, event: Event) -> PublishResult:
         if isinstance(event, GapsRecorded):
@@ -158,7 +158,7 @@ class _Gapless(LaggingMetadata):
 
 
 class _Shedding(LaggingMetadata):
-    """Takes every topic for one that sheds."""
+    """Treats every topic as one with the outage policy shed."""
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         shed = OutagePolicy.SHED_OLDEST
@@ -166,7 +166,7 @@ class _Shedding(LaggingMetadata):
 
 
 class _Credulous(AnomalyCheck):
-    """Takes what is reported for damaged, without a look of its own."""
+    """Believes reports of damage, without its own check."""
 
     def _faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
         anomalies = self._metadata.partition_state(metadata.topic_id_partition).anomalies
@@ -178,7 +178,7 @@ class _Credulous(AnomalyCheck):
 
 
 class _Hurried(AnomalyCheck):
-    """Takes what is damaged for replaced."""
+    """Assumes that a damaged segment is replaced."""
 
     def _found(self, task: PartitionTask) -> Damage:
         found = super()._found(task)
@@ -186,21 +186,21 @@ class _Hurried(AnomalyCheck):
 
 
 class _Trusting(DamageProof):
-    """Deletes by what was found before."""
+    """Deletes by the result of an earlier check."""
 
     def require(self, action: DeleteSegment) -> None:
         del action
 
 
 class _PartOfTopic(LaggingMetadata):
-    """Takes the partitions that it has heard of for all that there are."""
+    """Assumes that the partitions that it knows are all partitions."""
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         return CachedAnswers.partitions_of(self, topic_id, topic)
 
 
 class _OneSweep(ViewedMetadata, LaggingMetadata):
-    """What was deleted counts as a copy that had finished, so that nobody writes it any more."""
+    """Assumes that a deleted copy had finished, so that nobody writes its objects any more."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         if metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED:
@@ -217,7 +217,7 @@ class _Unswept(TopicRemoval):
 
 
 class _Hasty(TopicRemoval):
-    """Takes every copy's deadline for past."""
+    """Assumes that every copy's deadline has passed."""
 
     def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
         remains = super()._remains(tip)
@@ -226,7 +226,7 @@ class _Hasty(TopicRemoval):
 
 
 class _EpochlessBroker(MemoryBroker):
-    """Deletes records without being asked first in which epoch it leads; a follower refuses."""
+    """Deletes records without a check of the leader epoch before; a follower refuses."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         super().__init__(broker.node_id, broker._replicas)
@@ -256,7 +256,7 @@ class WithHolesCounting(SimulatedProcess):
 
 
 class WithAnyLineage(SimulatedProcess):
-    """The trim gate: what is stored counts only as far as the log's lineage agrees."""
+    """The trim gate: a stored segment counts only as far as the log's lineage agrees."""
 
     metadata_type = _AnyLineage
 
@@ -281,13 +281,13 @@ class WithoutExpectedState(SimulatedProcess):
 
 
 class WithoutReadingPast(SimulatedProcess):
-    """R13: what got no answer is looked for before anything is decided and written once more."""
+    """R13: before another decision or write, the process looks for a write without an answer."""
 
     metadata_type = _Forgetful
 
 
 class WithoutDeadline(SimulatedProcess):
-    """R11: an attempt ends at its deadline, and what finishes later is refused."""
+    """R11: an attempt ends at its deadline, and a later end is refused."""
 
     metadata_type = _NoDeadline
 
@@ -298,7 +298,7 @@ class WithoutDeadline(SimulatedProcess):
 
 
 class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
-    """R1: the broker and the claim are asked again a moment before the cut."""
+    """R1: the broker and the claim are checked again a moment before the cut."""
 
     def _make_ports(self, external: Outside) -> Ports:
         assert isinstance(external.broker, MemoryBroker)
@@ -306,13 +306,13 @@ class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
 
 
 class WithoutSecondSweep(SimulatedProcess):
-    """What did not finish is deleted once more when nobody can write it any longer."""
+    """An unfinished copy is deleted once more when nobody can write it any longer."""
 
     metadata_type = _OneSweep
 
 
 class WithoutRemovalSweep(SimulatedProcess):
-    """What a copy of a deleted topic wrote late is deleted when it can write no more."""
+    """A late copy of a deleted topic is deleted once more when its time to write is over."""
 
     removal_type = _Unswept
 
@@ -324,49 +324,49 @@ class WithoutRemovalWait(SimulatedProcess):
 
 
 class WithoutRecord(WithoutTrimOnRecord, SimulatedProcess):
-    """R2, D2: a trim, and the lineage with it, is on record before the cut."""
+    """R2, D2: a trim is recorded with the lineage before the cut."""
 
 
 class WithoutLeases(SimulatedProcess):
-    """R13: what somebody reads stays until the lease expires."""
+    """R13: leased data stays until the lease expires."""
 
     metadata_type = _Unleased
 
 
 class WithoutShareGroups(SimulatedProcess):
-    """R8: what a share group has not done with is not trimmed."""
+    """R8: records that a share group has not finished are not trimmed."""
 
     def _make_ports(self, external: Outside) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))
 
 
 class WithoutGaps(SimulatedProcess):
-    """R6: what was lost before it was stored is put on record."""
+    """R6: records lost before they were stored are recorded as a gap."""
 
     metadata_type = _Gapless
 
 
 class WithoutWholeTopic(SimulatedProcess):
-    """A deleted topic is forgotten by who knows all of its partitions."""
+    """Only a manager that knows all partitions of a deleted topic forgets the topic."""
 
     metadata_type = _PartOfTopic
 
 
 class WithoutHold(SimulatedProcess):
-    """R6: only of a topic whose outage policy is shed is anything given up."""
+    """R6: only topics whose outage policy is shed lose unstored data."""
 
     metadata_type = _Shedding
 
 
 class WithoutOwnLook(SimulatedProcess):
-    """A report alone replaces nothing: the manager looks at the objects itself."""
+    """A report alone replaces nothing: the manager checks the objects itself."""
 
     def make_anomaly_check(self) -> AnomalyCheck:
         return _Credulous(self.ports, led=self.leadership.led, stopping=self.stopping)
 
 
 class WithoutReplacement(SimulatedProcess):
-    """A damaged segment is deleted only when whole ones hold its records."""
+    """A damaged segment is deleted only when whole ones have its records."""
 
     def make_anomaly_check(self) -> AnomalyCheck:
         return _Hurried(self.ports, led=self.leadership.led, stopping=self.stopping)

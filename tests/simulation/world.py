@@ -1,12 +1,13 @@
-"""The world of a simulation: a small cluster in which brokers may also lose what was committed.
+"""The world of a simulation: a small cluster in which brokers may also lose committed records.
 
 Adds to the twins' world what only a random schedule needs: elections of replicas that lag, leaders
-that do not know they were deposed, outages, and how far the log start was ever allowed to be.
+that do not know that they were deposed, outages, and the highest log start ever allowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import UUID
 
 from rlm.broker.groups.share_groups import ShareGroupStart
@@ -39,7 +40,9 @@ BROKERS = 3
 class SimulatedWorld(World):
     """Three brokers, by default. `store_away`, `topic_away`: nothing can be written.
 
-    `away` are objects that somebody has taken, and may give back.
+    `away` are objects that somebody has taken, and may give back. `gateway_reads` are those of the
+    segments that a gateway knew when it registered; it counts as live until `gateway_until_ms`.
+    With `merges`, managers merge the small segments of streams.
     """
 
     def __init__(
@@ -49,34 +52,37 @@ class SimulatedWorld(World):
         process_type: type[Process],
         partitions: int = 1,
         brokers: int = BROKERS,
+        merges: bool = False,
     ) -> None:
         self._histories: dict[tuple[TopicIdPartition, int], Lineage] = {}
         super().__init__(
             brokers=brokers,
             partitions=partitions,
             policy=policy,
-            settings=SETTINGS,
+            settings=replace(SETTINGS, limits=replace(SETTINGS.limits, merges_streams=merges)),
             process_type=process_type,
         )
         self.store_away = False
         self.topic_away = False
         self.has_late_writers = True
         self.away: dict[str, bytes] = {}
+        self.gateway_reads: frozenset[str] = frozenset()
+        self.gateway_until_ms = 0
         self.metadata.end_offset = lambda: self.topic.end_offset(0)
         self._expirable: set[tuple[TopicIdPartition, bytes]] = set()
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
 
     def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
-        """Remembers what each leader's log was when it was elected."""
+        """Records each leader's log at its election."""
         super().elect(node_id, tip=tip)
         leader = self.hosts[node_id].replicas[tip]
         assert leader.leader_epoch is not None
         self._histories[tip, leader.leader_epoch] = Lineage(entries=tuple(leader.history))
 
     def note_allowed_start(self) -> None:
-        """Remember the furthest that the log start was ever allowed to be.
+        """Remember the highest log start that was ever allowed.
 
-        A decision may be carried out when the truth is another one already.
+        A decision may be carried out after the truth has changed.
         """
         if not (self.expires or self.deleted_below):
             return
@@ -88,9 +94,10 @@ class SimulatedWorld(World):
     def hidden(self) -> list[str]:
         """Records below the log start that neither retention nor a client ever gave up.
 
-        What an unclean leader takes is below it until that leader has claimed the partition. What a
-        deposed leader took in an earlier epoch than the log start's, and an unclean election then
-        brought to life, cannot be distinguished from what that was decided of: it may be hidden.
+        Records of an unclean leader are below it until that leader has claimed the partition.
+        Records that a deposed leader took in an epoch before the log start's, and that an unclean
+        election then restored, cannot be distinguished from those that it was decided for. They may
+        be hidden.
         """
         return [problem for tip in self.tips for problem in self._hidden(tip)]
 
@@ -124,39 +131,39 @@ class SimulatedWorld(World):
         ]
 
     def delete_topic(self) -> None:
-        """No broker has any partition of it any more."""
+        """Remove every partition of the topic from all brokers."""
         for replica in self.replicas():
             replica.deleted = True
             replica.leader_epoch = None
 
     def deleted_topics(self) -> frozenset[UUID]:
-        """What the cluster no longer has."""
+        """Return the deleted topics."""
         return frozenset(tip.topic_id for tip in self.tips if self.leader(tip).deleted)
 
     def lose_cache(self, node_id: int) -> None:
-        """A host loses its managers with all that they keep there."""
+        """A host loses its managers with their state directories."""
         for process in self.running(node_id):
             process.effects.crashed = True
         self.hosts[node_id].cache = MemoryStore()
 
     def leader_id(self, tip: TopicIdPartition = TIP) -> int:
-        """The broker of the leader with the newest epoch."""
+        """Return the broker of the leader with the newest epoch."""
         leader = self.leader(tip)
         return next(n for n, host in self.hosts.items() if host.replicas[tip] is leader)
 
     def replicas(self) -> Iterator[Replica]:
-        """All of every broker."""
+        """Return all replicas of every broker."""
         for host in self.hosts.values():
             yield from host.replicas.values()
 
     def deposed(self, tip: TopicIdPartition = TIP) -> list[Replica]:
-        """Those that believe to lead and don't."""
+        """Return the leaders that do not know that they were deposed."""
         leader = self.leader(tip)
         replicas = [host.replicas[tip] for host in self.hosts.values()]
         return [r for r in replicas if r.leader_epoch is not None and r is not leader]
 
     def elect_unclean(self, node_id: int, tip: TopicIdPartition = TIP) -> None:
-        """A replica that lags becomes the leader; what it has not got is lost."""
+        """Make a replica that lags the leader; the records that it lacks are lost."""
         self.cut_off.discard(node_id)
         self.elect(node_id, tip=tip)
         for other in self.tips:
@@ -164,7 +171,7 @@ class SimulatedWorld(World):
                 self.commit(tip=other)
 
     def moment(self) -> object:
-        """Equal to an earlier one if no invariant can have changed."""
+        """Return a value that stays equal while no invariant can have changed."""
         leaders = [self.leader(tip) for tip in self.tips]
         return (
             self.topic.end_offset(0),
@@ -173,12 +180,12 @@ class SimulatedWorld(World):
         )
 
     def has_conflict(self) -> bool:
-        """Whether unclean elections went back and forth between two histories.
+        """Whether unclean elections alternated between two histories.
 
-        Then nobody knows any more which of the two the trimmed records belong to: nothing is
-        trimmed or deleted, and nothing is promised, until somebody decides. A log that came back
-        with nothing left in it has even forgotten that there were two: what the leader between
-        has claimed is taken for its past, of which there is nothing left to be lost.
+        Then nobody knows to which of the two the trimmed records belong. Nothing is trimmed or
+        deleted, and nothing is promised, until an operator decides. A log that returns empty does
+        not even show that there were two histories: the claim of the leader in between counts as
+        its past.
         """
         return any(self._parted(tip) for tip in self.tips)
 
@@ -191,7 +198,7 @@ class SimulatedWorld(World):
         return any(e.epoch > (written.epoch_for_offset(e.start_offset) or 0) for e in forgotten)
 
     def take_object(self, name: str) -> None:
-        """Somebody takes an object out of the store, and keeps it."""
+        """Take an object out of the store, and keep it."""
         length_bytes = self.objects.info(name).length_bytes
         whole = ByteRange(start_position=0, end_position=length_bytes)
         self.away[name] = self.objects.read_range(name, whole)
@@ -199,7 +206,7 @@ class SimulatedWorld(World):
         self.objects.delete(name)
 
     def give_back(self, name: str) -> bool:
-        """Restore an object; False if its segment has been given up meanwhile."""
+        """Restore an object; return False if its segment has been given up meanwhile."""
         content = self.away.pop(name)
         key = ObjectKeys().parse(name)
         record = None if key is None else self.metadata.segment(key.segment_id)
@@ -209,7 +216,7 @@ class SimulatedWorld(World):
         return True
 
     def heal(self) -> None:
-        """All that was away is back, and everybody hears of everything."""
+        """Restore everything that was away, and let everybody learn of everything."""
         self.cut_off.clear()
         self.store_away = self.topic_away = False
         self.share_groups.started.clear()
@@ -232,14 +239,14 @@ class SimulatedWorld(World):
         self.commit(tip=tip)
 
     def pause(self, tasks: frozenset[PausableTask]) -> None:
-        """An operator pauses these of the topic, and resumes all others."""
+        """Pause these tasks of the topic as an operator, and resume all others."""
         event = TopicPaused(
             event_id=self.new_id(), topic=TIP.topic, topic_id=TIP.topic_id, tasks=tasks
         )
         assert self.metadata.publish(event).accepted
 
     def take_lease(self, tip: TopicIdPartition, offsets: OffsetRange, duration_ms: int) -> None:
-        """Somebody takes a read lease."""
+        """Take a read lease."""
         at_offset = self.topic.end_offset(0)
         event = ReadLeaseTaken(
             event_id=self.new_id(),
@@ -261,12 +268,12 @@ class SimulatedWorld(World):
         )
 
     def begin_share_groups(self) -> None:
-        """Each partition has a share group, which has done with nothing yet."""
+        """Create a share group for each partition, which has finished no record yet."""
         for tip in self.tips:
             self.share_groups.started[tip] = ShareGroupStart(group="sharers", offset=0)
 
     def take_records(self, tip: TopicIdPartition, offset: int) -> None:
-        """Somebody deletes at the broker itself, and informs nobody."""
+        """Delete records at the broker itself, without a gateway."""
         leader = self.leader(tip)
         taken = OffsetRange(start_offset=leader.log_start_offset, end_offset=offset)
         self.taken.setdefault(tip, []).append(taken)
@@ -274,7 +281,7 @@ class SimulatedWorld(World):
         self.commit(leader.high_watermark, tip=tip)
 
     def unrecorded(self) -> list[str]:
-        """What was taken, is not stored, and is not on record as a gap."""
+        """Return the records that were taken, are not stored, and are in no recorded gap."""
         return [
             f"{tip}: {taken} was taken, and is neither stored nor on record"
             for tip, ranges in self.taken.items()
@@ -290,7 +297,7 @@ class SimulatedWorld(World):
         return max(start_offset, covered_end(stored, start_offset, gaps=gaps))
 
     def delete_records(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
-        """A client deletes through a gateway: the broker does it, then it is asked of us."""
+        """Delete records through a gateway: first at the broker, then by a requested log start."""
         self.leader(tip).move_start(offset)
         self.commit(self.leader(tip).high_watermark, tip=tip)
         self.request_log_start(offset, tip=tip)

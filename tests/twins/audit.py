@@ -1,6 +1,6 @@
-"""Looks at every effect a moment before it happens, and writes down those that must not.
+"""Checks every effect right before it happens, and records the forbidden ones.
 
-Of DeleteRecords only what the broker does not refuse: what is not cut does no harm.
+It ignores a DeleteRecords that the broker refuses, because that does no harm.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
-from rlm.policy.leftovers import never_finished
+from rlm.policy.leftovers import has_never_finished
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.policy import OutagePolicy
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Audit:
-    """Order of effects and ownership, checked against what the metadata topic holds at that moment.
+    """Checks the order of effects and ownership by the metadata topic's content at that moment.
 
     `violations` says which process did what it had no right to. `asks_in_job`: whether a process
-    asks for the sake of a copy, which confirms nothing for a trim. `shed` is what was given up.
+    asks because of a copy, which confirms nothing for a trim. `shed` are the ranges that were shed.
     """
 
     def __init__(self, world: World) -> None:
@@ -47,7 +47,10 @@ class Audit:
         self.asks_in_job: Callable[[Process], bool] = lambda _: False
 
     def witness(self, process: Process, name: str, subject: object) -> None:
-        """Check one act of one process. Asking for offsets is when it looks who owns what."""
+        """Check one act of one process.
+
+        A request for offsets is when it checks who owns which partition.
+        """
         if name == "offsets" and not self.asks_in_job(process):
             self._confirmed[process] = {
                 tip: self._owner_known_to(process, tip) for tip in self._world.tips
@@ -67,17 +70,18 @@ class Audit:
             self._check_delete(process, subject)
 
     def _owner_known_to(self, process: Process, tip: TopicIdPartition) -> Process | None:
-        """The process that made the newest claim, as far as another one can know that."""
+        """Return the process that made the newest claim, as far as another process can know it."""
         known = process.ports.metadata
         assert isinstance(known, FreshMetadata)
         owner = known.known_owner(tip)
         return None if owner is None else self._claimed_by.get(owner)
 
     def _check_event(self, event: SegmentEvent) -> None:
-        """No finished copy above the log start is given up, with two exceptions.
+        """Check that no finished copy above the log start is deleted, with four exceptions.
 
-        The user asked for its removal: then all that is still readable has to be local. Somebody
-        damaged it: then other finished segments have to hold its records in whole objects.
+        The user requested its removal: then all readable records have to be local. Somebody damaged
+        it, the user requested the deletion of streamed segments, or they are merged: then other
+        finished segments must have its records in whole objects.
         """
         metadata = event.metadata
         if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
@@ -98,8 +102,10 @@ class Audit:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
 
     def _is_replaced(self, metadata: RemoteLogSegmentMetadata) -> bool:
-        """Whether it was damaged, and nothing that is readable is lost with it."""
-        if not any(each.key in self._world.damaged_objects for each in metadata.objects):
+        """Return whether it may be replaced, and no readable record is lost with it."""
+        is_damaged = any(each.key in self._world.damaged_objects for each in metadata.objects)
+        is_unwanted = metadata.segment_id.id in self._world.unwanted
+        if not is_damaged and not is_unwanted and not self._world.settings.limits.merges_streams:
             return False
         tip = metadata.topic_id_partition
         state = self._world.state(tip)
@@ -122,7 +128,7 @@ class Audit:
         return True  # not of the log any more
 
     def _check_gaps(self, event: GapsRecorded) -> None:
-        """Nothing is given up of a topic that is to hold."""
+        """Check that nothing is shed of a topic whose outage policy is hold."""
         tip = event.topic_id_partition
         policy = self._world.metadata.topic_policy(tip.topic_id)
         shed = [gap.offsets for gap in event.gaps if gap.reason is GapReason.SHED]
@@ -134,7 +140,7 @@ class Audit:
                 self._check_accepted(tip, gap.offsets)
 
     def _check_accepted(self, tip: TopicIdPartition, offsets: OffsetRange) -> None:
-        """An operator has accepted the loss, and objects are damaged; or it is known already."""
+        """Check that an operator accepted the loss of damaged objects, or it is known already."""
         state = self._world.state(tip)
         accepted = {a.segment for a in state.anomalies if a.kind is AnomalyKind.LOSS_ACCEPTED}
         lost = (
@@ -183,8 +189,8 @@ class Audit:
                 self._add(f"deletes {name} of a copy that another process has begun")
 
     def _is_leased(self, record: SegmentRecord) -> bool:
-        """Whether somebody took a lease before the deletion began; of copies that had finished."""
-        if record.changed_at is None or never_finished(record):
+        """Return whether a lease was taken before the deletion began; for finished copies only."""
+        if record.changed_at is None or has_never_finished(record):
             return False
         now_ms = self._world.clock.wall_ms()
         return any(

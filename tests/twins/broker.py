@@ -1,4 +1,4 @@
-"""A broker in memory: it answers for the replicas it holds, as `rlm.broker.own_broker` would."""
+"""A broker in memory that answers for its replicas as `rlm.broker.own_broker` does."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.twins.replica import Replica
 class MemoryBroker(Broker):
     """One broker over its replicas, which a test may change at any moment.
 
-    `reachable` false: every question is a RetriableError. `undeletable` are partitions whose
-    cleanup policy does not delete, `gone` those that the broker has deleted and its disk has not
-    yet. `deletions` are the DeleteRecords that were carried out;
-    `before_cut` is called with each one that is not refused, a moment before.
+    While `reachable` is false, every call raises RetriableError. `undeletable` are partitions whose
+    cleanup policy does not delete. `gone` are partitions that the broker has deleted, whose files
+    are still on its disk. `deletions` are the DeleteRecords that were carried out. `before_cut` is
+    called right before each of them.
     """
 
     def __init__(self, node_id: int, replicas: Mapping[TopicIdPartition, Replica]) -> None:
@@ -67,7 +67,7 @@ class MemoryBroker(Broker):
     def first_offsets_since(
         self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
     ) -> PartitionResults[int | None]:
-        """As precise as files are."""
+        """Return offsets with the precision of files."""
         found = self.offsets(leader_epochs)
         firsts = {
             tip: next(
@@ -102,12 +102,12 @@ class MemoryBroker(Broker):
         return PartitionResults(succeeded=succeeded, failed=failed)
 
     def disk_bytes(self) -> int:
-        """What the files of all replicas take."""
+        """Return the size of all replicas' files."""
         files = (file for replica in self._replicas.values() for file in replica.on_disk)
         return sum(file.size_bytes for file in files)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
     def _require_reachable(self) -> None:
         if not self.reachable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FakeClock:
-    """Both clocks of `rsm.segment.clock.Clock`; sleeping moves them and returns at once."""
+    """Both clocks of `rsm.segment.clock.Clock`; a sleep moves them and returns at once."""
 
     def __init__(self, *, wall_ms: int = 1_700_000_000_000) -> None:
         self._wall_ms = wall_ms
@@ -20,10 +20,10 @@ class FakeClock:
         self.advance(duration_ms)
 
     def advance(self, duration_ms: int) -> None:
-        """Let time pass."""
+        """Move both clocks forward."""
         self._wall_ms += duration_ms
         self._monotonic_ms += duration_ms
 
     def jump_wall(self, by_ms: int) -> None:
-        """Set the wall clock without time passing."""
+        """Set the wall clock only."""
         self._wall_ms += by_ms

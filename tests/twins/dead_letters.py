@@ -7,7 +7,7 @@ from rlmm.dead_letters.dead_letter import DeadLetter
 
 
 class MemoryDeadLetters(DeadLetterTopic):
-    """Keeps all letters in the order they came."""
+    """Keeps all dead letters in the order of their arrival."""
 
     def __init__(self) -> None:
         self.published: list[DeadLetter] = []
@@ -16,4 +16,4 @@ class MemoryDeadLetters(DeadLetterTopic):
         self.published.append(dead_letter)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""

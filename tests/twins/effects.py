@@ -1,8 +1,8 @@
-"""What one process does to the outside, act by act: watched, made to fail, and cut off by a crash.
+"""The acts of one process on external systems: observed, made to fail, and ended by a crash.
 
 An effect changes something outside (a publish, an object written or deleted, DeleteRecords, a dead
-letter) and is numbered from 0; a question is not. Every effect is looked at by a witness before it
-happens. After a crash nothing passes any more. A recorder, if there is one, gets every act with its
+letter) and is numbered from 0; a question is not. A witness checks every effect before it happens.
+After a crash no act reaches the outside. A recorder, if there is one, gets every act with its
 outcome.
 """
 
@@ -20,7 +20,7 @@ _INTERRUPTED_QUESTIONS = frozenset({"leadership", "offsets"})
 
 
 class ProcessCrashError(BaseException):
-    """The process is gone. No loop survives it, so it is no Exception."""
+    """The process has crashed. No loop may survive it, so it is no Exception."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Moment:
 class Act:
     """An effect or a question as it ended: with an answer, or with an error.
 
-    An effect whose answer is lost is recorded twice: first it happened, then it failed.
+    An effect with a lost answer is recorded twice: first it happened, then it failed.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Effects:
             self.before(name, lambda: _raise(error))
 
     def lose_answer(self, name: str, error: Exception) -> None:
-        """Let the next act of this name happen, and fail all the same."""
+        """Let the next act of this name happen, but raise an error as if it had failed."""
         self.after(name, lambda: _raise(error))
 
     def refuse(self, name: str, subject: str, error: Exception) -> None:
@@ -134,7 +134,7 @@ class Effects:
         return answer
 
     def report(self, name: str, subject: object) -> None:
-        """Have the witness look at what is happening at this moment, within an effect."""
+        """Let the witness check what is happening at this moment, within an effect."""
         self._record(name, subject, None)
         self._witness(name, subject)
 

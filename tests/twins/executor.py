@@ -11,7 +11,7 @@ _ResultT = TypeVar("_ResultT")
 
 
 class SynchronousExecutor(Executor):
-    """Runs each job when it is submitted. What a job raises, its submitter raises: a crash must."""
+    """Runs each job when it is submitted, and raises the job's errors there: a crash must do so."""
 
     def submit(
         self,

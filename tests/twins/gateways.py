@@ -9,7 +9,7 @@ from tests.twins.world import World
 
 
 def gateway_at(world: World, metadata_offset: int) -> None:
-    """A gateway says how far it has read the metadata topic."""
+    """Register a gateway that has read the metadata topic up to there."""
     event = ProcessRegistered(
         event_id=world.new_id(),
         process_id=UUID(int=0x6A7E),

@@ -1,4 +1,4 @@
-"""An executor that runs what it was given when a test says so, and in the order it says."""
+"""An executor that runs its jobs when a test says so, in the order that the test chooses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class HeldExecutor(Executor):
-    """Jobs wait until `run` lets them go. Not thread-safe."""
+    """Jobs wait until `run` starts them. Not thread-safe."""
 
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -22,11 +22,11 @@ class HeldExecutor(Executor):
         return future
 
     def run(self, number: int = 0) -> None:
-        """Run one of the jobs that wait, the oldest by default."""
+        """Run one of the waiting jobs, the oldest by default."""
         self.waiting.pop(number)()
 
     def run_all(self) -> None:
-        """Run all jobs, with those that they lead to."""
+        """Run all jobs, including those that they submit."""
         while self.waiting:
             self.run()
 

@@ -1,11 +1,11 @@
-"""What must hold of a world: at any moment, and when nothing is left to do."""
+"""The invariants of a world: at any moment, and when nothing is left to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rlm.policy.leftovers import never_finished
+from rlm.policy.leftovers import has_never_finished
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.epochs import stitch
@@ -21,12 +21,12 @@ _LIVING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
 def violations(world: World) -> list[str]:
-    """What is wrong now, as sentences; empty if all is well.
+    """Return what is wrong now, as sentences; empty if all is well.
 
-    Every effect was allowed; what is below the local start is stored and readable, byte for byte;
-    finished segments have their objects unless somebody took them, and one claim has none twice;
-    each object is named by the metadata; the log start is not above what retention says. Of a
-    deleted topic nothing has to be readable.
+    Every effect was allowed. Records below the local start are stored and readable, byte for byte.
+    Finished segments have their objects unless somebody took them, and no claim stored one twice.
+    The metadata names each object. The log start is not above what retention allows. Of a deleted
+    topic nothing has to be readable.
     """
     found = list(world.audit.violations)
     for tip in world.tips:
@@ -42,7 +42,7 @@ def violations(world: World) -> list[str]:
 
 
 def leftovers(world: World) -> list[str]:
-    """What is unfinished although nothing changes any more; empty if nothing is."""
+    """Return what is unfinished although nothing changes any more; empty if nothing is."""
     return [
         f"{r.metadata.offsets} is left in {r.metadata.state.name}"
         for tip in world.tips
@@ -56,9 +56,9 @@ def leftovers(world: World) -> list[str]:
 def first_unreadable(
     world: World, tip: TopicIdPartition, offsets: OffsetRange, truth: Replica
 ) -> str | None:
-    """Read a range from the store as a reader does; what stops it, or None if all is as written.
+    """Read a range from the store as a reader does; return what stops it, or None.
 
-    Recorded gaps are stepped over, and what somebody else has taken: records or objects.
+    Skips recorded gaps, and records or objects that somebody else has taken.
     """
     lineage = stitch(world.state(tip).lineage, truth.checkpoint).lineage
     offset = offsets.start_offset
@@ -92,13 +92,13 @@ def first_unreadable(
 
 
 def _is_away(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
-    """Whether somebody took an object: readers wait until it is back, or copied again."""
+    """Return whether somebody took an object: readers wait until it is back, or copied again."""
     keys = [stored.key for stored in metadata.objects]
     return any(key in world.damaged_objects and not world.objects.exists(key) for key in keys)
 
 
 def is_whole(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
-    """Whether the store has all objects of a segment as they were recorded."""
+    """Return whether the store has all objects of a segment as they were recorded."""
     for stored in metadata.objects:
         if not world.objects.exists(stored.key):
             return False
@@ -146,15 +146,22 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    """What one claim has stored twice: it knows what it has.
+    """Return what one claim has stored twice although it knows what it has stored.
 
-    After a hole all is copied again; in order there is none. Nor does what was deleted count, nor
-    what somebody damaged.
+    After a hole, all is copied again; in-order copies leave no hole. Deleted and damaged segments
+    do not count. Whole files replace streamed segments, and may overlap the copies next to those.
+    Merged segments have what their parts have.
     """
+    if world.unwanted:
+        return
+    merges = world.settings.limits.merges_streams
     log_start_offset = world.leader(tip).log_start_offset
     end_offsets: dict[Writer, int] = {}
-    for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
+    finished = world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
+    for record in finished:
         writer, offsets = record.metadata.writer, record.metadata.offsets
+        if merges and any(_is_part(offsets, other.metadata.offsets) for other in finished):
+            continue
         if any(stored.key in world.damaged_objects for stored in record.metadata.objects):
             continue
         if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
@@ -162,9 +169,18 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
         end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))
 
 
+def _is_part(offsets: OffsetRange, other: OffsetRange) -> bool:
+    """Return whether another segment has all of these offsets, and more."""
+    is_within = (
+        other.start_offset <= offsets.start_offset and offsets.end_offset <= other.end_offset
+    )
+    return is_within and other != offsets
+
+
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
     state = world.state(tip)
-    # A leader that an unclean one has deposed decides of its own log until that one has claimed.
+    # A leader that an unclean one deposed still decides about its own log until the new one has
+    # claimed.
     lineage = stitch(state.lineage, world.leader(tip).checkpoint).lineage
     log_start = max((start.within(lineage) for start in state.log_starts), default=None)
     allowed = max(allowed_log_start(world, tip), world.allowed_before.get(tip, 0))
@@ -173,12 +189,12 @@ def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def allowed_log_start(world: World, tip: TopicIdPartition) -> int:
-    """How far the log start may be by what is true now: retention, and what clients deleted."""
+    """Return the highest log start allowed now, by retention and by clients' deletions."""
     return max(_retention_end(world, tip), world.deleted_below.get(tip, 0))
 
 
 def _retention_end(world: World, tip: TopicIdPartition) -> int:
-    """The end of the oldest batches that are over a limit, from the truth alone."""
+    """Return the end of the oldest batches that are over a limit, by the true log alone."""
     policy = world.metadata.topic_policy(tip.topic_id)
     leader = world.leader(tip)
     if policy is None or policy.delete_remote:
@@ -200,7 +216,7 @@ def _orphans(world: World) -> Iterator[str]:
     for name in world.object_names():
         key = ObjectKeys().parse(name)
         record = None if key is None else world.metadata.segment(key.segment_id)
-        if record is not None and world.has_late_writers and never_finished(record):
+        if record is not None and world.has_late_writers and has_never_finished(record):
             continue  # it is deleted once more before it is forgotten
         if record is None or record.metadata.state not in _LIVING:
             yield f"{name} is named by nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -11,15 +12,18 @@ from rlm.source.log_source import (
     CommittedTail,
     LocalLog,
     LocalSegment,
+    LogPosition,
     LogSource,
+    OpenPart,
     OpenSegment,
     RolledSegment,
 )
+from rsm.segment.batches.batch import BatchHeader, scan_batches
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.ranges import OffsetRange
 from tests.segment_builder import build_segment
 from tests.twins.replica import Replica, SegmentFile, batch_header
@@ -72,6 +76,31 @@ class MemoryLogSource(LogSource):
                 return
         raise NotFoundError("segment no longer exists", partition=tip, offsets=segment.offsets)
 
+    def open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        *,
+        max_bytes: int,
+    ) -> AbstractContextManager[OpenPart]:
+        return self._open_part(topic_id_partition, begin, end_offset, lineage, max_bytes)
+
+    @contextmanager
+    def _open_part(
+        self,
+        tip: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        max_bytes: int,
+    ) -> Iterator[OpenPart]:
+        files = [f for f in self._replica(tip).on_disk if f.base_offset <= begin.offset]
+        if not files:
+            raise NotFoundError("the offset is deleted", partition=tip, offset=begin.offset)
+        yield _MemoryOpenPart(files[-1], begin, end_offset, lineage, max_bytes)
+
     def _replica(self, tip: TopicIdPartition) -> Replica:
         replica = self._replicas.get(tip)
         if replica is None or replica.deleted:
@@ -82,7 +111,7 @@ class MemoryLogSource(LogSource):
 
 
 class _MemoryOpenSegment:
-    """Holds what the file was when it was opened; removing it from the log does not disturb."""
+    """Keeps the file's content as it was when it was opened, even if the log loses the file."""
 
     def __init__(
         self, file: SegmentFile, segment: LocalSegment, lineage: Lineage, snapshot: bytes | None
@@ -109,9 +138,59 @@ class _MemoryOpenSegment:
         self._held.verify_unchanged()
 
 
+class _MemoryOpenPart:
+    """The next whole batches of a file, as they were when it was opened."""
+
+    def __init__(
+        self,
+        file: SegmentFile,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        max_bytes: int,
+    ) -> None:
+        ends = [batch_header(batch).next_offset for batch in file.batches]
+        first = bisect_right(ends, begin.offset)
+        last, size_bytes = first, 0
+        for batch, end in zip(file.batches[first:], ends[first:], strict=True):
+            if end > end_offset or (size_bytes and size_bytes + len(batch) > max_bytes):
+                break
+            last, size_bytes = last + 1, size_bytes + len(batch)
+        if last == first:
+            raise RetriableError("the range has no whole batch to copy", offset=begin.offset)
+        batches = file.batches[first:last]
+        self.file_base_offset = file.base_offset
+        self.first_entry_id = first
+        self.offsets = OffsetRange(
+            start_offset=min(begin.offset, batch_header(batches[0]).base_offset),
+            end_offset=ends[last - 1],
+        )
+        self._held = _HeldFile(file=file, writes=file.writes)
+        content = b"".join(batches)
+        self.log = _CheckedContent(
+            held=self._held, content=content, base=self.offsets, lineage=lineage
+        )
+        self.transaction_index: bytes | None = None
+        self.aborted_transactions: tuple[AbortedTransaction, ...] = ()
+        self.modified_ms = file.max_timestamp_ms
+        self.following = LogPosition(
+            offset=self.offsets.end_offset,
+            file_base_offset=file.base_offset,
+            position=sum(len(batch) for batch in file.batches[:last]),
+            entry_id=last,
+        )
+
+    def headers(self) -> Iterator[BatchHeader]:
+        for _, header in scan_batches(memoryview(self.log.content)):
+            yield header
+
+    def verify_unchanged(self) -> None:
+        self._held.verify_unchanged()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HeldFile:
-    """`writes` None: a file that is still being written."""
+    """A file; `writes` None: it is still being written."""
 
     file: SegmentFile
     writes: int | None
@@ -123,7 +202,7 @@ class _HeldFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CheckedContent:
-    """Yields the bytes in pieces and fails before the last one if they are not a segment's."""
+    """Yields the bytes in pieces, and fails before the last one if they are no valid segment."""
 
     held: _HeldFile
     content: bytes
@@ -147,7 +226,7 @@ class _CheckedContent:
 
 
 def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], OffsetRange]:
-    """The whole batches of a segment, which may be a part of the file, and their offsets."""
+    """Return the whole batches of a segment, which may be a part of the file, and their offsets."""
     wanted = segment.offsets
     ends = [batch_header(batch).next_offset for batch in file.batches]
     batches = [
@@ -167,7 +246,7 @@ def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], 
 
 
 def _bounds(replica: Replica) -> list[OffsetRange]:
-    """The offsets of the rolled files: each ends where the next begins."""
+    """Return the offsets of the rolled files: each ends where the next begins."""
     bases = [file.base_offset for file in replica.on_disk]
     return [OffsetRange(start_offset=base, end_offset=end) for base, end in pairwise(bases)]
 

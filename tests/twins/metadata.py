@@ -1,7 +1,7 @@
-"""Metadata of one process without a thread: it answers from what the topic holds now.
+"""Metadata of one process without a thread: it answers from the topic's present content.
 
-Wherever the product's follower thread would have applied the newest records by itself, the
-question applies them first. The topic must have one metadata partition.
+Where the product's follower thread would have applied the newest records by itself, each query
+applies them first. The topic must have one metadata partition.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
+from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
@@ -30,12 +31,12 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
     end_offset: Callable[[], int] | None = None
 
     def refresh(self) -> None:
-        """Apply all that the topic holds; nothing if it cannot be asked now."""
+        """Apply all records of the topic; do nothing if it cannot be reached now."""
         if self.end_offset is None or self.read_offset() != self.end_offset():
             self.caught_up(_ANY)
 
     def read_offset(self) -> int:
-        """How far this process has read the topic; -1 before it has begun."""
+        """Return how far this process has read the topic; -1 before the first record."""
         read = self._progress.positions.get(0)
         return -1 if read is None else read.offset
 
@@ -47,8 +48,14 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         self.refresh()
         return super().partition_state(topic_id_partition)
 
+    def offload_segments(
+        self, topic_id_partition: TopicIdPartition
+    ) -> tuple[OffloadSegmentRecord, ...]:
+        self.refresh()
+        return super().offload_segments(topic_id_partition)
+
     def known_owner(self, topic_id_partition: TopicIdPartition) -> Writer | None:
-        """Whose claim is the newest that this process can know of, whatever a variant shows."""
+        """Return the owner by the newest claim that this process can know of."""
         self.refresh()
         return super().partition_state(topic_id_partition).owner
 

@@ -19,13 +19,18 @@ from rlm.source.log_source import LogSource
 from rlm.status.document import PartitionReport
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.attempt_lanes import AttemptKind
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copying.merge_lane import MergeLanes
 from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.copying.stream_lane import StreamLanes
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageWatch
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
+from rlm.tasks.cycle.stream_watch import StreamWatch
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
+from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
 from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.damage_proof import DamageProof
@@ -52,7 +57,7 @@ from tests.twins.seams import SeamBroker, SeamChunkStorage, SeamDeadLetters, Sea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSettings:
-    """What the configuration would say; trims and deletions as fast as they may be."""
+    """The settings of a configuration; trims and deletions as fast as possible."""
 
     limits: PolicyLimits = field(default_factory=lambda: PolicyLimits(local_trim_min_age_ms=0))
     attempt_timeout_ms: int = 600_000
@@ -63,7 +68,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What outlives a process: its broker and disk, the store, the topics, its own cache, time.
+    """The systems that outlive a process: broker and disk, store, topics, its cache, the clock.
 
     `recorder` gets every act of the process, from its start on.
     """
@@ -82,7 +87,7 @@ class Outside:
 
 class Process:
     """A manager next to one broker. A variant without a guard overrides one of the `make_` methods,
-    or names another type of metadata.
+    or names another type of metadata or lanes.
 
     `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics
     that the check of the broker's settings would have found.
@@ -90,6 +95,8 @@ class Process:
 
     metadata_type: type[FreshMetadata] = FreshMetadata
     copies_type: type[CopyLanes] = CopyLanes
+    streams_type: type[StreamLanes] = StreamLanes
+    expiries_type: type[ExpiryLanes] = ExpiryLanes
 
     def __init__(
         self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
@@ -110,9 +117,15 @@ class Process:
         self.copies = self.make_copies()
         self.anomalies = self.make_anomaly_check()
         self.repairs = self._make_repairs()
+        self.streams = self.make_streams()
+        self.merges = self._make_merges()
+        self.deletions = StreamedDeletion(self.ports.metadata, self.leadership)
         self.trimmer = self.make_trimmer()
         self.outages = self.make_outages(external)
         self.cycle = self.make_cycle()
+        self.watch = StreamWatch(
+            self.ports, streamed=self.cycle.streamed, copies=self.copies, streams=self.streams
+        )
         self._heartbeat = self._make_heartbeat()
 
     @property
@@ -120,7 +133,7 @@ class Process:
         return not self.effects.crashed
 
     def step(self) -> None:
-        """One cycle, as its loop would run it; a crash ends the process and nothing else."""
+        """Run one cycle, as its loop would; a crash ends the process and nothing else."""
         if not self.alive:
             return
         self.problem = None
@@ -137,12 +150,12 @@ class Process:
             self.problem = error
 
     def copy_failure(self, tip: TopicIdPartition) -> CopyFailure | None:
-        """Why the last copies of a partition failed that it leads."""
+        """Return why the last copies of a led partition failed."""
         tasks = (task for task in self.leadership.tasks() if task.topic_id_partition == tip)
         return next((task.copying.failure for task in tasks), None)
 
     def check_anomalies(self) -> None:
-        """Look at damaged objects, as another loop would."""
+        """Check damaged objects, as another loop would."""
         self.anomalies.step()
 
     def beat(self) -> None:
@@ -179,19 +192,38 @@ class Process:
         return AnomalyCheck(self.ports, led=self.leadership.led, stopping=self.stopping)
 
     def make_copies(self) -> CopyLanes:
-        return self._copy_lanes("copy", repairs=False)
+        return self._copy_lanes("copy", AttemptKind.COPY)
 
     def _make_repairs(self) -> Repairs:
-        return Repairs(self._copy_lanes("repair", repairs=True))
+        return Repairs(self._copy_lanes("repair", AttemptKind.REPAIR))
 
-    def _copy_lanes(self, name: str, *, repairs: bool) -> CopyLanes:
+    def _copy_lanes(self, name: str, kind: AttemptKind) -> CopyLanes:
         return self.copies_type(
             self.ports,
             lanes=self.make_lanes(name),
             metrics=self.metrics,
             stopping=self.stopping,
             limits=self.copy_limits(),
-            repairs=repairs,
+            kind=kind,
+        )
+
+    def make_streams(self) -> StreamLanes:
+        return self.streams_type(
+            self.ports,
+            lanes=self.make_lanes("stream"),
+            metrics=self.metrics,
+            stopping=self.stopping,
+            limits=self.copy_limits(),
+        )
+
+    def _make_merges(self) -> MergeLanes:
+        return MergeLanes(
+            self.ports,
+            lanes=self.make_lanes("merge"),
+            executor=SynchronousExecutor(),
+            metrics=self.metrics,
+            stopping=self.stopping,
+            limits=self.copy_limits(),
         )
 
     def copy_limits(self) -> CopyLimits:
@@ -201,7 +233,7 @@ class Process:
         )
 
     def make_outages(self, external: Outside) -> OutageWatch | None:
-        """None: no disk is looked at."""
+        """Return None: no disk is checked."""
         return None
 
     def make_trimmer(self) -> Trimmer:
@@ -214,6 +246,8 @@ class Process:
             views=self.make_views(),
             copies=self.copies,
             repairs=self.repairs,
+            streams=self.streams,
+            merges=self.merges,
             expiries=self._make_expiries(),
             trimmer=self.trimmer,
             outages=self.outages,
@@ -223,8 +257,7 @@ class Process:
         return PartitionViews(
             self.ports,
             leadership=self.leadership,
-            copies=self.copies,
-            repairs=self.repairs,
+            lanes=(self.copies, self.repairs, self.streams, self.merges),
             limits=self.settings.limits,
         )
 
@@ -237,7 +270,7 @@ class Process:
         )
 
     def _make_expiries(self) -> ExpiryLanes:
-        return ExpiryLanes(
+        return self.expiries_type(
             self.ports,
             lanes=self.make_lanes("expiry"),
             expirer=self.make_expirer(),

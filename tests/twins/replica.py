@@ -1,7 +1,7 @@
-"""One replica of a partition: what a broker keeps of it, and what it ever held.
+"""One replica of a partition: the broker's files, and all that it ever had.
 
-The log's whole history stays here, also what was trimmed or expired: it is the truth that stored
-segments are compared with. Only a truncation takes something out of it, as it does in the cluster.
+The log's whole history stays here, including trimmed and expired records: it is the truth that
+stored segments are compared with. Only a truncation removes records from it, as in the cluster.
 Leader epochs follow Kafka's LeaderEpochFileCache (assign, truncateFromStart, truncateFromEnd).
 """
 
@@ -17,7 +17,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(kw_only=True)
 class SegmentFile:
-    """A log file. `writes` counts what changed it after it was rolled, as its times would show."""
+    """A log file. `writes` counts the changes after it was rolled, as its times would show them."""
 
     base_offset: int
     batches: list[bytes] = field(default_factory=list)
@@ -42,10 +42,10 @@ class SegmentFile:
 
 @dataclass(kw_only=True)
 class Replica:
-    """A partition on one broker. `leader_epoch` is None where the broker does not lead it.
+    """A partition on one broker. `leader_epoch` is None while the broker does not lead it.
 
-    `deleted`: the topic was; its files are not found any more. `history`: the epochs of all that it
-    ever held, which no broker keeps: those below the log start are forgotten in `epochs`.
+    `deleted`: the topic was deleted, and its files are not found any more. `history`: the epochs of
+    all records that it ever had. No broker keeps those below the log start; `epochs` lacks them.
     """
 
     files: list[SegmentFile] = field(default_factory=lambda: [SegmentFile(base_offset=0)])
@@ -71,7 +71,7 @@ class Replica:
 
     @property
     def on_disk(self) -> list[SegmentFile]:
-        """The files that are there now; the last one is active."""
+        """Return the present files; the last one is active."""
         return self.files[self.first_file :]
 
     @property
@@ -79,7 +79,7 @@ class Replica:
         return Lineage(entries=tuple(self.epochs))
 
     def batches(self, offsets: OffsetRange) -> list[bytes]:
-        """All batches of the whole history that begin in a range."""
+        """Return all batches of the whole history that begin in a range."""
         return [
             batch
             for file in self.files
@@ -88,11 +88,11 @@ class Replica:
         ]
 
     def append(self, batch: bytes) -> None:
-        """Write a batch to the active file; the high watermark is moved apart from this."""
+        """Write a batch to the active file; `commit` moves the high watermark."""
         self.files[-1].batches.append(batch)
 
     def roll(self) -> None:
-        """Close the active file; nothing if it is empty."""
+        """Close the active file; do nothing if it is empty."""
         if self.files[-1].batches:
             self.files.append(SegmentFile(base_offset=self.end_offset))
 
@@ -102,13 +102,13 @@ class Replica:
         self.assign_epoch(epoch, self.end_offset)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """An epoch begins; entries that it contradicts go."""
+        """Begin an epoch; remove the entries that it contradicts."""
         for entries in (self.epochs, self.history):
             entries[:] = [e for e in entries if e.start_offset < start_offset and e.epoch < epoch]
             entries.append(EpochEntry(epoch=epoch, start_offset=start_offset))
 
     def truncate(self, end_offset: int) -> None:
-        """Cut the log to batches below an offset, as a follower does; its start may go back."""
+        """Cut the log to batches below an offset, as a follower does; its start may move back."""
         is_empty = end_offset < self.on_disk[0].base_offset
         while len(self.files) > 1 and self.files[-1].base_offset >= end_offset:
             self.files.pop().writes += 1
@@ -127,7 +127,7 @@ class Replica:
             self.first_file = len(self.files) - 1
 
     def move_start(self, offset: int) -> None:
-        """What DeleteRecords does: the start moves; the first epoch left is rewritten to it."""
+        """Move the start like DeleteRecords; the first remaining epoch then begins there."""
         if offset <= self.log_start_offset:
             return
         self.log_start_offset = offset
@@ -137,14 +137,14 @@ class Replica:
             self.epochs = [first, *self.epochs[len(below) :]]
 
     def delete_old_files(self) -> None:
-        """The retention check: files wholly below the start go; the active one is rolled before."""
+        """Remove files wholly below the start, as the retention check does; roll before."""
         if self.log_start_offset >= self.end_offset:
             self.roll()
         ends = [file.base_offset for file in self.files[1:]]
         self.first_file = sum(end_offset <= self.log_start_offset for end_offset in ends)
 
     def follow(self, leader: Replica) -> None:
-        """Become equal to the leader's log: truncate to where it agrees, fetch the rest."""
+        """Become equal to the leader's log: truncate to where both agree, and fetch the rest."""
         own, other = self.files, leader.files
         agreed = 0
         for mine, theirs in zip(_all_batches(own), _all_batches(other), strict=False):
@@ -168,7 +168,7 @@ class Replica:
 
 @lru_cache(maxsize=4_096)
 def batch_header(batch: bytes) -> BatchHeader:
-    """The header of one batch."""
+    """Return the header of one batch."""
     return next(header for _, header in scan_batches(memoryview(batch)))
 
 

@@ -1,4 +1,4 @@
-"""Wrappers around everything a process acts on, so that each act passes its `Effects`."""
+"""Wrappers around all external systems of a process, so that each act passes its `Effects`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.twins.effects import Effects
 class SeamBroker(Broker):
     """Asks a broker. Acts: "delete_records", and questions named after the method.
 
-    What the broker does not refuse is reported as "cut", a moment before it does it.
+    A deletion that the broker does not refuse is reported as "cut", a moment before it happens.
     """
 
     def __init__(self, inner: Broker, effects: Effects) -> None:
@@ -116,7 +116,7 @@ class SeamTopic(EventTopic):
 
 
 class SeamDeadLetters(DeadLetterTopic):
-    """Writes letters. Act: "dead_letter"."""
+    """Writes dead letters. Act: "dead_letter"."""
 
     def __init__(self, inner: DeadLetterTopic, effects: Effects) -> None:
         self._inner = inner
@@ -195,7 +195,7 @@ class SeamChunkStorage(ChunkStorage):
 
 
 def _suffix(name: str) -> str:
-    """What ends a name: `.log`, or `-index` where an object of a ledger has no suffix."""
+    """Return the end of a name: `.log`, or `-index` if a ledger's object has no suffix."""
     last = name.rpartition("/")[2]
     mark = "." if "." in last else "-"
     return last[last.rindex(mark) :]

@@ -1,4 +1,4 @@
-"""Share groups in memory: none, until a test says where one has come to."""
+"""Share groups in memory: none, until a test sets the progress of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class MemoryShareGroups(ShareGroups):
-    """What a test sets: where groups start, or the `problem` with which every question ends."""
+    """The values that a test sets: where groups start, or the `problem` that every call raises."""
 
     def __init__(self) -> None:
         self.started: dict[TopicIdPartition, ShareGroupStart] = {}

@@ -1,6 +1,6 @@
-"""Managers that lack one guard each: what a test or a simulation must distinguish from others.
+"""Managers without one guard each, which a test or a simulation must detect.
 
-Each differs from the product by one subclass that is handed in, and by nothing else.
+Each differs from the product only by one subclass that is passed in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.log_source import (
+    LocalLog,
+    LocalSegment,
+    LogPosition,
+    LogSource,
+    OpenPart,
+    OpenSegment,
+)
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
 from rlmm.events.event import Event
@@ -31,7 +38,7 @@ DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 
 
 class ViewedMetadata(FreshMetadata):
-    """Shows segments otherwise than they are."""
+    """Shows segments differently from the metadata."""
 
     def list_remote_log_segments(
         self,
@@ -74,7 +81,7 @@ class HolesCount(ViewedMetadata):
 
 
 class ExpectsAnything(FreshMetadata):
-    """Without the rule that a deletion names the state it was decided on."""
+    """Without the rule that a deletion names the state that it was decided on."""
 
     def publish(self, event: Event) -> PublishResult:
         result = super().publish(event)
@@ -90,7 +97,7 @@ class ExpectsAnything(FreshMetadata):
 
 
 class UnconfirmedTrimmer(Trimmer):
-    """Without the look, a moment before the cut, at who leads and whose claim is the newest."""
+    """Without the check, a moment before the cut, of the leader and of the newest claim."""
 
     def _confirm(
         self, plans: Mapping[TopicIdPartition, TrimPlan]
@@ -100,7 +107,7 @@ class UnconfirmedTrimmer(Trimmer):
 
 
 class UnrecordedTrimmer(Trimmer):
-    """Without the trim on record before the cut."""
+    """Without a record of the trim before the cut."""
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
         return True
@@ -112,11 +119,11 @@ class UnverifiedSegment:
     max_timestamp_ms: int
 
     def verify_unchanged(self) -> None:
-        """Never looks."""
+        """Check nothing."""
 
 
 class UnverifiedSource(LogSource):
-    """Without the look at the file after its last byte."""
+    """Without the check of the file after its last byte."""
 
     def __init__(self, inner: LogSource) -> None:
         self._inner = inner
@@ -136,6 +143,19 @@ class UnverifiedSource(LogSource):
     ) -> AbstractContextManager[OpenSegment]:
         return self._open(
             self._inner.open_segment(topic_id_partition, segment, lineage, last_stable_offset)
+        )
+
+    def open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        *,
+        max_bytes: int,
+    ) -> AbstractContextManager[OpenPart]:
+        return self._inner.open_part(
+            topic_id_partition, begin, end_offset, lineage, max_bytes=max_bytes
         )
 
     @contextmanager
@@ -172,7 +192,7 @@ class WithoutVerification(Process):
 
 
 class WithoutShareGroups(Process):
-    """Without the question where share groups start."""
+    """Without the check where share groups start."""
 
     def _make_ports(self, external: Outside) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))

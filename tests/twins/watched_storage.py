@@ -1,4 +1,4 @@
-"""A store in memory that writes down what is read from it, can be slow, fail and lie."""
+"""A store in memory that records its reads, and can be slow, fail and return wrong bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rsm.storage.memory import MemoryChunkStorage
 
 
 class WatchedStorage(MemoryChunkStorage):
-    """`reads` are the requests so far, with errors; `most_at_once` how many ever ran together.
+    """`reads` are the requests so far, with errors; `most_at_once` is the most that ran together.
 
-    The next reads raise what is in `errors`. With `hold` every read waits until `release`. `begins`
-    is called as each begins, `carries` with how many bytes it gives.
+    The next reads raise the errors of `errors`. With `hold` every read waits until `release`.
+    `begins` is called when each one begins, `carries` with the number of its bytes.
     """
 
     def __init__(self) -> None:
@@ -37,13 +37,13 @@ class WatchedStorage(MemoryChunkStorage):
         self._gate.set()
 
     def reads_of(self, suffix: str) -> list[ByteRange]:
-        """The ranges read of objects whose name ends so."""
+        """Return the ranges read of objects with this end of their name."""
         return [positions for name, positions in self.reads if name.endswith(suffix)]
 
     def rewrite(
         self, name: str, content: bytes, attributes: Mapping[str, str] | None = None
     ) -> None:
-        """Replace an object's content; it keeps its attributes unless others are given."""
+        """Replace an object's content; its attributes stay unless others are given."""
         kept = self.info(name).attributes
         self.delete(name)
         self.create_with_content(

@@ -1,8 +1,8 @@
 """A small cluster with managers next to its brokers: everything in memory, one thread, one clock.
 
-Owns the cluster's truth (who leads, what was written) and which processes run. A test lets things
-happen to it, runs cycles, and asks `tests.twins.invariants` whether all still holds. The same
-calls in the same order give the same world.
+Owns the cluster's truth (who leads, what was written) and the running processes. A test changes it,
+runs cycles, and asks `tests.twins.invariants` whether all invariants hold. The same calls in the
+same order give the same world.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KEEP_REMOTE = TopicPolicy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A read lease as it was taken: its record is at `at_offset` of the metadata topic."""
+    """A read lease as it was taken; its record is at `at_offset` of the metadata topic."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -81,7 +81,8 @@ class World:
     process copies a segment before an older one. `allowed_before` is how
     far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
     else has deleted at the brokers, stored or not. `damaged_objects` are those that somebody has
-    ever damaged or taken from the store. `recorder` gets every act of the processes that
+    ever damaged or taken from the store. `unwanted` are the streamed segments whose deletion an
+    operator has requested. `recorder` gets every act of the processes that
     start from then on.
     """
 
@@ -110,6 +111,7 @@ class World:
         self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.leases: list[Lease] = []
         self.damaged_objects: set[str] = set()
+        self.unwanted: set[UUID] = set()
         self.has_late_writers = False
         self.copies_in_order = True
         self.allowed_before: dict[TopicIdPartition, int] = {}
@@ -128,12 +130,12 @@ class World:
     # ------------------------------------------------------------------------ the cluster
 
     def leader(self, tip: TopicIdPartition = TIP) -> Replica:
-        """The replica that leads; of two that believe so, the one of the newer epoch."""
+        """Return the replica that leads; of two that believe so, the one with the newer epoch."""
         leading = [h.replicas[tip] for h in self.hosts.values()]
         return max(leading, key=lambda r: -1 if r.leader_epoch is None else r.leader_epoch)
 
     def request_log_start(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
-        """A client deletes records through a gateway, and the broker has accepted that."""
+        """Delete a client's records through a gateway, after the broker has accepted that."""
         self.deleted_below[tip] = max(offset, self.deleted_below.get(tip, 0))
         leader_epoch = self.leader(tip).leader_epoch
         event = LogStartRequested(
@@ -145,7 +147,10 @@ class World:
         assert self.metadata.publish(event).accepted
 
     def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
-        """A broker becomes the leader in the next epoch. Those cut off do not learn of it."""
+        """Make a broker the leader in the next epoch.
+
+        Brokers that are cut off do not learn of it.
+        """
         epochs = [h.replicas[tip].leader_epoch for h in self.hosts.values()]
         newest = [e.epoch for h in self.hosts.values() for e in h.replicas[tip].epochs]
         known = [epoch for epoch in (*epochs, *newest) if epoch is not None]
@@ -191,7 +196,7 @@ class World:
         return process
 
     def outside_of(self, host: Host) -> Outside:
-        """What the next manager that starts next to a broker acts on."""
+        """Return the external systems of the next manager that starts next to a broker."""
         return Outside(
             broker=host.broker,
             source=MemoryLogSource(host.replicas),
@@ -206,7 +211,7 @@ class World:
         )
 
     def running(self, node_id: int) -> tuple[Process, ...]:
-        """The living managers next to a broker."""
+        """Return the living managers next to a broker."""
         return tuple(p for p in self.processes if p.alive and p.ports.broker.node_id == node_id)
 
     def restart(self, node_id: int = 1) -> Process:
@@ -216,7 +221,7 @@ class World:
         return self.start(node_id)
 
     def cycle(self) -> None:
-        """Let an interval pass: every living manager runs a cycle, every broker clears its disk."""
+        """Let an interval pass: each manager runs a cycle, each broker checks its retention."""
         self.clock.advance(INTERVAL_MS)
         for process in tuple(self.processes):
             process.step()
@@ -234,6 +239,17 @@ class World:
                 return
         raise AssertionError(f"still changing after {max_cycles} cycles")
 
+    def delete_streamed(self, process: Process, *, tip: TopicIdPartition = TIP) -> bool:
+        """Request the deletion of a partition's streamed segments, as an operator's command does.
+
+        Returns whether the process leads the partition.
+        """
+        accounts = process.ports.metadata.offload_segments(tip)
+        is_led = process.deletions.request(tip.topic, tip.partition)
+        if is_led:
+            self.unwanted.update(segment for each in accounts for segment in each.segment_ids)
+        return is_led
+
     # ------------------------------------------------------------------------ what is known
 
     def set_policy(self, policy: TopicPolicy) -> None:
@@ -245,12 +261,12 @@ class World:
         return self.metadata.partition_state(tip)
 
     def records(self, *states: SegmentState, tip: TopicIdPartition = TIP) -> list[SegmentRecord]:
-        """What the metadata lists, in any state by default."""
+        """Return the segments that the metadata lists, by default in any state."""
         wanted = states or tuple(SegmentState)
         return list(self.metadata.list_remote_log_segments(tip, states=wanted))
 
     def stored(self, *, tip: TopicIdPartition = TIP) -> list[tuple[int, int]]:
-        """(base, end) of each finished segment, ascending."""
+        """Return (base, end) of each finished segment, ascending."""
         finished = self.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
         return [(r.metadata.offsets.start_offset, r.metadata.offsets.end_offset) for r in finished]
 
@@ -258,7 +274,7 @@ class World:
         return [info.name for info in self.objects.list("")]
 
     def fingerprint(self) -> object:
-        """Equal to an earlier one if nothing has changed but that time has passed."""
+        """Return a value that stays equal while nothing but the time changes."""
         return (
             self.object_names(),
             [(r.metadata, r.is_dead_lettered) for tip in self.tips for r in self.records(tip=tip)],

@@ -1,4 +1,4 @@
-"""The tables after a run: whether a test or what it shares with others took the time."""
+"""The tables after a run: whether a test or its shared services took the time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_report_when_tests_share_a_fixture_then_its_time_is_apart_from_theirs(
 def test_report_when_a_worker_crashes_then_the_other_tests_run_and_are_in_it(
     tmp_path: Path,
 ) -> None:
-    """A native library may abort the process, for one."""
+    """For example, a native library may abort the process."""
     crash = "import os\ndef test_crash(): os.abort()\ndef test_other(): pass\n"
 
     done = _run(tmp_path, crash, workers="1")
@@ -81,6 +81,6 @@ def _run(directory: Path, tests: str, *, workers: str) -> subprocess.CompletedPr
         env={**own, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
         text=True,
-        timeout=60.0,
+        timeout=300.0,
         check=False,
     )

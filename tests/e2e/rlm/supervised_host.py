@@ -23,7 +23,7 @@ from rlm.process.os_child import OsSpawner
 from rlm.process.parent_watch import watch_parent
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, signal_inbox
-from rlm.process.supervisor import Supervisor
+from rlm.process.supervisor import KILL_AFTER_MS, Supervisor
 from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rsm.system_clock import SystemClock
 
@@ -36,7 +36,7 @@ def _supervise(directory: Path, mode: str) -> int:
     bound = bind_closed(_ANY_PORT, key="port")
     (directory / "port").write_text(str(bound.getsockname()[1]))
     command = (sys.executable, __file__, str(directory), mode, str(bound.fileno()))
-    # A child that serves stays away until the test has seen what clients then meet.
+    # The test first sees that clients are refused without the child.
     settings = BackoffSettings(initial_ms=10, max_ms=50)
     if mode == "serving":
         settings = BackoffSettings(initial_ms=_FOREVER_MS, max_ms=_FOREVER_MS)
@@ -45,7 +45,7 @@ def _supervise(directory: Path, mode: str) -> int:
         (child,),
         OsSpawner(),
         lambda: RestartBackoff(settings, Random()),
-        kill_after_ms=1_000,
+        kill_after_ms=1_000 if mode == "hanging" else KILL_AFTER_MS,
     )
     with signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)) as inbox:
         refuse = partial(refuse_unserved, bound, (child,))

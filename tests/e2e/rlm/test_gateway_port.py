@@ -46,7 +46,7 @@ def _running(directory: Path, command: str, settings: str) -> Iterator[Path]:
 def test_clients_when_the_gateway_runs_but_cannot_serve_then_are_refused_at_once(
     tmp_path: Path, command: str, *, beside_broker: bool
 ) -> None:
-    """They would wait for an answer, and take its absence for a broker of an old version."""
+    """Clients would wait for a response, and take a missing one for an old broker version."""
     (port,) = free_ports(1)
     settings = f"gateway.listener=127.0.0.1:{port}\n"
     if beside_broker:

@@ -1,4 +1,4 @@
-"""A manager run as a process is run: its HTTP API, its signals, and an end for good."""
+"""A manager as a process: its HTTP API, its signals, and its end."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation
 from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from tests.services import plain_http
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 
@@ -39,6 +40,9 @@ class FakeManager:
 
     def start(self) -> None:
         self.calls.append("start")
+
+    def sign_off(self) -> None:
+        self.calls.append("sign off")
 
     def stop(self, *, timeout_ms: int) -> None:
         self.calls.append("stop")
@@ -69,6 +73,9 @@ class FakeManager:
 
     def run_cycle(self) -> None: ...
 
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        return False
+
 
 def _run(directory: Path, manager: FakeManager) -> None:
     path = directory / "rlm.properties"
@@ -86,7 +93,7 @@ def test_manager_when_terminated_then_stops_cleanly(tmp_path: Path) -> None:
 
     _run(tmp_path, manager)
 
-    assert manager.calls == ["start", "stop"]
+    assert manager.calls == ["start", "sign off", "stop"]
 
 
 def test_manager_when_it_can_never_work_then_stops_and_says_why(tmp_path: Path) -> None:
@@ -102,7 +109,7 @@ def test_manager_when_its_address_is_known_then_answers_there(tmp_path: Path) ->
     answers: list[httpx.Response] = []
 
     def ask(address: HostPort) -> None:
-        answers.append(httpx.get(f"http://{address}/readyz", trust_env=False))
+        answers.append(plain_http.get(f"http://{address}/readyz"))
         os.kill(os.getpid(), signal.SIGTERM)
 
     _run(tmp_path, FakeManager(ask))

@@ -1,4 +1,4 @@
-"""Standard output that cannot be written, as a user meets it."""
+"""Commands whose standard output cannot be written."""
 
 from __future__ import annotations
 

@@ -157,14 +157,14 @@ def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({BACKEND_KEY: "misused:Raising"}, "plugin=misused:Raising, reason=RuntimeError"),
+        ({BACKEND_KEY: "misused:Raising"}, "plug-in cannot be started: RuntimeError"),
         (
             {BACKEND_KEY: "misused:Hanging", "rsm.config.plugin.timeout.ms": "500"},
             "did not start in time (key=rsm.config.storage.backend, plugin=misused:Hanging",
         ),
         (
             {BACKEND_KEY: STORE, "rsm.config.storage.pth": "x"},
-            f"plugin={STORE}, reason=missing setting (setting=path)",
+            "plug-in cannot be started: missing setting (setting=path)",
         ),
         (
             {
@@ -176,7 +176,7 @@ def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_
         ),
         (
             {"remote.log.storage.manager.class.name": "misused:RaisingManager"},
-            "plugin=misused:RaisingManager, reason=RuntimeError: no licence",
+            "plug-in cannot be started: RuntimeError: no licence",
         ),
     ],
 )
@@ -186,7 +186,7 @@ def test_manager_when_a_plug_in_does_not_start_then_it_ends_with_2_and_the_name(
     """Scenario 121."""
     config = configured(host, settings)
 
-    done = python(installed, "-m", "rlm.cli.host.manager", "--config", str(config))
+    done = python(installed, "-m", "rlm", "manager-process", "--config", str(config))
 
     assert expected in refusal(done)
 
@@ -197,9 +197,9 @@ def test_gateway_when_a_plug_in_does_not_start_then_it_ends_with_2_and_the_name(
     """Scenario 121."""
     config = configured(host, {"gateway.listener": "127.0.0.1:0", BACKEND_KEY: "misused:Raising"})
 
-    done = python(installed, "-m", "rlm.cli.host.gateway_program", "--config", str(config))
+    done = python(installed, "-m", "rlm", "gateway-process", "--config", str(config))
 
-    assert "plugin=misused:Raising, reason=RuntimeError" in refusal(done)
+    assert "plug-in cannot be started: RuntimeError" in refusal(done)
 
 
 def test_process_when_the_disk_cache_is_of_no_use_then_refuses(installed: Path, host: Path) -> None:

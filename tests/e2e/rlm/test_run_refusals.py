@@ -71,7 +71,7 @@ def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
 
 
 def test_run_when_another_one_runs_then_refuses(host: Path) -> None:
-    """It is said before that it has the addresses, too."""
+    """The check comes before the addresses are bound."""
     with locked_state_dir(host / "state"), socket.create_server(("127.0.0.1", 0)) as server:
         _append(host, f"metrics.listener=127.0.0.1:{server.getsockname()[1]}")
 

@@ -43,7 +43,7 @@ def _wait_for_end(pid: int, *, deadline_s: float) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether it runs: what has ended may await its adopter's notice as a zombie."""
+    """Return whether it runs; an ended process may still be a zombie."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -96,7 +96,7 @@ def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_
 
 
 def test_clients_when_no_process_listens_then_are_refused_at_once(tmp_path: Path) -> None:
-    """Its address is bound all the same: the child is given the socket."""
+    """The address is bound nevertheless: the supervisor passes the socket to the child."""
     with _host(tmp_path, "idle"):
         _wait_for_start(tmp_path)
 
@@ -116,7 +116,7 @@ def test_clients_when_the_process_that_served_died_then_are_refused_at_once(
 
 
 def _meets(directory: Path) -> str:
-    """What a client meets: it is greeted, refused, or closed; TimeoutError where it is left."""
+    """Return what happens to a client: greeted, refused or closed; TimeoutError without any."""
     port = int((directory / "port").read_text())
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=_CLIENT_TIMEOUT_S) as client:

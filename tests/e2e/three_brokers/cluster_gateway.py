@@ -1,4 +1,4 @@
-"""`rlm gateway` for a whole cluster, as a user starts it on a host of its own."""
+"""Runs `rlm gateway` for a whole cluster, as a user starts it on a separate host."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import httpx
 
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.three_brokers.three_hosts import ThreeHosts
+from tests.services import plain_http
 from tests.services.kafka import admin_client
 from tests.services.ports import free_port_range, free_ports
 from tests.services.process import ServiceProcess
@@ -21,7 +22,7 @@ _READY_DEADLINE_S = 120.0
 
 
 class ClusterGateway:
-    """Its addresses. `bootstrap_servers` is the one address that clients are to know."""
+    """The process and its addresses; clients know only `bootstrap_servers`."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class ClusterGateway:
 
     @contextmanager
     def started(self) -> Iterator[ServiceProcess]:
-        """Its process; gone with the block, however it ends."""
+        """Start the process; the end of the block stops it."""
         command = [sys.executable, "-m", "rlm", "gateway", "--config", str(self.config_path)]
         process = ServiceProcess(command, log_path=self.log_path, directory=_CHECKOUT)
         try:
@@ -71,31 +72,31 @@ class ClusterGateway:
             assert process.terminate(deadline_s=20.0) == 0, process.log_tail()
 
     def unready_because(self) -> str:
-        """What its /readyz says."""
+        """Return the reasons of its /readyz."""
         return self._readiness()[1]
 
     def metric(self, name: str) -> float:
         """A metric without labels."""
-        text = httpx.get(f"{self._rest_url}/metrics", trust_env=False).text
+        text = plain_http.get(f"{self._rest_url}/metrics").text
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
         return float(line.split()[1])
 
     def led_to(self, asked: str) -> dict[int, str]:
-        """The brokers' addresses as a client that was given `asked` sees them."""
+        """Return the brokers' addresses that a client of `asked` receives."""
         metadata = admin_client(asked).list_topics(timeout=10.0)
         return {each.id: f"{each.host}:{each.port}" for each in metadata.brokers.values()}
 
     def _readiness(self) -> tuple[int, str]:
-        """Code and body; 0 while it does not answer."""
+        """Return status and body; status 0 while nothing answers."""
         try:
-            answer = httpx.get(f"{self._rest_url}/readyz", trust_env=False)
+            answer = plain_http.get(f"{self._rest_url}/readyz")
         except httpx.TransportError:
             return 0, ""
         return answer.status_code, answer.text
 
 
 def _shared(host: BrokerHost) -> dict[str, str]:
-    """What such a gateway has in common with the brokers' hosts."""
+    """Return the settings that such a gateway shares with the brokers' hosts."""
     config = host.config
     return {
         "bootstrap.servers": config.cluster.bootstrap_text,

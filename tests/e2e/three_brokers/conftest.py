@@ -16,7 +16,7 @@ from tests.services.three_brokers import three_brokers
 def pytest_runtest_makereport(
     item: pytest.Function,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure shows what the hosts have logged: it may come once in a hundred runs."""
+    """Show the hosts' logs with a failure, because it may occur once in a hundred runs."""
     report = yield
     hosts = item.funcargs.get("hosts")
     if report.failed and isinstance(hosts, ThreeHosts):
@@ -42,7 +42,7 @@ def hosts(
 
 @pytest.fixture(scope="package")
 def written(hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory) -> WrittenTopic:
-    """Three partitions, for the greater part in the store alone. Tests may write more to it."""
+    """Return three partitions, most of them in the store alone. Tests may write more to them."""
     name = tmp_path_factory.mktemp("written").name
     topic = WrittenTopic(hosts.cluster, name, partitions=3)
     topic.produce(3)

@@ -1,4 +1,4 @@
-"""Readers that are held in the midst of what is stored while something happens to the cluster."""
+"""Readers that pause within stored data while something happens to the cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.clients.reader_contract import ReadRequest
 from tests.clients.reader_programs import READERS, RunningReader, reading
 from tests.e2e.three_brokers.written_topic import WrittenTopic
 
-# Little enough that a paused reader has most of each partition still to fetch.
+# so small that a paused reader has not fetched most of each partition
 _FETCH_BYTES = 64 << 10
 _READ_BEFORE_PAUSE = 30
 
@@ -47,7 +47,7 @@ def paused_readers(
 def assert_read_all(
     readers: list[RunningReader], topic: WrittenTopic, starts: dict[int, int] | None = None
 ) -> None:
-    """Let them go on: every record once, in order, the same bytes."""
+    """Let the readers continue; each must read every record once, in order."""
     for each in readers:
         each.resume()
     for each in readers:

@@ -1,4 +1,4 @@
-"""One gateway on a host of its own serves a cluster: clients know its first address alone."""
+"""One gateway on a separate host serves a cluster: clients know only its first address."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def gateway(
         yield gateway
 
 
-def test_clients_when_they_begin_at_any_door_then_are_led_to_a_door_for_each_broker(
+def test_clients_when_they_begin_at_any_endpoint_then_get_an_endpoint_for_each_broker(
     gateway: ClusterGateway,
 ) -> None:
     """R16: port + 1 + node id."""
@@ -55,7 +55,7 @@ def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway
 def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
     hosts: ThreeHosts, gateway: ClusterGateway
 ) -> None:
-    """R15, R16: the brokers' own gateways go on leading to each other."""
+    """R15, R16: the brokers' own gateways redirect clients only to each other."""
     with hosts.any_host.metadata() as metadata:
         registered = {
             each.process.gateway_address: each.process for each in metadata.registrations()
@@ -71,7 +71,7 @@ def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but
         )
 
 
-def test_producer_when_it_knows_the_bootstrap_door_then_writes_to_every_leader(
+def test_producer_when_it_knows_the_bootstrap_endpoint_then_writes_to_every_leader(
     hosts: ThreeHosts, gateway: ClusterGateway, topic_name: str, tmp_path: Path
 ) -> None:
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=3)
@@ -88,7 +88,7 @@ def test_producer_when_it_knows_the_bootstrap_door_then_writes_to_every_leader(
 def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_once_in_order(
     hosts: ThreeHosts, gateway: ClusterGateway, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """Scenarios 41, 45 and 65: one reads while it is away, one when it leads again."""
+    """Scenarios 41, 45 and 65: clients read while the broker is away, and when it leads again."""
     request = ReadRequest(
         bootstrap=gateway.bootstrap_servers,
         topic=written.name,
@@ -128,7 +128,7 @@ def _wait_led_to_all_doors(gateway: ClusterGateway, asked: str) -> None:
 
 def _wait_described_all_doors(gateway: ClusterGateway, asked: str) -> None:
     def nodes() -> dict[int, str]:
-        admin = admin_client(asked)  # named: its requests end with it
+        admin = admin_client(asked)  # keeps the client alive until its requests have ended
         described = admin.describe_cluster().result(30.0)
         return {node.id: f"{node.host}:{node.port}" for node in described.nodes}
 
@@ -141,7 +141,7 @@ def _wait_described_all_doors(gateway: ClusterGateway, asked: str) -> None:
 
 
 def _assert_refused_soon(endpoint: str) -> None:
-    """As a dead broker's own port would: nobody waits there."""
+    """Check that a client is refused at once, as at a dead broker's port."""
     host, _, port = endpoint.rpartition(":")
     with closing(socket.create_connection((host, int(port)), timeout=_REFUSED_S)) as connection:
         try:
@@ -153,7 +153,7 @@ def _assert_refused_soon(endpoint: str) -> None:
 def test_gateway_when_the_cluster_has_no_metadata_topic_then_waits_and_makes_none(
     hosts: ThreeHosts, topic_name: str, tmp_path: Path
 ) -> None:
-    """It may be a wrong cluster: without a broker next to it, nothing shows that."""
+    """It may be another cluster, and without a local broker the gateway cannot know that."""
     gateway = ClusterGateway(tmp_path, hosts, metadata_topic=topic_name)
     with gateway.started():
         wait_until(lambda: "topic" in gateway.unready_because(), 30.0, gateway.unready_because)

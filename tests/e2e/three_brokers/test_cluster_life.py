@@ -1,4 +1,4 @@
-"""Partitions change brokers, brokers lose what they had, topics grow; what is stored holds."""
+"""Partitions move, brokers lose their data, topics grow; stored data stays correct."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from confluent_kafka import Producer
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+from tests.e2e.plain_consumer import read_records
 from tests.e2e.three_brokers.leaders import reassign
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
 from tests.e2e.three_brokers.written_topic import WrittenTopic
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaCluster
 from tests.services.waiting import wait_until
 
 _CHECKPOINTS = (
@@ -28,6 +29,9 @@ _CHECKPOINTS = (
     ".kafka_cleanshutdown",
 )
 _VALUE = b"v" * 16_000
+_CUT_OFF = b"c" * 16_000
+_REPLICAS = (2, 3)
+_ROLLED_RECORDS = 380  # at least, of 400
 _DEADLINE_S = 60.0
 
 
@@ -60,7 +64,7 @@ def test_partition_when_shrunk_moved_expanded_and_grown_then_stored_once_and_rea
 def test_partition_when_its_broker_lost_its_checkpoints_then_nothing_is_copied_or_read_twice(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """Scenarios 91, 92: HW, recovery point, log start and clean shutdown are gone; ours hold."""
+    """Scenarios 91, 92: the broker's checkpoint files are lost; the metadata of `rlm` decides."""
     leader = broker_of(hosts.cluster, written.leaders()[0])
     with hosts.cluster.without(leader, killed=True):
         for log_dir in leader.log_dirs:
@@ -83,52 +87,67 @@ def test_partition_when_its_broker_lost_its_checkpoints_then_nothing_is_copied_o
 def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
     hosts: ThreeHosts, topic_name: str
 ) -> None:
-    """Scenarios 7, 8; R5: copies continue, nothing is trimmed or deleted, until it is accepted."""
-    _create(hosts.cluster, topic_name)
-    ahead, behind = (broker_of(hosts.cluster, node_id) for node_id in _replicas(hosts, topic_name))
-    hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "3600000")
+    """Scenarios 7, 8, 28; R5: copies continue; trims and deletions wait for the operator.
+
+    So for a copied topic and for a streamed one. What was cut off is never served.
+    """
+    topics = [_create(hosts, f"{topic_name}-{mode}", mode) for mode in ("segment", "stream")]
+    current, lagging = (broker_of(hosts.cluster, node_id) for node_id in _REPLICAS)
     with hosts.any_host.metadata() as metadata:
-        _produce(hosts, topic_name, 100)
-        with _all_running_again(hosts.cluster):
-            behind.stop()
-            _produce(hosts, topic_name, 300)
+
+        def wait_stored_above(least: dict[str, int]) -> dict[str, int]:
+            def ends() -> dict[str, int]:
+                return {topic: _stored_end(metadata, topic) for topic in topics}
+
             wait_until(
-                lambda: _stored_end(metadata, topic_name) > 200,
+                lambda: all(end > least[topic] for topic, end in ends().items()),
                 _DEADLINE_S,
-                lambda: f"stored to {_stored_end(metadata, topic_name)}",
+                lambda: f"stored to {ends()}, expected more than {least}",
             )
-            lost_end = _stored_end(metadata, topic_name)
-            ahead.kill()
-            # It leads with what it has, and takes more than was lost.
-            hosts.cluster.restart(behind)
-            _produce(hosts, topic_name, 400)
-        hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
-        wait_until(
-            lambda: _status(hosts, topic_name).get("diverged") is True,
-            _DEADLINE_S,
-            lambda: f"diverged: {_status(hosts, topic_name)}",
-        )
-        wait_until(
-            lambda: _stored_end(metadata, topic_name) > lost_end,
-            _DEADLINE_S,
-            "copying continues in the new history",
-        )
-        held = _status(hosts, topic_name)
+            return ends()
 
-        shown = hosts.any_host.rlm("topic", "resolve", topic_name, "--yes")
+        _produce(hosts, topics, 100)
+        with _all_running_again(hosts.cluster):
+            lagging.stop()
+            _produce(hosts, topics, 300, _CUT_OFF)
+            lost_ends = wait_stored_above(dict.fromkeys(topics, _ROLLED_RECORDS))
+            current.kill()
+            # It leads with the records that it has, and receives more records than were lost.
+            hosts.cluster.restart(lagging)
+            _produce(hosts, topics, 400)
+        for topic in topics:
+            hosts.any_host.rlm("topic", "set", topic, "--local-retention-ms", "0")
+        wait_stored_above(lost_ends)
+        for topic in topics:
+            _require_held_until_resolved(hosts, topic)
+    for topic in topics:
+        read = read_records(hosts.bootstrap_servers, topic)
+        assert [offset for offset, _ in read] == list(range(len(read)))
+        assert {value for _, value in read} == {_VALUE}
 
-        wait_until(
-            lambda: int(_status(hosts, topic_name).get("local_start_offset") or 0) > 0,
-            _DEADLINE_S,
-            lambda: f"trims go on: {_status(hosts, topic_name)}",
-        )
-    assert f"{topic_name}:0 diverged: an election cut off" in shown
+
+def _require_held_until_resolved(hosts: ThreeHosts, topic: str) -> None:
+    wait_until(
+        lambda: _status(hosts, topic).get("diverged") is True,
+        _DEADLINE_S,
+        lambda: f"diverged: {_status(hosts, topic)}",
+    )
+    held = _status(hosts, topic)
+
+    shown = hosts.any_host.rlm("topic", "resolve", topic, "--yes")
+
+    wait_until(
+        lambda: int(_status(hosts, topic).get("local_start_offset") or 0) > 0,
+        _DEADLINE_S,
+        lambda: f"trims go on: {_status(hosts, topic)}",
+    )
+    assert f"{topic}:0 diverged: an election cut off" in shown
     assert (held["local_start_offset"], held["trim_blocked"]["reason"]) == (0, "diverged")
-    assert _status(hosts, topic_name)["diverged"] is False
+    assert _status(hosts, topic)["diverged"] is False
 
 
 def _stored(metadata: RemoteLogMetadataManager, topic: str, number: int) -> list[tuple[int, int]]:
-    """(base, end) of what is stored of a partition, ascending."""
+    """Return (base, end) of a partition's stored segments, ascending."""
     return [
         (record.metadata.offsets.start_offset, record.metadata.offsets.end_offset)
         for tip in _partitions(metadata, topic)
@@ -168,33 +187,33 @@ def _all_running_again(cluster: KafkaCluster) -> Iterator[None]:
         cluster.restore_leaders()
 
 
-def _create(cluster: KafkaCluster, topic: str) -> None:
+def _create(hosts: ThreeHosts, topic: str, mode: str) -> str:
+    """Create a topic whose followers may lead with fewer records, and tier it; return its name."""
     config = {
         "segment.bytes": str(1 << 20),
         "retention.ms": "-1",
         "min.insync.replicas": "1",
         "unclean.leader.election.enable": "true",
     }
-    cluster.create_topic(topic, replication_factor=2, config=config)
+    hosts.cluster.create_topic(topic, replicas=_REPLICAS, config=config)
+    offload = ("--offload-mode", mode, "--offload-segment-rollover-ms", "2000")
+    hosts.any_host.rlm("topic", "set", topic, "--local-retention-ms", "3600000", *offload)
+    return topic
 
 
-def _replicas(hosts: ThreeHosts, topic: str) -> list[int]:
-    metadata = admin_client(hosts.cluster.bootstrap_servers).list_topics(topic, 10.0)
-    replicas: list[int] = metadata.topics[topic].partitions[0].replicas
-    return replicas
-
-
-def _produce(hosts: ThreeHosts, topic: str, count: int) -> None:
+def _produce(hosts: ThreeHosts, topics: list[str], count: int, value: bytes = _VALUE) -> None:
+    """Write that many records to each topic."""
     producer = Producer(
         {"bootstrap.servers": hosts.cluster.bootstrap_servers, "batch.num.messages": 5}
     )
     for _ in range(count):
-        producer.produce(topic, _VALUE, partition=0)
+        for topic in topics:
+            producer.produce(topic, value, partition=0)
     assert producer.flush(60.0) == 0
 
 
 def _stored_end(metadata: RemoteLogMetadataManager, topic: str) -> int:
-    """The end of what is stored of any history."""
+    """Return the stored end of any history."""
     policies = [each for each in metadata.topic_policies() if each.topic == topic]
     return max(
         (

@@ -38,7 +38,7 @@ def test_readers_when_every_gateway_process_is_killed_then_go_on_through_the_nex
 def test_readers_when_a_brokers_gateway_is_away_then_are_held_at_others_until_it_is_back(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """R16: never led to the broker itself, where a trimmed offset would be the end of the read."""
+    """R16: clients are never redirected to the broker, where a trimmed offset ends the read."""
     away = written.leaders()[0]
     others = [node_id for node_id in (1, 2, 3) if node_id != away]
     with paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers:
@@ -59,7 +59,7 @@ def test_readers_when_a_brokers_gateway_is_away_then_are_held_at_others_until_it
 def test_readers_when_all_gateways_have_moved_then_begin_again_at_their_bootstrap_servers(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """KIP-899: none of the addresses that a reader was given is served any more."""
+    """KIP-899: nobody serves the addresses any longer that a reader had received."""
     new = hosts.new_addresses()
     bootstrap_servers = f"{hosts.bootstrap_servers},{','.join(new.values())}"
     with paused_readers(

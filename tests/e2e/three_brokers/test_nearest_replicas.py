@@ -18,7 +18,7 @@ from tests.services.waiting import wait_until
 def test_reader_when_a_follower_is_in_its_rack_then_reads_every_record_once_in_order(
     hosts: ThreeHosts, written: WrittenTopic, reader: str, tmp_path: Path
 ) -> None:
-    """The stored part at leaders, and from the seam on at the follower."""
+    """Stored records come through leaders' gateways, local records from the follower."""
     request = ReadRequest(
         bootstrap=hosts.bootstrap_servers, topic=written.name, rack="rack-1", fetch_bytes=64 << 10
     )
@@ -29,7 +29,7 @@ def test_reader_when_a_follower_is_in_its_rack_then_reads_every_record_once_in_o
 def test_readers_when_the_log_is_trimmed_while_they_are_at_a_follower_then_read_on_in_the_store(
     hosts: ThreeHosts, topic_name: str, tmp_path: Path
 ) -> None:
-    """They were sent to the follower for a local offset, which is then trimmed there too."""
+    """The leader sent them to the follower for an offset that is trimmed later."""
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=1)
     topic.produce(2)
     topic.tier(hosts)

@@ -1,4 +1,4 @@
-"""Each client library reads what the brokers no longer have, and all else, once and in order."""
+"""Each client library reads stored and local records, once and in order."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -99,6 +100,15 @@ class ThreeHosts:
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             for _ in pool.map(ExitStack.close, ending):
                 pass
+
+    @contextmanager
+    def frozen(self, node_id: int) -> Iterator[None]:
+        """Stop a host's processes where they are; they continue after the block."""
+        self._processes[node_id].signal_group(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._processes[node_id].signal_group(signal.SIGCONT)
 
     def log_tails(self) -> str:
         """The end of what each host has logged, by node id."""

@@ -1,4 +1,4 @@
-"""A topic of three replicas, what was written to it, and what a reader must find in it."""
+"""A topic of three replicas, the records written to it, and what a reader must find in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRecord:
-    """As the broker has taken it."""
+    """A record as the broker accepted it."""
 
     offset: int
     timestamp_ms: int
@@ -36,14 +36,14 @@ class WrittenRecord:
 
 
 class WrittenTopic:
-    """`records` holds by partition what was committed, in order of its offsets."""
+    """`records` has the committed records by partition, in order of their offsets."""
 
     def __init__(self, cluster: KafkaCluster, name: str, *, partitions: int) -> None:
         self.name = name
         self.records: dict[int, list[WrittenRecord]] = {each: [] for each in range(partitions)}
         self._cluster = cluster
         self._written = dict.fromkeys(self.records, 0)
-        # So that the local retention of a moment removes all, and no segment is rolled by time.
+        # Old records, so that a short local retention trims all and no segment rolls by time.
         self.first_timestamp_ms = int(time.time() * 1_000) - 3_600_000
         config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
         cluster.create_topic(name, partitions=partitions, replication_factor=3, config=config)
@@ -110,7 +110,7 @@ class WrittenTopic:
         )
 
     def tier(self, hosts: ThreeHosts) -> None:
-        """Have it tiered, and the brokers trimmed as far as possible."""
+        """Tier it, and trim the brokers as far as possible."""
         newest_rolled = {each: self._newest_rolled_offset(each) for each in self.records}
         hosts.any_host.rlm("topic", "set", self.name, "--local-retention-ms", "1")
         self.wait_trimmed(newest_rolled)
@@ -132,7 +132,7 @@ class WrittenTopic:
         )
 
     def local_starts(self) -> dict[int, int]:
-        """Where the brokers' logs start, as the leaders say themselves."""
+        """Return the local start offsets, as the leaders report them."""
         admin = admin_client(self._cluster.bootstrap_servers)
         earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
         asked = {TopicPartition(self.name, number): earliest for number in self.records}
@@ -157,7 +157,7 @@ class WrittenTopic:
     def expected(
         self, starts: dict[int, int] | None = None, *, end_offset: int | None = None
     ) -> dict[int, PartitionRead]:
-        """What a reader from these offsets up to `end_offset` finds: every record, in order."""
+        """Return what a reader from these offsets up to `end_offset` finds, in order."""
         digests = RecordDigests()
         for number, records in self.records.items():
             start = (starts or {}).get(number, 0)
@@ -174,7 +174,7 @@ class WrittenTopic:
         return self.expected(starts)
 
     def base_offsets(self, number: int, *, node_id: int) -> list[int]:
-        """Of the segment files that a broker has, ascending."""
+        """Return the base offsets of a broker's segment files, ascending."""
         (log_dir,) = broker_of(self._cluster, node_id).log_dirs
         return sorted(int(path.stem) for path in log_dir.glob(f"{self.name}-{number}/*.log"))
 

@@ -1,4 +1,4 @@
-"""A fold of the topic as Kafka's cleaner leaves it equals a fold of all that was ever written."""
+"""A fold of the topic after Kafka's cleaner equals a fold of all records ever written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EAGER = {
     "cleanup.policy": "compact",
     "delete.retention.ms": "1",
     "max.compaction.lag.ms": "1",
-    "message.timestamp.type": "CreateTime",  # deadlines are those of the drawn logs
+    "message.timestamp.type": "CreateTime",  # the deadlines are those of the random logs
     "min.cleanable.dirty.ratio": "0",
     "segment.ms": "1000",
 }
@@ -43,7 +43,7 @@ def drawn_worlds() -> list[World]:
 
 
 class CompactedTopic:
-    """One partition for each of some logs, cleaned as far as the cleaner has come."""
+    """A topic with one partition per log, compacted as far as the cleaner has come."""
 
     def __init__(self, kafka: KafkaCluster, name: str, worlds: Sequence[World]) -> None:
         kafka.create_topic(name, partitions=len(worlds), config=_EAGER)
@@ -56,7 +56,7 @@ class CompactedTopic:
         self._newest_ms = max(world.clock.now_ms for world in worlds)
 
     def write(self) -> None:
-        """Write what the logs hold and the topic does not yet."""
+        """Write the records of the logs that the topic does not have yet."""
         for partition, world in enumerate(self._worlds):
             for record in world.log.records(0)[self._written[partition] :]:
                 self._producer.produce(
@@ -70,7 +70,7 @@ class CompactedTopic:
         assert self._producer.flush(30.0) == 0
 
     def roll(self) -> None:
-        """Make what was written cleanable, and dirty what was cleaned: one more record each."""
+        """Make written records cleanable, and add one more record to each cleaned partition."""
         self._newest_ms += _ROLL_MS
         for world in self._worlds:
             world.clock.now_ms = self._newest_ms
@@ -78,7 +78,7 @@ class CompactedTopic:
         self.write()
 
     def records(self) -> list[list[TopicRecord]]:
-        """All that each partition holds now."""
+        """Return all current records of each partition."""
         self._reader.assign({p: ReadPosition(offset=0) for p in range(len(self._worlds))})
         found: list[list[TopicRecord]] = [[] for _ in self._worlds]
 
@@ -95,7 +95,7 @@ class CompactedTopic:
 
 
 def is_cleaned(records: Sequence[TopicRecord], drawn_count: int) -> bool:
-    """Whether of what was drawn no key is there twice, and no tombstone is left."""
+    """Return whether no key of the random logs occurs twice, and no tombstone is left."""
     left = [record for record in records if record.offset < drawn_count]
     keys = {record.key for record in left}
     return len(keys) == len(left) and all(record.value is not None for record in left)
@@ -104,7 +104,7 @@ def is_cleaned(records: Sequence[TopicRecord], drawn_count: int) -> bool:
 def test_fold_when_the_cleaner_has_been_there_then_equals_the_live_one(
     kafka: KafkaCluster, topic_name: str
 ) -> None:
-    """R11, R12, scenario 29: at any moment of the cleaning, up to tombstones that have expired."""
+    """R11, R12, scenario 29: at each step of the cleaning, also when tombstones have expired."""
     drawn = drawn_worlds()
     logs = [world.log for world in drawn]
     topic = CompactedTopic(kafka, topic_name, drawn)

@@ -109,7 +109,7 @@ def test_cache_when_the_topic_was_recreated_meanwhile_then_is_rebuilt(
     topic_settings: TopicSettings,
     tmp_path: Path,
 ) -> None:
-    """Scenario 37: detected by the topic's id; nothing is merged, and the old cache is kept."""
+    """Scenario 37: the topic's id shows it; nothing is merged, and the old cache is kept."""
     first = open_manager()
     first.publish(step(segment_metadata(1), FINISHED))
     first.close()
@@ -146,7 +146,7 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
 def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_cache_stays(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """Scenario 37: an empty topic in its place would be taken for the truth by everyone."""
+    """Scenario 37: all processes would take an empty topic in its place for the true state."""
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
 
@@ -169,7 +169,7 @@ def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_ca
 def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written_until_restored(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """Scenario 40, while running: what was expected and what was found; the cache still answers."""
+    """Scenario 40, while running: names both shapes; the cache still answers."""
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
     before = manager.metrics().positions
@@ -190,8 +190,10 @@ def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written
 
 
 def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
-    """Scenarios 33, 34: not ready, then ready; while the broker is away again no copy begins, for
-    its first event is refused, and answers stay.
+    """Scenarios 33, 34: not ready, then ready.
+
+    While the broker is away again, queries still work, and no copy begins, because its first event
+    cannot be written.
     """
     cluster = KafkaCluster(tmp_path / "kafka")
     topic = KafkaTopic(
@@ -220,7 +222,7 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
 
 
 def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: Path) -> None:
-    """Scenario 37, R12: of the same id and longer than before; the end of its epoch shows it."""
+    """Scenario 37, R12: with the same id and longer than before; the end of the epoch shows it."""
     cluster = KafkaCluster(tmp_path / "kafka")
 
     def opened(process: str) -> TopicBasedRemoteLogMetadataManager:
@@ -261,7 +263,7 @@ def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: P
 
 
 def lose_records(partition_directory: Path) -> None:
-    """What a disk that was not flushed leaves of a partition: its name."""
+    """Delete a partition's files except its directory, as after a loss of unflushed data."""
     for each in partition_directory.iterdir():
         if each.name != "partition.metadata":
             each.unlink()
@@ -273,7 +275,7 @@ def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
 
 
 def create_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
-    """Again, once its deletion is known everywhere."""
+    """Create the topic again, once all brokers know of its deletion."""
     topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
     try:
         wait_until(lambda: _is_missing(topic), 30.0, "the end of the old topic")

@@ -72,7 +72,7 @@ def test_topic_when_not_compacted_then_the_config_is_named(
 def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lead_next(
     kafka_of_three: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """R15: an end that no broker returned is none."""
+    """R15: without a broker's response, there is no end."""
     settings = dataclasses.replace(topic_settings, replication_factor=3)
     topic = KafkaTopic({"bootstrap.servers": kafka_of_three.bootstrap_servers}, settings)
     ensured(topic)
@@ -89,10 +89,10 @@ def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lea
         topic.close()
 
 
-def test_ends_when_the_broker_has_not_heard_of_the_topic_then_is_retriable(
+def test_ends_when_the_broker_does_not_know_the_topic_then_is_retriable(
     kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """A broker answers so for a moment after another has created it."""
+    """A broker answers like that for a moment after another one has created the topic."""
     client = {"bootstrap.servers": kafka.bootstrap_servers}
     topic = KafkaTopic(client, topic_settings, KafkaTimeouts(request_ms=1000))
 

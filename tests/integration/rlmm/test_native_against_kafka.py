@@ -1,4 +1,4 @@
-"""Records of Kafka's own remote log metadata, written by Kafka's classes and read by ours."""
+"""Records of Kafka's own remote log metadata, written by Kafka's classes and read by rlm."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_native_record_when_written_by_kafka_then_is_shown_as_kafka_shows_it() -
 
 
 def _as_ours(shown: object) -> dict[str, object]:
-    """Kafka's JSON with its schemas' names, states by name, and the tagged field's default."""
+    """Convert Kafka's JSON: names of its schemas, states by name, the tagged field's default."""
     named = _renamed(shown)
     assert isinstance(named, dict)
     for field, names in _STATES.items():

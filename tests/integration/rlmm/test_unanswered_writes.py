@@ -1,4 +1,4 @@
-"""A broker that takes requests and does not answer: what came of them is read before the next."""
+"""A broker does not respond to writes: the process learns their result before it writes again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPE = TopicSettings(partition_count=1, replication_factor=1)
 def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_known_afterwards(
     tmp_path: Path,
 ) -> None:
-    """Scenario 119: what the broker has received it may still write when it continues."""
+    """Scenario 119: the broker may still write the received records when it continues."""
     first, second = trim(10), trim(20)
     with KafkaCluster(tmp_path / "kafka") as cluster:
         manager = TopicBasedRemoteLogMetadataManager(
@@ -45,9 +45,9 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
         assert manager.wait_ready(60_000).is_ready
         assert manager.publish(claim()).accepted
         with hanging(cluster.broker.pid):
-            with pytest.raises(UnknownResultError, match="it may still come in"):
+            with pytest.raises(UnknownResultError, match="it may still arrive"):
                 manager.publish(first)
-            with pytest.raises(UnknownResultError, match="other records wait for that"):
+            with pytest.raises(UnknownResultError, match="other records wait until"):
                 manager.publish(trim(15))
 
         wait_until(lambda: manager.publish(claim()).accepted, 60.0, despite=RetriableError)
@@ -66,7 +66,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
 
 @contextmanager
 def hanging(pid: int) -> Iterator[None]:
-    """Its sockets stay open, and take what fits into them."""
+    """Stop the broker with SIGSTOP: its sockets stay open and fill up."""
     os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: is_stopped(pid), describe="every thread has stopped")
@@ -76,7 +76,7 @@ def hanging(pid: int) -> Iterator[None]:
 
 
 def is_stopped(pid: int) -> bool:
-    """A signal stops the threads one by one, and one that runs may answer meanwhile."""
+    """Return whether all threads are stopped; a signal stops them one by one."""
     states = (thread.joinpath("stat").read_text() for thread in Path(f"/proc/{pid}/task").iterdir())
     return all(state.rpartition(")")[2].split()[0] == "T" for state in states)
 

@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="package", autouse=True)
 def _environment() -> None:
-    """Of the sessions here, and of the programs that tests start."""
+    """The environment of the sessions here, and of the programs that tests start."""
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED_JVM)
     os.environ["AWS_ACCESS_KEY_ID"] = ACCESS_KEY
     os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET_KEY
@@ -86,7 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="package")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
-    """Topics that are in the store for the greater part, and their twins, whole at the broker."""
+    """Topics that are mostly in the store, and their twins, which are complete at the broker."""
     directory: Path = tmp_path_factory.mktemp("twins")
     logs = {"every": every_kind_of_batch(), "older": older_formats()}
     with KafkaCluster(directory / "kafka") as cluster:

@@ -1,4 +1,4 @@
-"""Copies a topic by the examples that write Delta and Iceberg, in a Spark of its own.
+"""Copies a topic with the examples that write Delta and Iceberg, in a Spark of its own.
 
     lake_program.py CONFIG TOPIC DIRECTORY JARS FORMAT…
 
@@ -57,7 +57,7 @@ def _session(directory: Path, jars: Path, formats: Sequence[str]) -> SparkSessio
         )
         .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.lake.type", "hadoop")
-        # A query has a session of its own: this one would not see what it has appended.
+        # A new session: the query's own one would not see the records that the query appended.
         .config("spark.sql.catalog.lake.cache-enabled", "false")
         .config("spark.sql.catalog.lake.warehouse", str(directory / "iceberg"))
         .getOrCreate()
@@ -65,7 +65,7 @@ def _session(directory: Path, jars: Path, formats: Sequence[str]) -> SparkSessio
 
 
 def _last_batch(checkpoint: Path) -> Iterator[Path]:
-    """The files that say that the last batch was carried out."""
+    """Return the files which record that the last batch was carried out."""
     numbers = [int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit()]
     yield checkpoint / "commits" / str(max(numbers))
     yield checkpoint / "commits" / f".{max(numbers)}.crc"

@@ -1,4 +1,4 @@
-"""A job as a user starts it, in a process of its own with its own Spark."""
+"""A repair job as a user starts it: a process with its own Spark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.services.process import ServiceProcess
 def killed_at_exit(
     world: RepairWorld, directory: Path, *more: str, program: str = "rlm-repair"
 ) -> Iterator[ServiceProcess]:
-    """The program, until SIGKILL; what it says is in `repair.log` of the directory.
+    """Run the program, and kill it at the end of the block.
 
-    What it has of temporary files is in the directory too.
+    Its output is in `repair.log` of the directory, and so are its temporary files.
     """
     conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
     process = ServiceProcess(

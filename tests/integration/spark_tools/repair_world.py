@@ -50,13 +50,13 @@ class RepairWorld:
         return ObjectKeys(prefix=self.options["rsm.config.key.prefix"])
 
     def names(self) -> set[str]:
-        """Of all objects that are there."""
+        """Return the names of all existing objects."""
         return {chunk.name for chunk in self.storage.list(f"{self.partition.topic}/")}
 
     def store(
         self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
     ) -> DeadLetter:
-        """A segment of 100 offsets in that state, with its objects, and a letter about it."""
+        """Store a segment of 100 offsets in that state, with its objects and a dead letter."""
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
         names = (
             ObjectKey(segment_id=segment_id, base_offset=start_offset, suffix=suffix)
@@ -102,8 +102,14 @@ class RepairWorld:
         )
 
     def send(self, *dead_letters: DeadLetter | bytes, key: bytes | None = None) -> None:
-        """`key` is that of records that are no letters."""
-        producer = Producer({"bootstrap.servers": self.servers, "message.max.bytes": 2_000_000})
+        """Send a record; `key` is for records that are no dead letters."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "enable.idempotence": True,
+                "message.max.bytes": 2_000_000,
+            }
+        )
         for each in dead_letters:
             if isinstance(each, bytes):
                 producer.produce(self.dead_letters, key=key, value=each)

@@ -1,4 +1,4 @@
-"""`rlm-audit` over a real broker and a real S3 server, with what may be wrong planted there."""
+"""`rlm-audit` over a real broker and a real S3 server, with every kind of fault planted there."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
 
 
 class DyingSnapshot(MetadataSnapshot):
-    """Metadata that cannot be read on."""
+    """Metadata whose later records cannot be read."""
 
     def __init__(self, alive: MetadataSnapshot) -> None:
         self.__dict__.update(alive.__dict__)
@@ -127,7 +127,9 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
 
     impatient = ("--option", "rsm.config.storage.s3.max.attempts=1")
     try:
-        with pytest.raises(IncompleteError, match=r"completely \(reason=") as raised:
+        with pytest.raises(
+            IncompleteError, match="completely: the store was not reached"
+        ) as raised:
             Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
         with pytest.raises(InvalidConfigError, match="the store cannot be reached"):
             run(world, *impatient, "--delete", "--yes")
@@ -175,7 +177,7 @@ def test_audit_when_its_findings_can_not_be_written_then_reported_before_any_wor
 def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The cache is in use, and knows nothing of what came after it was opened."""
+    """The cache is in use, and lacks the records written after it was opened."""
     connection = ClusterConnection.of(world.options)
     store = RocksDbStore(tmp_path / "cache")
     with host.metadata() as metadata:

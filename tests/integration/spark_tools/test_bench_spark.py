@@ -18,7 +18,7 @@ from tests.services.s3 import S3Server
 def test_audit_benchmark_when_run_on_little_data_then_all_is_found(
     spark: SparkSession, kafka: KafkaCluster, s3_server: S3Server
 ) -> None:
-    """Both stores: one that makes up its listing, and one that is there."""
+    """Runs over a generated listing, and over a real store."""
     topic, servers = prepare(kafka, 1_500), kafka.bootstrap_servers
     put_objects(s3_server, 1_500)
 
@@ -35,9 +35,9 @@ def test_repair_benchmark_when_run_on_little_data_then_all_is_measured(
 ) -> None:
     measurements = measure_repairing(spark, kafka, s3_server, tmp_path, dead_letters=20, runs=1)
 
-    units = ["ratio", "ratio", "s", "letters/s", "letters/s"]
+    units = ["ratio", "ratio", "s", "dead letters/s", "dead letters/s"]
     assert [each.unit for each in measurements] == units
-    # The first is what more letters than one take longer: of so few that may be nothing.
+    # The first figure is the time beyond that of one dead letter: for so few it may be 0.
     assert all(each.value > 0 for each in measurements[1:])
 
 

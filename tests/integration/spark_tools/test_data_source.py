@@ -43,7 +43,7 @@ def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def consumed(twins: TwinTopics, twin: Twin, isolation: str) -> list[Message]:
-    """What a consumer of the twin that is whole at the broker gets of what the other has stored."""
+    """The records that a consumer reads from the complete twin, as far as the other is stored."""
     consumer = Consumer(
         {
             "bootstrap.servers": twins.host.cluster.bootstrap_servers,
@@ -91,11 +91,11 @@ def unreadable_object(twins: TwinTopics) -> Iterator[str]:
 
 @contextmanager
 def object_away(twins: TwinTopics) -> Iterator[str]:
-    """The log of the second stored segment is away meanwhile."""
+    """Remove the log of the second stored segment until the block ends."""
     partition = twins["older"].tiered
     with twins.host.metadata() as metadata:
         found = [each.metadata for each in metadata.list_remote_log_segments(partition)]
-    key = next(stored.key for stored in found[1].objects if stored.key.endswith(".log"))
+    key = found[1].objects[0].key
     path = twins.host.store / key
     away = path.rename(path.with_suffix(".away"))
     try:
@@ -144,7 +144,7 @@ def test_read_when_of_what_is_stored_then_a_plain_consumers_records(
 def test_read_when_it_continues_at_the_broker_then_all_of_a_plain_consumers_records(
     spark: SparkSession, twins: TwinTopics, topic: str, isolation: str
 ) -> None:
-    """No gap and nothing twice where the store ends, aborted transactions left out or not."""
+    """No gap and no duplicate where the store ends, with and without aborted transactions."""
     twin = twins[topic]
 
     rows = as_consumed(loaded(spark, twins, topic, isolation=isolation, endingOffsets="latest"))
@@ -172,7 +172,7 @@ def test_read_when_segments_are_split_then_pieces_meet_without_a_gap(
 ) -> None:
     whole = loaded(spark, twins, "every", columns="offset")
 
-    # Half a segment's offsets per piece: batches lie across their edges.
+    # Half a segment's offsets per piece, so that batches cross the edges of pieces.
     pieces = loaded(spark, twins, "every", columns="offset", splitBytes="700")
 
     assert rows_by_offset(pieces) == rows_by_offset(whole)
@@ -188,9 +188,9 @@ def rows_by_offset(frame: DataFrame) -> list[int]:
 def test_read_when_a_frame_is_used_twice_then_each_use_has_its_own_filter(
     spark: SparkSession, twins: TwinTopics, pushes_filters: str
 ) -> None:
-    """Spark plans a relation once for all of its uses: none may leave its filter there."""
+    """Spark plans a relation once for all of its uses, so no use may leave its filter there."""
     spark.conf.set(_PUSHES_FILTERS, pushes_filters)
-    register(spark)  # what is registered under the name may depend on the setting
+    register(spark)  # the class registered under the name may depend on the setting
     frame = loaded(spark, twins, "every", columns="offset,partition")
     every = rows_by_offset(frame)
 
@@ -222,21 +222,21 @@ def test_read_when_an_object_is_gone_then_its_task_names_segment_object_and_offs
 
     assert unreadable_object in str(failure.value)
     assert "a stored segment cannot be read" in str(failure.value)
-    assert "expected=load() again" in str(failure.value)
+    assert "Call load() again" in str(failure.value)
     assert "Traceback" not in str(failure.value)
 
 
 def test_read_when_what_it_planned_has_expired_since_then_says_so_with_the_plans_time(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
-    """A frame keeps the plan of its first action, and its lease ends after that action."""
+    """A DataFrame keeps the plan of its first action; its lease ends after that action."""
     frame = loaded(spark, twins, "older", columns="offset")
     assert frame.count() > 15
 
     with object_away(twins), pytest.raises(PySparkException) as failure:
         frame.collect()
 
-    assert "a planned segment is not in the store: it has expired since" in str(failure.value)
+    assert "a planned segment has expired since, or is lost" in str(failure.value)
     assert re.search(r"planned_at=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(failure.value))
 
 
@@ -256,7 +256,10 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"subscribe": "missing"}, "the topic cannot be found (topic=missing"),
+        (
+            {"subscribe": "missing"},
+            "the topic cannot be found: Broker: Unknown topic or partition (topic=missing",
+        ),
         ({"assign": '{"every":[7]}', "subscribe": ""}, "no topics are selected"),
         ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
@@ -351,7 +354,7 @@ def test_explain_when_asked_then_what_a_query_would_read(
 
 
 def _when_let(offset: int, permit: str) -> bool:
-    """True; of one record not before the permit is there."""
+    """Return True; for one record wait for the permit."""
     return offset != 5 or wait_until(Path(permit).exists, 120)
 
 
@@ -383,7 +386,7 @@ def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_en
         assert later[0].lease_id == first.lease_id
         permit.touch()
         assert query.result() > 40
-        # Sooner than it would have expired: the metadata of this process sees it only by its end.
+        # The lease ended early: its expiry would have come later.
         wait_until(lambda: not metadata.partition_state(twins["every"].tiered).read_leases)
     register(spark, lease_idle_s=LEASE_IDLE_S)
 
@@ -403,7 +406,7 @@ def test_read_when_planned_then_expiry_is_held_by_a_lease(
 def test_query_when_done_then_sparks_pages_show_its_rows(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
-    """Of bytes only those that Python handed over: a source of Python's cannot report others."""
+    """The pages show the bytes from Python only; a Python data source cannot report others."""
     frame = loaded(spark, twins, "every", columns="offset")
     count = frame.count()
     frame.write.format("noop").mode("overwrite").save()

@@ -127,7 +127,7 @@ def written_avro(orders: Orders, client: SchemaRegistryClient) -> list[bytes | N
 def test_avro_when_records_have_several_schemas_then_as_confluents_deserializer_reads_them(
     orders: Orders, client: SchemaRegistryClient
 ) -> None:
-    """By the latest version, and by a given schema that no record has."""
+    """Both by the latest version, and by a given schema that no record has."""
     written = written_avro(orders, client)
     orders.store(written)
 
@@ -211,7 +211,7 @@ def test_undecodable_records_when_permissive_then_a_column_has_why_else_the_task
 def test_export_when_values_are_decoded_then_typed_columns_and_undecodable_ones_are_counted(
     orders: Orders, client: SchemaRegistryClient, tmp_path: Path
 ) -> None:
-    """And refused as bytes after that: the files would have another type."""
+    """A later export of the bytes is refused: its files would have another type."""
     old, new, tombstone = written_avro(orders, client)
     orders.store([old, b"bad", new, tombstone])
     arguments = [
@@ -277,7 +277,7 @@ def test_documented_example_when_run_then_it_shows_both_kinds(
     _, good, _ = written_avro(orders, client)
     orders.store([good, b"bad"])
     docs = (_CHECKOUT / "docs" / "spark.md").read_text()
-    section = docs.split("**Columns by schema.**", 1)[1]
+    section = docs.split("### Columns by schema\n", 1)[1]
     example = section.split("```python\n", 1)[1].split("```", 1)[0]
     for documented, actual in (
         ("rlm.properties", str(orders.host.config_path)),
@@ -297,7 +297,7 @@ def test_documented_example_when_run_then_it_shows_both_kinds(
 def test_load_when_no_schema_can_be_had_then_it_says_so(
     orders: Orders,
 ) -> None:
-    """A subject that is not there; a registry that does not answer, by a name with a password."""
+    """An unknown subject, and a registry that does not answer, whose URL has a password."""
     orders.store([b"x"])
 
     with pytest.raises(PySparkException, match="does not have this subject"):

@@ -1,4 +1,4 @@
-"""The examples of docs/examples, run as they are on what a broker has tiered."""
+"""The examples of docs/examples, run unchanged on the tiered topics of a broker."""
 
 from __future__ import annotations
 

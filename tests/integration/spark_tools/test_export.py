@@ -1,4 +1,4 @@
-"""`rlm-export` of what a broker has tiered."""
+"""`rlm-export` of a broker's tiered topics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_export_when_another_kind_of_rows_is_asked_for_then_refused(
 def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_them_there(
     spark: SparkSession, twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """And what one that was killed earlier has written counts as nothing."""
+    """Files of an export that was killed earlier do not count."""
     files = HadoopFiles(spark, str(tmp_path))
     run(twins, tmp_path, '--option=endingOffsets={"every":{"0":17}}')
     (line,) = Manifest(files).lines()
@@ -78,7 +78,7 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
 def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(
     twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """As a user starts it: by its path, without naming Spark, in a directory of its own."""
+    """Started like a user does: by its path, without naming Spark, in an empty directory."""
     program = str(Path(sys.executable).with_name("rlm-export"))
     options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
 
@@ -94,7 +94,7 @@ def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("every-0 [0, ")
-    # Of the JVM itself, about a module in trial that Spark asks for.
+    # a warning of the JVM about an incubator module that Spark requests
     said = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
     assert said == []
 

@@ -1,4 +1,4 @@
-"""Orphans from the audit that finds them to the repair that removes them, and what is spared."""
+"""Orphans: the audit finds them, repair removes them, and other objects stay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Orphanage:
         return ObjectKeys(prefix=self.world.partition.topic)
 
     def plant(self, base_offset: int, partition: TopicIdPartition | None = None) -> str:
-        """An object of a segment of its own; its name."""
+        """Create an object of a new segment; return its name."""
         tip = partition or self.world.partition
         segment_id = RemoteLogSegmentId(topic_id_partition=tip, id=uuid4())
         name = self.keys.build(
@@ -67,14 +67,14 @@ def orphanage(world: RepairWorld, host: BrokerHost) -> Orphanage:
 def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 84 and R22: what is proved dead is deleted by repair, once somebody says yes."""
+    """Scenario 84 and R22: repair deletes proven orphans after a confirmation."""
     kept = orphanage.world.names()
     orphans = {orphanage.plant(base_offset) for base_offset in (0, 7, 99)}
     kept.add(orphanage.plant(100))  # maybe the only copy
     stranger = TopicIdPartition(topic_id=uuid4(), topic="another-clusters", partition=0)
     kept.add(orphanage.plant(0, stranger))
 
-    orphanage.audit("--delete")
+    orphanage.audit("--delete", "--dry-run")
     assert "would delete 3 objects, 24 bytes; kept 2\n" in capsys.readouterr().out
     assert orphanage.world.received(orphanage.world.dead_letters) == []
 
@@ -136,7 +136,7 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
 
 
 def register(metadata: RemoteLogMetadataManager, object_key: str, orphanage: Orphanage) -> None:
-    """As a late writer would."""
+    """Register the segment, as a late writer would."""
     name = orphanage.keys.parse(object_key)
     assert name is not None
     tip = name.segment_id.topic_id_partition

@@ -45,7 +45,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Scenarios 74 and 79, R22. Run again from nothing it does no harm."""
+    """Scenarios 74 and 79, R22. A second run without a checkpoint does no harm."""
     with host.metadata() as metadata:
         world.claim(metadata)
         deleted = [world.store(metadata, DELETE_STARTED) for _ in range(5)]
@@ -91,7 +91,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
 def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_is_done(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 79: only a letter in order supersedes another; none is lost."""
+    """Scenario 79: only a valid dead letter supersedes another; none is lost."""
     with host.metadata() as metadata:
         world.claim(metadata)
         first, second, third, another = (world.store(metadata, DELETE_STARTED) for _ in range(4))
@@ -112,7 +112,7 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 79: what cannot be written on would stop the job permanently."""
+    """Scenario 79: a record that cannot be written back would stop the job permanently."""
     with host.metadata():
         pass
     large = b"\xff" * 1_048_000
@@ -174,7 +174,7 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """An outage is no attempt of a letter."""
+    """An outage does not count as an attempt of a dead letter."""
     with host.metadata() as metadata:
         world.claim(metadata)
         dead_letter = world.store(metadata, DELETE_STARTED)
@@ -219,7 +219,7 @@ def test_repair_when_parked_dead_letters_are_repaired_then_a_new_checkpoint_brin
 def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no_harm(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
 ) -> None:
-    """Scenario 74: a program of its own, killed between batches or within one."""
+    """Scenario 74: another process, killed between batches or within one."""
     deleted, alive = send_many(host, world)
     everything = world.names()
     kept = {stored.key for stored in alive.metadata.objects}
@@ -241,16 +241,18 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
     connector: Path,
     tmp_path: Path,
 ) -> None:
-    """Scenario 74: a program of its own, and another that begins when that is in the middle."""
+    """Scenario 74: another process, which starts while the first one is within its batch."""
     deleted, alive = send_many(host, world)
     everything = world.names()
     theirs = ("--jars", str(connector), "--checkpoint", str(tmp_path / "theirs"), "--batch", "2")
 
     with killed_at_exit(world, tmp_path, *theirs) as other:
         wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0)
-        assert len(world.names()) > len(everything) / 2  # most batches of the other are to come
+        assert (
+            len(world.names()) > len(everything) / 2
+        )  # the other process has most batches still to do
         repair(arguments(world, "--checkpoint", str(tmp_path / "ours"), "--batch", "8"))
-        assert other.wait(deadline_s=120.0) == 5  # the letter of a segment that is alive is refused
+        assert other.wait(deadline_s=120.0) == 5  # the dead letter of a finished segment is refused
 
     require_only_alive(host, world, deleted, alive)
 
@@ -286,7 +288,7 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """R14: it stays for a newer job. While it waits, the job rests, and can be stopped."""
+    """R14: the dead letter waits for a newer job. Meanwhile the job rests, and can be stopped."""
     with host.metadata() as metadata:
         world.claim(metadata)
         dead_letter = world.store(metadata, DELETE_STARTED)
@@ -340,7 +342,10 @@ def test_repair_when_the_user_is_wrong_then_reported_before_any_work(
 def test_repair_when_the_dead_letter_topic_was_created_again_then_its_checkpoint_is_refused(
     host: BrokerHost, world: RepairWorld, tmp_path: Path
 ) -> None:
-    """Its first letters would be taken for done. A checkpoint without an id is given one."""
+    """Otherwise the new topic's first dead letters would count as done.
+
+    A checkpoint without an id gets one.
+    """
     checkpoint = tmp_path / "checkpoint"
     noted = checkpoint / "letter-topic-id"
     with host.metadata() as metadata:

@@ -40,7 +40,7 @@ Run = Callable[[], list[tuple[int, int]]]
 
 @pytest.fixture
 def run(spark: SparkSession, host: BrokerHost, topic_name: str, tmp_path: Path) -> Run:
-    """Read all that is stored now; (partition, offset) of what the sink then holds."""
+    """Read all that is stored now; return (partition, offset) of the sink's records."""
 
     def read() -> list[tuple[int, int]]:
         rows = (
@@ -75,7 +75,7 @@ def active_leases(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> 
 def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
     host: BrokerHost, topic_name: str, run: Run
 ) -> None:
-    """Also of what is not stored from offset 0 on, and of partitions that are added."""
+    """The stream also starts before anything is stored, and reads added partitions."""
     host.cluster.create_topic(topic_name)
     servers = host.cluster.bootstrap_servers
     (first,) = find_partitions({"bootstrap.servers": servers}, [topic_name], timeout_ms=30_000)[
@@ -104,7 +104,7 @@ def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
 
 @pytest.fixture
 def stored(host: BrokerHost, topic_name: str) -> str:
-    """A topic of two partitions, with 60 offsets and 20."""
+    """Return a topic of two partitions, with 60 and 20 offsets."""
     host.cluster.create_topic(topic_name, partitions=2)
     servers = host.cluster.bootstrap_servers
     found = find_partitions({"bootstrap.servers": servers}, [topic_name], timeout_ms=30_000)
@@ -176,7 +176,7 @@ def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
 
 
 def leases_column(host: BrokerHost, topic: str) -> str:
-    """What `rlm status --wide` has there of partition 0, without spaces: a cell may be folded."""
+    """Return the leases that `rlm status --wide` shows of partition 0, without line breaks."""
     titles, *lines = host.rlm("status", f"{topic}:0", "--wide").splitlines()
     column = titles.index("read leases")
     return "".join("".join(line[column:].split()) for line in lines)
@@ -185,7 +185,7 @@ def leases_column(host: BrokerHost, topic: str) -> str:
 def test_stream_when_stopped_before_it_looks_for_more_then_its_lease_is_released(
     spark: SparkSession, host: BrokerHost, stored: str
 ) -> None:
-    """Until then `rlm status` shows its holder and its end, to people and to programs."""
+    """While the lease lasts, `rlm status` shows its holder and its end."""
     servers = host.cluster.bootstrap_servers
     found = find_partitions({"bootstrap.servers": servers}, [stored], timeout_ms=30_000)
     first = found[stored][0]
@@ -216,7 +216,7 @@ def test_stream_when_stopped_before_it_looks_for_more_then_its_lease_is_released
 
 
 @_limits_micro_batches
-def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
+def test_stream_when_micro_batches_lag_then_their_progress_says_how_far(
     spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
 ) -> None:
     rows = streamed(spark, host, stored, maxOffsetsPerTrigger="8")

@@ -5,11 +5,8 @@ Executors are processes of their own here, too.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
@@ -20,9 +17,8 @@ from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_STARTED, FINISHED
-from tests.services.kafka_runtime import SHORT_LIVED_JVM
+from tests.services.spark_submit import submitted
 
-_JOB_TIMEOUT_S = 280.0
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -51,7 +47,7 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
     assert compiled == ({"environment"} if "--archives" in command else set())
 
 
-@pytest.mark.timeout(600)  # two jobs, one after the other, each with a Spark of its own
+@pytest.mark.timeout(600)  # two jobs, one after the other, each with its own Spark
 @pytest.mark.usefixtures("worker_directories")
 def test_audit_and_repair_when_submitted_to_a_cluster_as_the_docs_show_then_they_do_their_work(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
@@ -84,7 +80,7 @@ def test_audit_and_repair_when_submitted_to_a_cluster_as_the_docs_show_then_they
 
 @pytest.fixture
 def worker_directories() -> Iterator[Path]:
-    """Where workers of `local-cluster` unpack what they are sent; removed afterwards."""
+    """The directories of workers of `local-cluster`; removed afterwards."""
     directory = Path(pyspark.__file__).parent / "work"
     shutil.rmtree(directory, ignore_errors=True)
     yield directory
@@ -92,51 +88,13 @@ def worker_directories() -> Iterator[Path]:
 
 
 def documented_commands(after: str) -> str:
-    """The lines of a shell that docs/spark.md has after a sentence."""
+    """Return the shell commands that follow a sentence in docs/spark.md."""
     text = (_CHECKOUT / "docs" / "spark.md").read_text()
     block = text.split(f"{after}\n\n", 1)[1].split("\n\n", 1)[0]
     assert all(line.startswith("    ") for line in block.splitlines())
     return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 
 
-def submitted(
-    command: str, actual: Mapping[str, str], directory: Path
-) -> subprocess.CompletedProcess[str]:
-    """Run commands in a shell that ends at the first failure; `actual` replaces what the docs have.
-
-    `directory` is for Spark's configuration.
-    """
-    (directory / "spark-defaults.conf").write_text(
-        "spark.ui.enabled false\n"
-        "spark.executor.memory 512m\n"
-        "spark.log.level WARN\n"
-        "spark.sql.shuffle.partitions 2\n"
-        f"spark.executor.extraJavaOptions {' '.join(SHORT_LIVED_JVM)}\n"
-    )
-    programs = Path(sys.executable).parent
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(directory),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    for ours in ("NUMBA_CACHE_DIR", "PYTHONPYCACHEPREFIX"):
-        environment.pop(ours, None)
-    for documented, here in {"spark://master:7077": "'local-cluster[1,1,512]'", **actual}.items():
-        assert documented in command
-        command = command.replace(documented, here)
-    return subprocess.run(
-        ["/bin/sh", "-ec", command],
-        env=environment,
-        cwd=_CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=_JOB_TIMEOUT_S * command.count("spark-submit "),
-        check=False,
-    )
-
-
 def _kept(directory: Path) -> list[Path]:
-    """Code that numba compiled and keeps: below application, executor, and what holds it."""
+    """The code that numba compiled: below the application's and the executor's directory."""
     return sorted(directory.glob("*/*/*/**/record_kernel.*.nbc"))

@@ -1,4 +1,4 @@
-"""A remote storage manager of its own.
+"""An example of a remote storage manager.
 
 remote.log.storage.manager.class.name=rlm_example.manager:ArchiveStorageManager
 rsm.config.archive.root=/srv/archive

@@ -43,7 +43,7 @@ _SCHEMA = (
 )
 _INFO = "SELECT name, length(content), modified_ms, crc32c, attributes FROM chunk"
 _LISTED_AT_ONCE = 1000
-_MAX_POSITION = 2**31 - 1  # of SQLite; it cuts no larger number
+_MAX_POSITION = 2**31 - 1  # SQLite's maximum
 
 
 class SqliteChunkStorage(ChunkStorage):
@@ -127,7 +127,7 @@ class SqliteChunkStorage(ChunkStorage):
         self._execute("SELECT 1 FROM chunk LIMIT 1", ())
 
     def close(self) -> None:
-        """Do nothing: each request has a connection of its own."""
+        """Do nothing: each request opens and closes its own connection."""
 
     def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
         """Run one transaction. Other programs may use the file: a long lock is retriable."""

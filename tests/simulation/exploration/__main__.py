@@ -43,7 +43,7 @@ _VARIANTS = {mutant.process_type.__name__: mutant.process_type for mutant in MUT
 
 
 def main() -> int:
-    """1 if a schedule breaks something, 130 after Ctrl-C."""
+    """Return 1 if a schedule breaks something, 130 after Ctrl-C."""
     options = _parser().parse_args()
     logging.disable(logging.CRITICAL)
     process_type = _VARIANTS.get(options.without, SimulatedProcess)
@@ -101,7 +101,7 @@ def _counts(scope: Scope, found: Exploration, took_s: float) -> Mapping[str, obj
 
 
 def summary(scope: Scope, found: Exploration, took_s: float) -> str:
-    """One line: what was explored, and whether all holds."""
+    """Return one line: what was explored, and whether all invariants hold."""
     outcome = "all invariants hold" if found.broken is None else "BROKEN"
     return (
         f"{scope.name}: {found.interleavings:.2g} interleavings as {found.states} states, "
@@ -113,7 +113,7 @@ def summary(scope: Scope, found: Exploration, took_s: float) -> str:
 def report(
     scope: Scope, broken: BrokenSchedule, process_type: type[SimulatedProcess] = SimulatedProcess
 ) -> str:
-    """What is broken, after which steps, and how to replay them."""
+    """Return what is broken, after which steps, and how to replay them."""
     without = "" if process_type is SimulatedProcess else f" WITHOUT={process_type.__name__}"
     command = f"make explore SCOPE={scope.name}{without} SCHEDULE={written(broken.schedule)}"
     return "\n".join((command, f"explores {scope.explores}", *broken.trail, broken.problem))

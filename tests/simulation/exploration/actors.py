@@ -1,7 +1,7 @@
-"""Actors: synchronous code that a scheduler suspends in the middle, at the points it names.
+"""Actors: synchronous code that a scheduler suspends at the points that the code names.
 
-Each actor has a thread of its own, and a baton passes to and from the scheduler: at any moment at
-most one thread runs, so a schedule (who runs next, point by point) decides everything.
+Each actor has its own thread. At any moment either the scheduler or one actor runs, so the schedule
+(who runs next, point by point) decides everything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STEP_TIMEOUT_S = 60.0
 
 
 class ScheduleOverError(BaseException):
-    """The scheduler has given the schedule up. No code under test survives it."""
+    """The scheduler has dropped the schedule. No code under test survives it."""
 
 
 class Actor:
@@ -41,7 +41,7 @@ class Actor:
         self._error: BaseException | None = None
 
     def advance(self) -> None:
-        """Run to the next point or to the end; raises what the script raises, but for a crash."""
+        """Run to the next point or to the end; raise the script's errors, except for a crash."""
         assert self.point != END, "it has come to its end"
         self.steps_count += 1
         if self._thread is None:
@@ -55,7 +55,7 @@ class Actor:
             raise self._error
 
     def pause(self, point: str) -> None:
-        """Suspend this actor until it is its turn again."""
+        """Suspend this actor until its next turn."""
         if self._is_over:
             raise ScheduleOverError
         self.point = point
@@ -65,7 +65,7 @@ class Actor:
             raise ScheduleOverError
 
     def close(self) -> None:
-        """End the script where it is; it unwinds and does nothing more."""
+        """End the script at its present point; it only cleans up."""
         if self._thread is None:
             return
         if self._thread.is_alive():

@@ -6,8 +6,11 @@ its future is known; acts that commute lead to one state. Schedules with few swi
 come first, so the first failure is close to the simplest one.
 
 A step depends on the world, on the managers that its actor runs, and on where that actor is: equal
-ones have equal outcomes, whatever the other actors have done. So a step that an equal one shows to
-lead to a known state is not executed. What is executed must lead where an equal step led before.
+ones have equal outcomes, whatever the other actors have done. So a step that equals an executed one
+is inferred: it is not executed, and its state follows from the known outcome. Its invariants hold,
+because they depend on the world and its past alone, and were checked after the executed step. The
+same is true of an ending, because new managers have no memory. What is executed must lead where an
+equal step led before, and to each inferred state on its way.
 
 The bound on states is a setting that fails the exploration: nothing is cut off silently. Memory:
 digests and two edges for each actor, per state, and a schedule per branch that is left to be taken.
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -28,7 +32,7 @@ Schedule = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenSchedule:
-    """A schedule after which something does not hold, and what each of its steps led to."""
+    """A schedule that breaks an invariant, and the result of each of its steps."""
 
     schedule: Schedule
     problem: str
@@ -37,12 +41,11 @@ class BrokenSchedule:
 
 @dataclass(slots=True, kw_only=True)
 class Exploration:
-    """What was explored.
+    """What was explored. `states` are different; in `endings` all actors have ended.
 
-    `states` differ from each other, `endings` are those in which all actors have come to their
-    ends. `replays` are executions from the start. `pruned` branches met a known state, of which
-    `inferred` were not executed, as an equal step had shown it. `interleavings` are the schedules
-    that these represent.
+    `replays` are executions from the start. `pruned` branches met a known state. `inferred` steps
+    were not executed, because an equal step had shown their result. `interleavings` are the
+    schedules that these represent.
     """
 
     states: int = 0
@@ -56,7 +59,7 @@ class Exploration:
 
 
 class TooManyStatesError(Exception):
-    """The scope is larger than the bound."""
+    """The scope has more states than the bound allows."""
 
 
 class BrokenScopeError(Exception):
@@ -77,7 +80,45 @@ class _Branch:
     switches: int
     number: int
     schedule: Schedule = field(compare=False)
-    parent: StageState | None = field(compare=False)
+    parent: StageState = field(compare=False)
+
+
+class _Execution:
+    """One execution of a scope, which begins when a step must be executed, and then catches up."""
+
+    def __init__(self, make_stage: Callable[[], Stage]) -> None:
+        self._make_stage = make_stage
+        self._stage: Stage | None = None
+        self._taken: Schedule = ()
+
+    def begin(self) -> Stage:
+        """Return the stage; it is built at the first call."""
+        if self._stage is None:
+            self._stage = self._make_stage()
+        return self._stage
+
+    def after(self, schedule: Schedule, state: StageState) -> Stage:
+        """Return the stage after this schedule, which begins with all that was taken so far.
+
+        Raises ReplayError if that is another state.
+        """
+        is_replayed = self._stage is None or schedule != self._taken
+        stage = self.begin()
+        for number in schedule[len(self._taken) :]:
+            stage.take(number)
+        self._taken = schedule
+        if is_replayed and stage.state() != state:
+            raise ReplayError(f"schedule {written(schedule)} led to another state than before")
+        return stage
+
+    def take(self, number: int) -> None:
+        """Take one step more."""
+        self._taken = (*self._taken, number)
+        self.begin().take(number)
+
+    def close(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
 
 
 class Explorer:
@@ -89,96 +130,89 @@ class Explorer:
         self._found = Exploration()
         self._children: dict[StageState, list[StageState]] = {}
         self._outcomes: dict[tuple[int, StateView], StateView] = {}
+        self._finished_worlds: set[tuple[bytes, bytes, tuple[int, ...]]] = set()
         self._managers_of: Sequence[slice] = ()
         self._branches: list[_Branch] = []
         self._branches_count = 0
 
     def explore(self) -> Exploration:
-        """Take every branch; ends early at the first schedule that breaks something.
+        """Take every branch; end early at the first schedule that breaks something.
 
-        Raises TooManyStatesError if there are more states than the bound, and BrokenScopeError if
-        something is broken before the first step.
+        Raises TooManyStatesError if there are more states than the bound allows, and
+        BrokenScopeError if something is broken before the first step.
         """
-        self._push((), None)
+        with closing(_Execution(self._new_stage)) as execution:
+            self._begin(execution)
         while self._branches and self._found.broken is None:
-            self._take(heapq.heappop(self._branches))
+            branch = heapq.heappop(self._branches)
+            with closing(_Execution(self._new_stage)) as execution:
+                self._go_on(execution, branch.schedule, branch.parent)
         if self._found.broken is None:
             self._found.interleavings = self._count_paths()
         return self._found
 
-    def _push(self, schedule: Schedule, parent: StageState | None) -> None:
+    def _new_stage(self) -> Stage:
+        self._found.replays += 1
+        return self._make_stage()
+
+    def _push(self, schedule: Schedule, parent: StageState) -> None:
         switches = sum(1 for _ in groupby(schedule))
         self._branches_count += 1
         heapq.heappush(self._branches, _Branch(switches, self._branches_count, schedule, parent))
 
-    def _take(self, branch: _Branch) -> None:
-        """Replay a branch, then go on until all ends or a known state is met."""
-        if branch.parent is not None and self._is_inferred(branch.parent, branch.schedule[-1]):
-            return
-        self._found.replays += 1
-        stage = self._make_stage()
-        try:
-            if branch.parent is None:
-                self._begin(stage)
-            else:
-                for number in branch.schedule[:-1]:
-                    stage.take(number)
-                self._go_on(stage, branch.schedule, branch.parent)
-        finally:
-            stage.close()
-
-    def _begin(self, stage: Stage) -> None:
+    def _begin(self, execution: _Execution) -> None:
+        stage = execution.begin()
         if problems := stage.broken():
             raise BrokenScopeError("; ".join(problems))
         self._managers_of = tuple(stage.managers_of)
         state = stage.state()
         self._add(state)
-        if (following := self._following(stage, (), state)) is not None:
-            self._go_on(stage, (following,), state)
+        if (following := self._following(execution, (), state)) is not None:
+            self._go_on(execution, (following,), state)
 
-    def _go_on(self, stage: Stage, schedule: Schedule, parent: StageState) -> None:
-        """Take the last step of a schedule, and those that follow."""
-        if stage.state() != parent:
-            raise ReplayError(f"schedule {written(schedule[:-1])} led to another state than before")
+    def _go_on(self, execution: _Execution, schedule: Schedule, parent: StageState) -> None:
+        """Take the last step of a schedule, and those that follow until a known state or an end."""
         following: int | None = schedule[-1]
-        while following is not None and self._step(stage, schedule):
-            state = stage.state()
-            self._note_outcome(parent, schedule, state)
-            if self._is_known(state, parent):
+        while following is not None:
+            state = self._inferred(parent, following)
+            if state is None:
+                state = self._executed(execution, schedule, parent)
+            if state is None or self._is_known(state, parent):
                 return
-            following = self._following(stage, schedule, state)
-            if following is None or self._is_inferred(state, following):
-                return
-            parent, schedule = state, (*schedule, following)
+            following = self._following(execution, schedule, state)
+            if following is not None:
+                parent, schedule = state, (*schedule, following)
 
-    def _is_inferred(self, parent: StageState, number: int) -> bool:
-        """Whether an equal step shows that this one leads to a known state."""
+    def _inferred(self, parent: StageState, number: int) -> StageState | None:
+        """Return where a step leads, if an equal step was executed."""
         managers = self._managers_of[number]
         outcome = self._outcomes.get((number, parent.view(number, managers)))
         if outcome is None:
-            return False
-        state = parent.with_view(number, managers, outcome)
-        if state not in self._children:
-            return False
+            return None
         self._found.inferred += 1
-        return self._is_known(state, parent)
+        return parent.with_view(number, managers, outcome)
 
-    def _note_outcome(self, parent: StageState, schedule: Schedule, state: StageState) -> None:
-        number = schedule[-1]
-        managers = self._managers_of[number]
-        outcome = state.view(number, managers)
-        known = self._outcomes.setdefault((number, parent.view(number, managers)), outcome)
-        if known != outcome or parent.with_view(number, managers, outcome) != state:
-            raise ReplayError(f"the last step of {written(schedule)} led elsewhere before")
-
-    def _step(self, stage: Stage, schedule: Schedule) -> bool:
-        """Take the last step of a schedule; whether all holds after it."""
+    def _executed(
+        self, execution: _Execution, schedule: Schedule, parent: StageState
+    ) -> StageState | None:
+        """Execute the last step of a schedule; return where it leads, or None if that is broken."""
+        *_, number = schedule
+        stage = execution.after(schedule[:-1], parent)
         try:
-            stage.take(schedule[-1])
+            execution.take(number)
             problems = stage.broken()
         except (Exception, UnexpectedError) as error:  # noqa: BLE001 - shown with its schedule
             problems = [repr(error)]
-        return not self._is_broken(stage, schedule, problems)
+        if self._is_broken(stage, schedule, problems):
+            return None
+        state, managers = stage.state(), self._managers_of[number]
+        outcome = state.view(number, managers)
+        self._outcomes[number, parent.view(number, managers)] = outcome
+        if parent.with_view(number, managers, outcome) != state:
+            raise ReplayError(
+                f"the last step of {written(schedule)} changed more than its scope says"
+            )
+        return state
 
     def _is_known(self, state: StageState, parent: StageState) -> bool:
         self._children[parent].append(state)
@@ -194,19 +228,27 @@ class Explorer:
         if self._found.states > self._max_states:
             raise TooManyStatesError(f"more than {self._max_states} states")
 
-    def _following(self, stage: Stage, done: Schedule, state: StageState) -> int | None:
-        """Who continues; the others are branches. None at an end, which is checked."""
+    def _following(self, execution: _Execution, done: Schedule, state: StageState) -> int | None:
+        """Return who continues; the others are branches. None at an end, which is checked."""
         self._found.depth = max(self._found.depth, len(done))
-        ready = stage.ready()
+        ready = state.ready()
         if not ready:
             self._found.endings += 1
-            self._is_broken(stage, done, stage.unfinished())
+            self._finish(execution, done, state)
             return None
         going_on = done[-1] if done and done[-1] in ready else ready[0]
         for other in ready:
             if other != going_on:
                 self._push((*done, other), state)
         return going_on
+
+    def _finish(self, execution: _Execution, done: Schedule, state: StageState) -> None:
+        """Check that nothing is left undone, once for all that new managers find."""
+        world = (state.shared, state.topic, state.read_offsets)
+        if world not in self._finished_worlds:
+            self._finished_worlds.add(world)
+            stage = execution.after(done, state)
+            self._is_broken(stage, done, stage.unfinished())
 
     def _is_broken(self, stage: Stage, schedule: Schedule, problems: Sequence[str]) -> bool:
         if not problems:
@@ -217,7 +259,7 @@ class Explorer:
         return True
 
     def _count_paths(self) -> int:
-        """How many schedules lead from the start to an end; the graph of states has no loops."""
+        """Return the number of schedules from the start to an end; the graph has no loops."""
         counts: dict[StageState, int] = {}
         root = next(iter(self._children))
         waiting = [root]
@@ -234,9 +276,9 @@ class Explorer:
 
 
 def replay(stage: Stage, schedule: Schedule) -> Iterator[tuple[str, Sequence[str]]]:
-    """Take the steps of a schedule; what each led to, and what is broken after it.
+    """Take the steps of a schedule; return the result of each, and what is broken at the end.
 
-    Raises ValueError at a step of an actor that has come to its end, or that there is not.
+    Raises ValueError at a step of an actor that has ended, or that does not exist.
     """
     for step, number in enumerate(schedule):
         if number not in stage.ready():
@@ -248,12 +290,12 @@ def replay(stage: Stage, schedule: Schedule) -> Iterator[tuple[str, Sequence[str
 
 
 def written(schedule: Schedule) -> str:
-    """A schedule in short: "0x3,1" is actor 0 three times, then actor 1."""
+    """Return a schedule in short form: "0x3,1" is actor 0 three times, then actor 1."""
     runs = [(number, len(list(run))) for number, run in groupby(schedule)]
     return ",".join(f"{number}x{count}" if count > 1 else str(number) for number, count in runs)
 
 
 def parsed(text: str) -> Schedule:
-    """The schedule that `written` wrote."""
+    """Parse the result of `written`."""
     runs = [part.partition("x") for part in text.split(",") if part]
     return tuple(int(number) for number, _, count in runs for _ in range(int(count or 1)))

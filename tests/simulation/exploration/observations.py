@@ -1,10 +1,10 @@
-"""What a manager has observed so far, as a digest: code that saw the same is in the same state.
+"""The observations of a manager, as a digest: equal observations mean an equal state.
 
 The managers are deterministic: the memory of one is a function of the answers that it got, in their
-order, and of nothing else. So everything that it can ask is noted here: what passes its effects,
-its metadata, the clock, and the log dirs. Ids are drawn from a source of its own, and need no note.
-Metadata that nobody has asked for since it was read is not noted: every question reads the topic to
-its end first.
+order, and of nothing else. So this module records everything that a manager can ask: what passes
+its effects, its metadata, the clock, and the log dirs. Each manager has its own source of ids, so
+ids need no record. Metadata that was read and not asked for is not recorded, because every question
+reads the topic to its end first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from hashlib import blake2b
 from typing import TypeVar
 from uuid import UUID
 
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.log_source import (
+    LocalLog,
+    LocalSegment,
+    LogPosition,
+    LogSource,
+    OpenPart,
+    OpenSegment,
+)
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
@@ -46,7 +53,7 @@ _SUPERSEDABLE = (
 
 
 class Observations:
-    """One manager's. `actor` is the name of the one that runs now: its threads share its memory."""
+    """The observations of one manager. `actor` is the running one: its threads share its memory."""
 
     def __init__(self) -> None:
         self.actor = ""
@@ -57,9 +64,10 @@ class Observations:
         self._digest.update(f"{self.actor}:{what!r};".encode())
 
     def note_act(self, act: Act) -> None:
-        """Add an act; its subject is decided by what was observed before.
+        """Add an act; earlier observations decide its subject.
 
-        Where a record was written, and what was read of the topic, is no answer by itself.
+        The position of a written record, and the records read of the topic, are no answer by
+        themselves.
         """
         if act.error is not None:
             self.note((act.name, type(act.error).__name__, str(act.error)))
@@ -73,7 +81,7 @@ class Observations:
 
 
 class ObservedClock(Clock):
-    """Notes every look at a clock."""
+    """Records every reading of a clock."""
 
     def __init__(self, inner: Clock, observations: Observations) -> None:
         self._inner = inner
@@ -94,7 +102,7 @@ class ObservedClock(Clock):
 
 
 class ObservedMetadata(FreshMetadata):
-    """Notes every answer, without the offsets of records in the topic."""
+    """Records every answer, without the offsets of records in the topic."""
 
     def publish(self, event: Event) -> PublishResult:
         return self._noted(super().publish(event))
@@ -167,7 +175,7 @@ class _ObservedSegment:
 
 
 class ObservedSource(LogSource):
-    """Notes all that log dirs show; of a segment that is opened, the whole replica."""
+    """Records all that log dirs show; for an open segment, the whole replica."""
 
     def __init__(
         self,
@@ -199,6 +207,20 @@ class ObservedSource(LogSource):
         self._observations.note(replica_state(self._replicas[topic_id_partition]))
         return self._open(
             self._inner.open_segment(topic_id_partition, segment, lineage, last_stable_offset)
+        )
+
+    def open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        *,
+        max_bytes: int,
+    ) -> AbstractContextManager[OpenPart]:
+        self._observations.note(replica_state(self._replicas[topic_id_partition]))
+        return self._inner.open_part(
+            topic_id_partition, begin, end_offset, lineage, max_bytes=max_bytes
         )
 
     @contextmanager

@@ -1,7 +1,7 @@
 """The small scopes: a few managers and events each, of which every interleaving is explored.
 
-A scope sets its world up without interruptions, then names its actors. What a scope is for is also
-which guards it notices the loss of (tests.simulation.unguarded_managers).
+A scope prepares its world without interruptions, then names its actors. Each scope must detect the
+loss of certain guards (tests.simulation.unguarded_managers).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _EXPIRING = replace(KEEP_REMOTE, retention_ms=60 * MINUTE_MS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is explored, and the guards whose loss it notices.
+    """What is explored, and the guards whose loss it detects. `max_states` bounds the exploration.
 
-    `max_states` bounds the exploration. `is_large`: it takes minutes; `make explore LARGE=1`.
+    `is_large`: it takes minutes; `make explore LARGE=1`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Scope:
     is_large: bool = False
 
     def stage(self, process_type: type[SimulatedProcess] = SimulatedProcess) -> Stage:
-        """A new execution, of these managers."""
+        """Return a new execution of these managers."""
         stage = Stage(policy=self.policy, process_type=process_type, brokers=self.brokers)
         self.build(stage)
         return stage
@@ -61,7 +61,7 @@ def _segments(stage: Stage, count: int) -> None:
 
 
 def _claims(stage: Stage) -> None:
-    """Manager 1 has stored all and trims; manager 2 claims the same partition, and trims, too."""
+    """Manager 1 has stored all and trims; manager 2 claims the same partition and trims, too."""
     _segments(stage, 3)
     one, other = stage.manager(1), stage.manager(1)
     stage.work(one)
@@ -78,7 +78,7 @@ def _copies(stage: Stage) -> None:
 
 
 def _trims(stage: Stage) -> None:
-    """Broker 1 has stored all and trims; an unclean leader and back again in the meantime."""
+    """Broker 1 has stored all and trims; meanwhile an unclean leader replaces it for a while."""
     world = stage.world
     _segments(stage, 1)
     world.cut_off.add(2)
@@ -105,7 +105,7 @@ def _trims(stage: Stage) -> None:
 
 
 def _expiry(stage: Stage) -> None:
-    """What is below the log start is deleted, while a reader leases it and the leader changes."""
+    """Records below the log start are deleted, while they are leased and the leader changes."""
     world = stage.world
     one, other = stage.manager(1), stage.manager(2)
     _segments(stage, 1)
@@ -142,7 +142,7 @@ def _finishing(stage: Stage) -> None:
 
 
 def _restart(stage: Stage) -> None:
-    """A manager is killed anywhere in its work, and another run of it begins."""
+    """A manager is killed at any point of its work, and another run of it begins."""
     _segments(stage, 2)
     one = stage.manager(1)
     stage.work(one)
@@ -152,7 +152,7 @@ def _restart(stage: Stage) -> None:
         one.effects.crashed = True
         stage.work(stage.manager(1), 2)
 
-    stage.actor("manager 1", lambda: stage.work(one, 2))
+    stage.actor("manager 1", lambda: stage.work(one, 2), runs=one)
     stage.actor("manager 1 again", restart)
 
 

@@ -24,7 +24,7 @@ from tests.twins.process import Outside, Process
 from tests.twins.world import Host
 
 _IDS_APART = 1 << 32
-_ANY_MANAGER, _NO_MANAGER = slice(None), slice(0)
+_NO_MANAGER = slice(0)
 _QUIET_CYCLES = 40
 
 
@@ -36,7 +36,7 @@ class StateView:
     topic: bytes
     managers: tuple[bytes, ...]
     read_offsets: tuple[int, ...]
-    actor: str
+    actor: tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,31 +44,36 @@ class StageState:
     """Equal for two schedules only if all that can follow is the same for both.
 
     `shared` is a digest of the world and of its past, `managers` are digests of what each manager
-    has observed, and `actors` is where each actor is. `topic` is a digest of the metadata topic
-    with the order of its records, and `read_offsets` is how far each manager has read it. Equal
-    states may differ in these: some orders have one meaning, and a question reads to the end first.
+    has observed, and `actors` is the steps and the point of each actor. `topic` is a digest of the
+    metadata topic with the order of its records, and `read_offsets` is how far each manager has
+    read it. Equal states may differ in these: some orders have one meaning, and a question reads to
+    the end first.
     """
 
     shared: bytes
     topic: bytes = field(compare=False)
     read_offsets: tuple[int, ...] = field(compare=False)
     managers: tuple[bytes, ...]
-    actors: tuple[str, ...]
+    actors: tuple[tuple[int, str], ...]
+
+    def ready(self) -> list[int]:
+        """Return the numbers of the actors that have not ended."""
+        return [number for number, (_, point) in enumerate(self.actors) if point != END]
 
     def view(self, number: int, managers: slice) -> StateView:
-        """What an actor that runs these managers can see."""
+        """Return what an actor that runs these managers can see."""
         return StateView(
             shared=self.shared,
             topic=self.topic,
             managers=self.managers[managers],
-            read_offsets=self.read_offsets[managers],
+            read_offsets=self.read_offsets[_caches_of(managers)],
             actor=self.actors[number],
         )
 
     def with_view(self, number: int, managers: slice, view: StateView) -> StageState:
-        """This state with what an actor sees replaced."""
+        """Return this state with an actor's view replaced."""
         changed, offsets = list(self.managers), list(self.read_offsets)
-        changed[managers], offsets[managers] = view.managers, view.read_offsets
+        changed[managers], offsets[_caches_of(managers)] = view.managers, view.read_offsets
         actors = list(self.actors)
         actors[number] = view.actor
         return StageState(
@@ -81,7 +86,7 @@ class StageState:
 
 
 class ExploredWorld(SimulatedWorld):
-    """A world whose managers draw ids of their own, and note all that they observe."""
+    """A world whose managers have their own ids, and record all their observations."""
 
     def __init__(self, *, policy: TopicPolicy, process_type: type[Process], brokers: int) -> None:
         super().__init__(policy=policy, process_type=process_type, brokers=brokers)
@@ -138,11 +143,13 @@ class Stage:
     ) -> None:
         """Add an actor that runs `script`, and can be interrupted at every act of a manager.
 
-        `runs` is the only manager that the script uses; None: it may use any, and start others.
+        `runs` is the only manager whose memory the script uses. None: the script starts its
+        managers itself, as no other actor does.
         """
         self.actors.append(Actor(name, script))
-        number = None if runs is None else self.world.processes.index(runs)
-        self.managers_of.append(_ANY_MANAGER if number is None else slice(number, number + 1))
+        processes = self.world.processes
+        number = len(processes) if runs is None else processes.index(runs)
+        self.managers_of.append(slice(number, None if runs is None else number + 1))
 
     def environment(self, steps: Mapping[str, Callable[[], object]]) -> None:
         """Add an actor that takes these steps in order, each at once and without a manager."""
@@ -162,7 +169,7 @@ class Stage:
         process.step()
 
     def run_jobs(self, process: SimulatedProcess, most: int = 1_000) -> None:
-        """Let a manager run the jobs that wait, oldest first, and those that they lead to."""
+        """Let a manager run the waiting jobs, oldest first, and those that they submit."""
         for _ in range(most):
             if not (process.alive and process.jobs.waiting):
                 return
@@ -184,11 +191,11 @@ class Stage:
     # ------------------------------------------------------------------------ the schedule
 
     def ready(self) -> list[int]:
-        """The numbers of the actors that have not come to their end."""
+        """Return the numbers of the actors that have not ended."""
         return [number for number, actor in enumerate(self.actors) if actor.point != END]
 
     def take(self, number: int) -> None:
-        """Let one actor run from the point where it is to its next one."""
+        """Let one actor run from its present point to the next one."""
         actor = self.actors[number]
         from_point = actor.point
         for seen in self.world.observations:
@@ -203,21 +210,21 @@ class Stage:
         self.trail.append(f"{actor.name}: {from_point} → {actor.point}")
 
     def state(self) -> StageState:
-        """Where all of it is now."""
+        """Return the present state of everything."""
         return StageState(
             shared=world_digest(self.world, self._log),
             topic=self._log.order(),
             read_offsets=tuple(map(_read_offset, self.world.processes)),
             managers=tuple(seen.digest() for seen in self.world.observations),
-            actors=tuple(f"{actor.steps_count} {actor.point}" for actor in self.actors),
+            actors=tuple((actor.steps_count, actor.point) for actor in self.actors),
         )
 
     def broken(self) -> Sequence[str]:
-        """The invariants that do not hold now."""
+        """Return the invariants that do not hold now."""
         return self._checks.broken()
 
     def unfinished(self) -> Sequence[str]:
-        """Heal all and start new managers; what is broken, or left to do, when all is at rest."""
+        """Repair all and start new managers; return what is broken or left to do at rest."""
         self.world.heal()
         for process in self.world.processes:
             process.effects.crashed = True
@@ -228,7 +235,7 @@ class Stage:
         return [*self._checks.broken(), *self._checks.unfinished()]
 
     def close(self) -> None:
-        """End all actors where they are."""
+        """End all actors at their present points."""
         for actor in self.actors:
             actor.close()
 
@@ -256,6 +263,11 @@ class Stage:
         return self._current is not None and self._current.in_job
 
 
+def _caches_of(managers: slice) -> slice:
+    """Return whose caches these managers use: one that starts may find that of another."""
+    return slice(None) if managers.stop is None else managers
+
+
 def _read_offset(process: Process) -> int:
     metadata = process.ports.metadata
     assert isinstance(metadata, FreshMetadata)
@@ -263,6 +275,6 @@ def _read_offset(process: Process) -> int:
 
 
 def _observed(process_type: type[SimulatedProcess]) -> type[SimulatedProcess]:
-    """The same manager, whose metadata notes its answers."""
+    """Return the same manager, whose metadata records its answers."""
     metadata_type = type("Observed", (ObservedMetadata, process_type.metadata_type), {})
     return type(process_type.__name__, (process_type,), {"metadata_type": metadata_type})

@@ -49,7 +49,7 @@ def _conflicting(stage: Stage) -> None:
 
 
 def _breaking(stage: Stage) -> None:
-    """Only between c and d can a violation be seen."""
+    """A violation is visible only between c and d."""
     world = stage.world
 
     def violate() -> None:
@@ -95,7 +95,7 @@ def test_exploration_when_it_exceeds_its_bound_then_fails() -> None:
 
 
 def test_exploration_when_a_replay_leads_elsewhere_then_fails() -> None:
-    """Scenario 130: what is not deterministic cannot be explored."""
+    """Scenario 130: code that is not deterministic cannot be explored."""
     numbers = count(1)
 
     def build(stage: Stage) -> None:
@@ -107,8 +107,8 @@ def test_exploration_when_a_replay_leads_elsewhere_then_fails() -> None:
         _explorer(build).explore()
 
 
-def test_exploration_when_an_equal_step_led_to_a_known_state_then_is_not_executed_again() -> None:
-    """Scenario 103: the same graph by fewer executions; what conflicts is executed in full."""
+def test_exploration_when_an_equal_step_was_executed_then_is_not_executed_again() -> None:
+    """Scenario 103: the same graph by one execution; conflicting steps are all executed."""
 
     def build(stage: Stage) -> None:
         stage.environment({"a": lambda: None, "b": lambda: None})
@@ -117,7 +117,7 @@ def test_exploration_when_an_equal_step_led_to_a_known_state_then_is_not_execute
     silent, conflicting = _explorer(build).explore(), _explorer(_conflicting).explore()
 
     assert (silent.interleavings, silent.states, silent.endings) == (6, 9, 1)
-    assert (silent.pruned, silent.inferred) == (4, 4)
+    assert (silent.pruned, silent.inferred, silent.replays) == (4, 8, 1)
     assert conflicting.inferred == 0
 
 

@@ -1,4 +1,4 @@
-"""Every interleaving of a few managers and events holds; without a guard, one of them does not."""
+"""Every interleaving of a few managers and events is correct; without a guard, one is not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The state of a world that its managers share, and all that its invariants remember of the past.
+"""The state of a world that its managers share, and its past as far as invariants depend on it.
 
 Two schedules that lead to equal states, with managers that have observed the same, have the same
-future: one of them need not be followed any further.
+future: one of them need not be continued.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_ID = UUID(int=0)
 
 
 def replica_state(replica: Replica) -> object:
-    """All of a replica."""
+    """Return all of a replica."""
     return (
         [(file.base_offset, file.batches, file.writes) for file in replica.files],
         (replica.first_file, replica.log_start_offset, replica.high_watermark),
@@ -58,7 +58,7 @@ class FoldedLog:
         self._order = blake2b(digest_size=16)
 
     def fates(self) -> Sequence[tuple[int, str]]:
-        """The offset of each record, and what became of it."""
+        """Return the offset and the outcome of each record."""
         new = self._log.records_from(0, self._read_offset, _ALL_RECORDS)
         events = [r.value and codec.decode(r.key, r.value) for r in new]
         ids = [getattr(event, "event_id", _NO_ID).bytes for event in events]
@@ -74,12 +74,12 @@ class FoldedLog:
         return self._fates
 
     def order(self) -> bytes:
-        """A digest of all records in their order, as of the last look at their fates."""
+        """Return a digest of all records in their order, as of the last look at their outcomes."""
         return self._order.digest()
 
 
 def world_digest(world: SimulatedWorld, log: FoldedLog) -> bytes:
-    """Equal for two worlds only if nothing distinguishes them from now on."""
+    """Return a value that is equal for two worlds only if their futures are equal."""
     leased_at = [lease.at_offset for lease in world.leases]
     fates = [(fate, sum(at < offset for at in leased_at)) for offset, fate in log.fates()]
     shared = (
@@ -115,7 +115,7 @@ def _remembered(world: SimulatedWorld) -> tuple[object, ...]:
 
 
 def _audited(world: SimulatedWorld, numbers: dict[Process, int]) -> object:
-    """What the audit knows of each process."""
+    """Return what the audit knows of each process."""
     audit = world.audit
     confirmed = sorted(
         (

@@ -1,4 +1,4 @@
-"""A scrub finds what is missing in a store, and what nothing names."""
+"""A scrub finds missing objects of a store, and objects that no record names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,24 @@ def test_scrub_when_all_is_there_then_finds_nothing() -> None:
     """Scenario 104."""
     found = scrubbed(stored_world())
 
-    assert found == Scrubbed(segments_count=3, objects_count=6, problems=())
+    assert found == Scrubbed(segments_count=3, streamed_count=0, objects_count=6, problems=())
+
+
+def test_scrub_when_a_segment_was_streamed_then_counts_it() -> None:
+    world = stored_world()
+    first = world.records()[0].metadata
+    streamed = replace(
+        first,
+        segment_id=replace(first.segment_id, id=UUID(int=99)),
+        writer=replace(first.writer, incarnation=UUID(int=9)),
+        layout="block_v2",
+        objects=(),
+    )
+    assert world.metadata.publish(SegmentEvent(event_id=world.new_id(), metadata=streamed)).accepted
+
+    found = scrubbed(world)
+
+    assert (found.segments_count, found.streamed_count, found.problems) == (4, 1, ())
 
 
 def test_scrub_when_an_object_is_missing_then_names_it() -> None:

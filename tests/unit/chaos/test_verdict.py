@@ -1,4 +1,4 @@
-"""A chaos run's verdict counts what a reader got wrong."""
+"""A chaos run's verdict counts the wrong records of a reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def verdict_of(found: PartitionLog, ledger: Ledger | None = None) -> Verdict:
         witnessed=Readings(everything={PLACE: log()}, committed={PLACE: log()}),
         read=Readings(everything={PLACE: log()}, committed={PLACE: found}),
         local_starts={PLACE: 4},
-        scrubbed=Scrubbed(segments_count=1, objects_count=2, problems=()),
+        scrubbed=Scrubbed(segments_count=1, streamed_count=1, objects_count=2, problems=()),
     )
 
 

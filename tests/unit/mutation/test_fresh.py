@@ -22,7 +22,7 @@ UNIMPORTABLE = Mutant(
 
 
 def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
-    """A conftest may import it; pytest would only say that it was used wrongly."""
+    """A conftest may import it; pytest would only report a wrong command line."""
     task = Task(
         key=1,
         run=lambda remark: survives_import(UNIMPORTABLE, ["tests/a.py::test_a"], remark),

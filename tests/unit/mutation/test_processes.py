@@ -21,7 +21,7 @@ def _end_without_a_result(_remark: Path) -> bool:
 
 
 def test_task_when_nothing_is_named_that_failed_then_is_broken(tmp_path: Path) -> None:
-    """As with an internal error of pytest: no test has noticed the mutant."""
+    """For example after an internal error of pytest: no test has noticed the mutant."""
     task = Task(key=1, run=_end_without_a_result, cpu_s=60)
 
     (ended,) = run_tasks([task], jobs=1, directory=tmp_path)

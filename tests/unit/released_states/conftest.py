@@ -26,13 +26,16 @@ def written_state(tmp_path_factory: pytest.TempPathFactory) -> StateDirectory:
 
 @pytest.fixture(scope="session", params=[*committed_versions(), _WRITTEN_NOW])
 def state(request: pytest.FixtureRequest) -> StateDirectory:
-    """Each kept state, and the written one: what is kept next is read before it is kept."""
+    """Each kept state, and the one just written, which is read before it is kept."""
     return _state(request)
 
 
 @pytest.fixture(scope="session", params=[current_version(), _WRITTEN_NOW])
 def current_state(request: pytest.FixtureRequest) -> StateDirectory:
-    """What this version keeps, and what it writes: a field that only the second has is not kept."""
+    """Return the kept state of this version, and the state that it writes now.
+
+    A field that only the second one has is not kept yet.
+    """
     return _state(request)
 
 

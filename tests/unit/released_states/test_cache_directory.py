@@ -24,12 +24,12 @@ Opener = Callable[[StateDirectory, Path], OrderedStore]
 
 
 def _in_place(state: StateDirectory, directory: Path) -> OrderedStore:
-    """As a manager opens it that is upgraded."""
+    """Open the directory like a manager that is upgraded."""
     return open_cache(state, directory)
 
 
 def _copied(state: StateDirectory, directory: Path) -> OrderedStore:
-    """As commands and jobs read the cache of a manager that runs."""
+    """Copy the directory like a command or a job that reads a running manager's cache."""
     scratch, target = directory / "scratch", MemoryStore()
     scratch.mkdir(parents=True)
     copy_cache(state.cache, target, scratch)
@@ -42,9 +42,10 @@ def _has_this_schema(state: StateDirectory) -> bool:
 
 
 def _topic(state: StateDirectory, store: OrderedStore) -> MemoryLog:
-    """Where the cache may be continued, a topic without what it has read: no rebuild could answer.
+    """Return the topic for a cache.
 
-    Where it must be rebuilt, all records.
+    If the cache may be continued, the topic lacks the records that the cache has, so that no
+    rebuild could answer. If the cache must be rebuilt, the topic has all records.
     """
     records = read_records(state.metadata_topic)
     cache = MetadataCache(store)
@@ -57,7 +58,7 @@ def _topic(state: StateDirectory, store: OrderedStore) -> MemoryLog:
 def test_cache_when_a_released_version_left_it_then_continued_or_rebuilt_to_its_answers(
     state: StateDirectory, tmp_path: Path, opened: Opener
 ) -> None:
-    """Scenario 102: one of this schema is read on from where it was, others are begun again."""
+    """Scenario 102: a cache of this schema is continued; others are rebuilt."""
     store = opened(state, tmp_path / "cache")
     is_continued = MetadataCache(store).identity() is not None
 
@@ -70,7 +71,7 @@ def test_cache_when_a_released_version_left_it_then_continued_or_rebuilt_to_its_
 def test_cache_when_its_schema_is_another_then_nothing_of_it_is_believed(
     state: StateDirectory, tmp_path: Path, schema_step: int
 ) -> None:
-    """Scenario 102: what a downgrade meets, and an upgrade that changes a table."""
+    """Scenario 102: for a downgrade, and for an upgrade that changes a table."""
     store = open_cache(state, tmp_path / "cache")
     topic = topic_of(state, read_records(state.metadata_topic))
     _pretend_schema(store, topic, SCHEMA_VERSION + schema_step)

@@ -29,14 +29,16 @@ def lineages(draw: st.DrawFn, low: int = 0, high: int = 2**40, min_size: int = 0
 @st.composite
 def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
     start = draw(st.integers(0, 2**40))
-    end = draw(st.integers(start + 1, start + 2**20))
+    state = draw(st.sampled_from(SegmentState))
+    is_open = state is not SegmentState.COPY_SEGMENT_FINISHED and draw(st.booleans())
+    end = start + 1 if is_open else draw(st.integers(start + 1, start + 2**20))
     return RemoteLogSegmentMetadata(
         segment_id=RemoteLogSegmentId(topic_id_partition=draw(PARTITIONS), id=draw(st.uuids())),
         offsets=OffsetRange(start_offset=start, end_offset=end),
         max_timestamp_ms=draw(INT64),
-        segment_size_bytes=draw(INT64),
+        segment_size_bytes=0 if is_open else draw(INT64),
         segment_leader_epochs=draw(lineages(start, end - 1, min_size=1)),
-        state=draw(st.sampled_from(SegmentState)),
+        state=state,
         writer=draw(WRITERS),
         event_timestamp_ms=draw(INT64),
         layout=draw(TEXT),
@@ -55,6 +57,7 @@ def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
         ),
         has_transaction_index=draw(st.booleans()),
         custom_metadata=draw(st.binary(max_size=10)),
+        is_open=is_open,
     )
 
 

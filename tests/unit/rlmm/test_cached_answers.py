@@ -1,4 +1,4 @@
-"""Questions while the metadata is being dropped or is not there yet: an error, never an answer."""
+"""Queries while the metadata is dropped or not read yet get an error, never an answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InterruptedCache(MetadataCache):
 
 
 def manager_of(cache: MetadataCache) -> TopicBasedRemoteLogMetadataManager:
-    """It follows what it hosts, in steps that its calls take."""
+    """Return a manager that follows the hosted partitions, one step in each of its calls."""
     clock = ManualClock()
     settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0), follows_all=False)
     topic = MemoryTopic(MemoryLog(clock, partition_count=_PARTITIONS))
@@ -42,7 +42,7 @@ def manager_of(cache: MetadataCache) -> TopicBasedRemoteLogMetadataManager:
 
 
 def test_answer_when_the_partition_is_dropped_meanwhile_then_error() -> None:
-    """What the cache had in between may have been nothing."""
+    """The cache may have been empty in between."""
     cache = InterruptedCache()
     manager = manager_of(cache)
     assert manager.wait_ready(10_000).is_ready

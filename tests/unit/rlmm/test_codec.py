@@ -16,6 +16,7 @@ from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.events.offload import OffloadRequested
+from rlmm.events.offload_segment import OffloadSegmentChanged
 from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.pause import PausableTask, TopicPaused
@@ -23,15 +24,18 @@ from rlmm.events.policy import (
     CopyLagSince,
     OriginalConfig,
     OutagePolicy,
+    PolicySetting,
     PolicyState,
     TopicPolicy,
     TopicPolicyChanged,
 )
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.events.registration import (
     NO_BROKER,
     UNREADY_REASONS_MAX_COUNT,
     AppliedPosition,
+    FileDefault,
     ProcessReadiness,
     ProcessRegistered,
     ProcessRole,
@@ -42,11 +46,13 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.offload_segments import OffloadSegmentStatus
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import (
     FINISHED,
@@ -55,6 +61,7 @@ from tests.metadata_builder import (
     cluster_secret,
     dead_lettered,
     log_start,
+    offload_segment,
     policy,
     registration,
     segment_metadata,
@@ -87,8 +94,32 @@ POLICIES = st.builds(
     copy_lag_ms=st.integers(-1, 2**40),
     copy_lag_bytes=st.integers(-1, 2**40),
     outage_policy=st.sampled_from(OutagePolicy),
+    offload_mode=st.none() | st.sampled_from(OffloadMode),
+    offload_segment_max_bytes=st.integers(-1, 2**63 - 1),
+    offload_segment_rollover_ms=st.integers(-1, 2**63 - 1),
     copy_lag_since=st.sampled_from(CopyLagSince),
     local_deletion_lag_ms=st.integers(-1, 2**40),
+    inherited=st.frozensets(st.sampled_from(PolicySetting)),
+    untiered_retention_ms=st.none() | st.integers(-1, 2**40),
+    untiered_retention_bytes=st.none() | st.integers(-1, 2**40),
+    layout=st.none() | TEXT,
+)
+LEVELS = st.builds(
+    PolicyLevel,
+    pattern=TEXT,
+    retention_ms=st.none() | st.integers(-1, 2**40),
+    retention_bytes=st.none() | st.integers(-1, 2**40),
+    local_retention_ms=st.none() | st.integers(-2, 2**40),
+    local_retention_bytes=st.none() | st.integers(-2, 2**40),
+    copy_lag_ms=st.none() | st.integers(-1, 2**40),
+    copy_lag_bytes=st.none() | st.integers(-1, 2**40),
+    copy_lag_since=st.none() | st.sampled_from(CopyLagSince),
+    outage_policy=st.none() | st.sampled_from(OutagePolicy),
+    local_deletion_lag_ms=st.none() | st.integers(0, 2**40),
+    offload_mode=st.none() | st.sampled_from(OffloadMode),
+    offload_segment_max_bytes=st.none() | st.integers(0, 2**63 - 1),
+    offload_segment_rollover_ms=st.none() | st.integers(0, 2**63 - 1),
+    layout=st.none() | TEXT,
 )
 
 
@@ -201,7 +232,16 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         offset=INT64,
         leader_epoch=st.just(-1) | INT32,
     ),
+    st.builds(
+        OffloadSegmentChanged,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        segment=st.builds(
+            offload_segment, INT32, st.sampled_from(OffloadSegmentStatus), by=WRITERS
+        ),
+    ),
     st.builds(TopicPolicyChanged, event_id=st.uuids(), policy=POLICIES),
+    st.builds(PolicyLevelSet, event_id=st.uuids(), level=LEVELS),
     st.builds(
         ProcessRegistered,
         event_id=st.uuids(),
@@ -220,6 +260,9 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         broker_address=TEXT,
         readiness=st.sampled_from(ProcessReadiness),
         unready_reasons=st.lists(TEXT, max_size=UNREADY_REASONS_MAX_COUNT).map(tuple),
+        file_defaults=st.lists(
+            st.builds(FileDefault, key=TEXT, value=st.none() | TEXT), max_size=3
+        ).map(tuple),
     ),
 )
 
@@ -272,7 +315,7 @@ def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
 def test_record_when_bytes_are_arbitrary_then_only_our_errors_come(
     key: bytes, value: bytes | None
 ) -> None:
-    """Bad input is distinguished from what a newer version wrote; neither is fatal."""
+    """Broken bytes are distinguished from records of a newer version; neither is fatal."""
     assert _error_of(lambda: parse_record(key, value)) in {CorruptError, UnsupportedError, None}
 
 
@@ -370,7 +413,7 @@ def _raise_epoch_start(message: pb.MetadataEvent) -> None:
 
 
 def _nothing(message: pb.MetadataEvent) -> None:
-    """Leave it whole."""
+    """Change nothing."""
 
 
 BENDS = [

@@ -96,7 +96,7 @@ def test_consumer_when_given_positions_then_continues_where_another_ended() -> N
 
 
 def test_consumer_when_given_positions_of_another_topic_then_does_not_go_on_elsewhere() -> None:
-    """Scenario 37: one that was begun again, and is shorter."""
+    """Scenario 37: a topic that was recreated, and is shorter."""
     consumer = MetadataConsumer(_Reader(_log(_claim())), {0: 100})
 
     with pytest.raises(NotFoundError):
@@ -117,7 +117,7 @@ def test_consumer_when_of_one_topic_then_hands_over_its_records_and_tombstones()
 
 
 def test_consumer_when_a_record_cannot_be_read_then_counts_it_and_continues() -> None:
-    """Scenario 102: what a newer version wrote is skipped and counted."""
+    """Scenario 102: records of a newer version are skipped and counted."""
     log = _log(_claim())
     log.append(0, b"\x7fnewer", b"value")
     log.append(0, b"\x01short", b"value")

@@ -1,4 +1,4 @@
-"""Writes that are not answered: nothing is repeated before it is known what came of them."""
+"""Writes without a response: nothing is repeated before their result is known."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_publish_when_nothing_is_answered_then_is_unknown_and_the_next_reads_pas
     world = Unanswered(Fate.WRITTEN, Fate.LOST)
     first, second = trim(10), trim(20)
 
-    with pytest.raises(UnknownResultError, match="it may still come in"):
+    with pytest.raises(UnknownResultError, match="it may still arrive"):
         world.manager.publish(first)
     before_count = world.tombstones()
     assert world.manager.publish(second).accepted
@@ -126,14 +126,14 @@ def test_publish_when_nothing_is_answered_then_is_unknown_and_the_next_reads_pas
 
 
 def test_publish_when_an_earlier_result_stays_unknown_then_writes_nothing() -> None:
-    """As long as the cluster is cut off, whatever is tried."""
+    """This holds as long as the cluster is unreachable, whatever the caller tries."""
     world = Unanswered(*[Fate.LATE] * 3)
     end_offset = world.log.end_offset(0)
     repeated = trim(10)
     with pytest.raises(UnknownResultError):
         world.manager.publish(trim(10))
 
-    with pytest.raises(UnknownResultError, match="other records wait for that"):
+    with pytest.raises(UnknownResultError, match="other records wait until"):
         world.manager.publish(repeated)
 
     world.topic.deliver_late()
@@ -176,7 +176,7 @@ def test_purge_when_a_tombstone_has_no_answer_then_is_written_again_after_a_barr
 
 
 def test_settle_when_another_write_is_lost_meanwhile_then_is_not_known() -> None:
-    """That one may arrive after the barrier."""
+    """That write may arrive after the barrier."""
     topic = LossyTopic(MemoryLog(ManualClock()))
     record = encode(claim())
     pending, may_end = Event(), Event()
@@ -278,7 +278,7 @@ REPEATED: list[tuple[list[MetadataEvent], Callable[[], MetadataEvent]]] = [
 def test_repeat_when_the_first_write_comes_in_late_then_all_is_as_after_one(
     before: list[MetadataEvent], decide: Callable[[], MetadataEvent]
 ) -> None:
-    """R13: what a network delivers after the barrier, by another id but of the same content."""
+    """R13: a record that arrives after the barrier has another id and the same content."""
     late, repeated = decide(), decide()
     log = log_of(*before, repeated)
     once = folded(log)

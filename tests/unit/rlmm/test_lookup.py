@@ -1,4 +1,4 @@
-"""Which segment answers for an offset, and what it means if none does."""
+"""Which segment serves an offset, and the reason if none does."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_locate_when_nothing_was_claimed_then_beyond_stored(world: RemoteWorld) 
 
 
 def test_locate_when_below_recorded_log_start_then_returns_where_it_is(world: RemoteWorld) -> None:
-    """Scenario 47: what lies below the log start is out of range, also inside a kept segment."""
+    """Scenario 47: offsets below the log start are out of range, also within a kept segment."""
     world.claim()
     world.store(segment_of(0))
     world.advance_log_start(40)
@@ -81,7 +81,7 @@ def test_locate_when_lower_than_all_and_no_start_recorded_then_below_start(
 
 
 def test_locate_when_in_hole_then_names_its_end(world: RemoteWorld) -> None:
-    """Scenario 63: what should be stored and is not is neither skipped nor out of range."""
+    """Scenario 63: missing offsets are neither skipped nor out of range."""
     world.claim()
     world.store(segment_of(0))
     world.store(segment_of(200))
@@ -158,7 +158,7 @@ def test_readable_ranges_when_below_log_start_then_left_out(world: RemoteWorld) 
 def test_locate_when_in_a_recorded_gap_then_returns_where_to_look_next(
     world: RemoteWorld, offset: int, until_offset: int
 ) -> None:
-    """R6, scenario 83: up to what is stored in it all the same, else to its end."""
+    """R6, scenario 83: up to a stored part of the gap if there is one, else to its end."""
     world.claim()
     for base in (0, 150):
         world.store(segment_of(base, batch_count=2 if base else 10))
@@ -172,7 +172,7 @@ def test_locate_when_in_a_recorded_gap_then_returns_where_to_look_next(
 def test_locate_when_gaps_touch_then_returns_where_the_last_of_them_ends(
     world: RemoteWorld,
 ) -> None:
-    """R6: what the policy gave up, and in addition what somebody else took."""
+    """R6: gaps of the outage policy, followed by a gap of another program."""
     world.claim()
     world.store(segment_of(0))
     world.record_gap(100, 130, 200)

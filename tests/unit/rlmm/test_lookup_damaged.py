@@ -66,7 +66,7 @@ def test_locate_around_when_all_are_on_record_then_the_one_that_did_not_fail_jus
 def test_locate_around_when_all_are_on_record_and_none_failed_then_as_without_records(
     world: RemoteWorld,
 ) -> None:
-    """Of two that reach equally far the one that begins last, as Kafka chooses."""
+    """Of two with equal ends, the one that begins last, as Kafka chooses."""
     world.claim()
     earlier = world.store(segment_of(0))
     later = world.store(segment_of(50, batch_count=5))

@@ -81,7 +81,7 @@ def test_publish_when_not_ready_then_writes_nothing() -> None:
 
 
 def test_publish_when_not_read_back_in_time_then_nothing_is_concluded() -> None:
-    """Scenario 14: not known is neither accepted nor refused."""
+    """Scenario 14: an unknown result is neither accepted nor refused."""
     log = MemoryLog(ManualClock())
     manager = open_manager(SilentTopic(log), consume_wait_ms=20)
     manager.start()
@@ -134,7 +134,7 @@ def test_retirement_when_it_fails_half_way_then_the_next_one_ends_it() -> None:
 
 
 def test_retirement_when_it_fails_half_way_then_that_of_another_segment_ends_it() -> None:
-    """Who looks for what is to be retired does not see it any more."""
+    """The search for removable segments no longer finds this one."""
     topic = FailingTombstones(MemoryLog(ManualClock()))
     manager = open_manager(topic)
     manager.wait_ready(1_000)
@@ -202,7 +202,7 @@ def test_caught_up_when_asked_of_many_then_the_topic_is_asked_once() -> None:
 
 
 def test_caught_up_when_the_end_is_not_read_in_time_then_says_no_after_that_time() -> None:
-    """However long the manager waits for what it publishes."""
+    """The manager's limit for its own events does not matter."""
     topic = AskedTopic(MemoryLog(ManualClock()))
     manager = open_manager(topic, consume_wait_ms=600_000)
     manager.start()

@@ -67,7 +67,7 @@ OTHER = replace(ORDERS, partition=1)
 def test_newer_record_when_read_then_concerns_what_its_key_names(
     key: bytes, concerns: set[object]
 ) -> None:
-    """R14: the partition or topic that the key names, everything if that is not known."""
+    """R14: the record blocks the partition or topic of its key, else everything."""
     log = log_of(registration(1))
     log.append(0, key, NEWER)
 
@@ -82,7 +82,7 @@ def test_newer_record_when_read_then_concerns_what_its_key_names(
 def test_newer_record_when_removed_or_replaced_then_concerns_nothing(
     ending: bytes | None,
 ) -> None:
-    """R14: a rollback that writes the policy again ends it."""
+    """R14: a policy that is written again after a rollback ends the block."""
     log = log_of()
     log.append(0, policy_key(ORDERS.topic_id), NEWER)
     log.append(0, policy_key(ORDERS.topic_id), ending)
@@ -91,7 +91,7 @@ def test_newer_record_when_removed_or_replaced_then_concerns_nothing(
 
 
 def test_unreadable_record_when_read_then_is_counted_and_holds_nothing() -> None:
-    """R22: a cache shows its next reader that it was not folded from all of the topic."""
+    """R22: the cache records that it skipped records of the topic."""
     log = log_of(registration(1))
     log.append(0, policy_key(ORDERS.topic_id), b"garbage")
     log.append(0, b"\x7f", b"garbage, too")
@@ -114,7 +114,7 @@ def test_unreadable_record_when_of_an_unknown_kind_and_removed_then_is_not_count
 def test_unreadable_record_when_removed_or_replaced_then_is_not_counted(
     ending: bytes | None,
 ) -> None:
-    """So that it counts as long as the topic holds it, whatever was compacted."""
+    """The record counts as long as the topic has it."""
     log = log_of()
     log.append(0, policy_key(ORDERS.topic_id), b"garbage")
     log.append(0, policy_key(ORDERS.topic_id), ending)
@@ -126,7 +126,7 @@ def test_unreadable_record_when_removed_or_replaced_then_is_not_counted(
 
 
 def test_newer_record_when_read_then_the_rest_is_still_folded() -> None:
-    """R14, scenario 102: skipped and counted; what is known is served."""
+    """R14, scenario 102: skipped and counted; known records are served."""
     log = log_of(claim())
     log.append(0, segment_key(SEGMENT.segment_id, UUID(int=1)), NEWER)
     append(log, step(SEGMENT, FINISHED))
@@ -154,9 +154,9 @@ def places_of(*path: str) -> list[Place]:
 
 
 def with_newer_fields(event: Event, *partition_keys: Place) -> tuple[bytes, bytes]:
-    """The event's record as a newer version would write it: one more field in each place.
+    """Return the event's record as a newer version would write it, with one more field everywhere.
 
-    Of what is repeated, in the last one.
+    In a repeated field, the last element gets it.
     """
     record = encode(event)
     message = pb.MetadataEvent.FromString(record.value)
@@ -196,7 +196,7 @@ def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
 
 @pytest.mark.parametrize("field_path", SEGMENT_PLACES, ids=".".join)
 def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
-    """R14: unknown fields survive a rewrite, where they stood."""
+    """R14: unknown fields survive a rewrite at their place."""
     metadata = read_segment(field_path)
 
     written = step(metadata, DELETE_STARTED, expected_state=FINISHED)
@@ -215,7 +215,7 @@ def test_segment_when_somebody_else_steps_on_then_nothing_of_the_old_writer_stay
 
 @pytest.mark.parametrize("field_path", POLICY_PLACES, ids=".".join)
 def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
-    """R14: also what is in the cache."""
+    """R14: also in the cache."""
     log = MemoryLog(ManualClock())
     log.append(0, *with_newer_fields(POLICY, field_path))
     found = folded(log).topic_policy(ORDERS.topic_id)
@@ -287,7 +287,7 @@ def test_newer_record_when_one_with_its_key_can_be_read_then_is_forgotten(event:
 def test_unreadable_record_when_a_readable_one_replaces_it_then_is_not_counted(
     event: Event,
 ) -> None:
-    """Whatever kind it is of."""
+    """The kind of the record does not matter."""
     record = encode(event)
     log = log_of()
     log.append(0, record.key, b"garbage")

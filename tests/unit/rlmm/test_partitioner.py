@@ -23,9 +23,11 @@ from tests.metadata_builder import (
     log_start_request,
     loss_accepted,
     offload_request,
+    offload_segment_changed,
     partition_delete,
     paused,
     policy,
+    policy_level,
     read_lease,
     registration,
     segment_metadata,
@@ -44,9 +46,11 @@ OF_EACH_KIND: list[Event] = [
     read_lease(),
     gaps(gap(0, 1)),
     offload_request(1),
+    offload_segment_changed(),
     loss_accepted(0),
     anomaly_reported(),
     policy(),
+    policy_level(),
     registration(),
     cluster_secret(),
     paused(),
@@ -54,7 +58,7 @@ OF_EACH_KIND: list[Event] = [
 
 
 def test_partition_when_computed_then_never_changes() -> None:
-    """Another rule would part a subject's records."""
+    """Another rule would separate a subject's records."""
     topic_id = UUID("00112233-4455-6677-8899-aabbccddeeff")
     partitions = [TopicIdPartition(topic_id=topic_id, topic="t", partition=n) for n in range(4)]
 
@@ -73,7 +77,7 @@ def test_events_when_of_one_partition_then_share_a_metadata_partition() -> None:
 
 
 def test_events_when_of_the_cluster_then_go_to_partition_zero() -> None:
-    events = (policy(), registration(), cluster_secret())
+    events = (policy(), policy_level(), registration(), cluster_secret())
 
     assert {event_partition(event, COUNT) for event in events} == {0}
 

@@ -1,8 +1,8 @@
 """Every later version reads what topics have already: nothing of its format changes.
 
 `published_schema.txt` lists each field and each enum value there is, `published_records.txt` one
-record of each kind as it was written. What is added to the schema is added there; a line that is
-there already is never changed or removed.
+record of each kind as it was written. Add new parts of the schema there; never change or remove a
+line.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from rlmm.codec import decode
 from rlmm.events.event import Event
 from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.events.pause import PausableTask
-from rlmm.events.policy import OriginalConfig, OutagePolicy
-from rlmm.events.registration import AppliedPosition, ProcessReadiness
+from rlmm.events.policy import CopyLagSince, OriginalConfig, OutagePolicy, PolicySetting
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
+from rlmm.events.registration import AppliedPosition, FileDefault, ProcessReadiness
 from rlmm.fold import parse_record
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.gaps import GapReason
+from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.metadata import StoredObject
+from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.proto import segment_pb2
 from rsm.segment.ranges import OffsetRange
 from tests import metadata_builder as build
@@ -56,6 +59,11 @@ _POLICY = replace(
 )
 _EVENTS: dict[str, Event] = {
     "copy_started": build.step(_SEGMENT, build.STARTED, copy_timeout_ms=60_000),
+    "open_copy_started": build.step(
+        build.open_segment_metadata(7, 100, epochs=((3, 100),), by=build.writer(5)),
+        build.STARTED,
+        copy_timeout_ms=60_000,
+    ),
     "copy_finished": build.step(_SEGMENT, build.FINISHED, copy_deadline_ms=70_000),
     "delete_started": build.step(
         _SEGMENT, build.DELETE_STARTED, by=build.writer(6), expected_state=build.FINISHED
@@ -80,12 +88,66 @@ _EVENTS: dict[str, Event] = {
     ),
     "offload_request": build.offload_request(170),
     "paused": build.paused(PausableTask.COPY),
+    "offload_segment_assigned": build.offload_segment_changed(),
+    "offload_segment_offloaded": build.offload_segment_changed(
+        build.offload_segment(1, OffloadSegmentStatus.OFFLOADED)
+    ),
     "policy": replace(build.policy(), policy=_POLICY),
+    "policy_of_streaming": replace(
+        build.policy(),
+        policy=replace(
+            _POLICY,
+            offload_mode=OffloadMode.STREAM,
+            offload_segment_max_bytes=1 << 30,
+            offload_segment_rollover_ms=600_000,
+        ),
+    ),
+    "policy_that_inherits": replace(
+        build.policy(),
+        policy=replace(
+            _POLICY,
+            inherited=frozenset({PolicySetting.RETENTION_MS, PolicySetting.OFFLOAD_MODE}),
+            untiered_retention_ms=7,
+            untiered_retention_bytes=-1,
+        ),
+    ),
+    "policy_with_layout": replace(
+        build.policy(), policy=replace(_POLICY, layout="rlm_example.layout:LabelledLayout")
+    ),
+    "policy_level_with_layout": PolicyLevelSet(
+        event_id=UUID(int=0xE7), level=PolicyLevel(pattern="orders-*", layout="block_v2")
+    ),
+    "policy_level": PolicyLevelSet(
+        event_id=UUID(int=0xE7),
+        level=PolicyLevel(
+            pattern="orders-*",
+            retention_ms=1,
+            retention_bytes=-1,
+            local_retention_ms=0,
+            local_retention_bytes=-2,
+            copy_lag_ms=2,
+            copy_lag_bytes=-1,
+            copy_lag_since=CopyLagSince.ROLL,
+            outage_policy=OutagePolicy.HOLD,
+            local_deletion_lag_ms=3,
+            offload_mode=OffloadMode.STREAM,
+            offload_segment_max_bytes=1 << 30,
+            offload_segment_rollover_ms=600_000,
+        ),
+    ),
+    "default_policy_level": build.policy_level(""),
     "cluster_secret": build.cluster_secret(1, previous=2),
     "registration": replace(
         build.registration(),
         gateway_address="10.0.0.1:9192",
         applied=(AppliedPosition(partition=1, offset=2),),
+    ),
+    "registration_with_file_defaults": replace(
+        build.registration(),
+        file_defaults=(
+            FileDefault(key="offload.mode", value="stream"),
+            FileDefault(key="log.retention.ms", value=None),
+        ),
     ),
     "registration_with_host": replace(
         build.registration(),
@@ -150,12 +212,13 @@ def test_gap_of_an_accepted_loss_when_read_by_the_first_version_then_of_a_reason
 
 
 def test_records_when_published_then_are_of_every_kind_and_folded() -> None:
-    """Scenario 102: all of them are taken by the fold too, segments by its short way."""
+    """Scenario 102: the fold accepts all of them, segments by its fast path."""
     records = _published_records()
 
     steps = {name: parse_record(*record) for name, record in records.items()}
 
     assert {parse_record_key(key).kind for key, _ in records.values()} == set(RecordKind)
     assert {name for name, step in steps.items() if isinstance(step, ParsedSegment)} == {
-        *("copy_started", "copy_finished", "delete_started", "delete_finished")
+        *("copy_started", "open_copy_started", "copy_finished"),
+        *("delete_started", "delete_finished"),
     }

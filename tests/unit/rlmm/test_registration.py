@@ -1,12 +1,13 @@
-"""One rule of who is live, for managers, gateways and commands."""
+"""Managers, gateways and commands use one rule for live processes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import (
     LEASE_MS,
     MISSED_HEARTBEATS,
@@ -51,6 +52,17 @@ def test_process_when_its_time_is_over_then_not_live(role: ProcessRole, allowed_
     assert live_processes([last, over], role, _NOW_MS) == (last.process,)
 
 
+@pytest.mark.parametrize("role", ProcessRole)
+def test_process_when_it_registers_as_stopped_then_gone_at_once(role: ProcessRole) -> None:
+    beating = _registration(role, 0)
+    process = replace(beating.process, readiness=ProcessReadiness.STOPPED)
+
+    stopped = replace(beating, process=process)
+
+    assert not is_live(stopped, _NOW_MS)
+    assert live_processes([stopped], role, _NOW_MS) == ()
+
+
 def test_live_processes_when_of_another_role_then_left_out() -> None:
     gateway = _registration(ProcessRole.GATEWAY, 0)
 
@@ -64,7 +76,7 @@ def test_live_processes_when_of_another_role_then_left_out() -> None:
 def test_heartbeats_when_silent_for_three_intervals_then_missed_as_others_count_it(
     silent_ms: int, *, is_missed: bool
 ) -> None:
-    """A process that calls itself ready must not be gone for the others, nor the reverse."""
+    """A process that is ready must count as live for the others, and the reverse."""
     manager = _registration(ProcessRole.MANAGER, silent_ms)
 
     assert has_missed_heartbeats(silent_ms, _INTERVAL_MS) is is_missed
@@ -72,7 +84,7 @@ def test_heartbeats_when_silent_for_three_intervals_then_missed_as_others_count_
 
 
 def test_time_when_nothing_was_written_for_long_then_is_the_callers() -> None:
-    """All processes may be dead: then nobody moves the clock that the topic shows."""
+    """If all processes are dead, the topic's clock does not advance."""
     assert now_of(_NOW_MS, _NOW_MS + SILENCE_MS) == _NOW_MS
     assert now_of(_NOW_MS, _NOW_MS - 24 * 3600 * 1000) == _NOW_MS
     assert now_of(_NOW_MS, _NOW_MS + SILENCE_MS + 1) == _NOW_MS + SILENCE_MS + 1

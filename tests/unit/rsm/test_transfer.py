@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rsm.layout.block_v1.block_log import BlockedLog
-from rsm.layout.block_v1.block_plan import BlockPlanner
+from rsm.layout.blocks.block_plan import BlockPlanner
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.local_segment import ContentSource, PartBounds, parts_of
 from rsm.segment.ranges import ByteRange
@@ -21,7 +21,7 @@ from tests.twins.clock import FakeClock
 
 
 class LyingStorage(MemoryChunkStorage):
-    """Reports or returns something else than was stored."""
+    """Reports or returns other bytes than those stored."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ def test_put_when_attempt_is_over_then_no_piece_more_is_taken() -> None:
 
 
 class PartsStorage(MemoryChunkStorage):
-    """Notes the parts that each creation was given."""
+    """Records the parts of each creation."""
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)

@@ -8,8 +8,8 @@ import pytest
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
+from rsm.storage.settings import FilesystemSettings
 from spark_tools.connection import ClusterConnection
 
 _SEGMENT_ID = RemoteLogSegmentId(
@@ -108,7 +108,7 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
 @pytest.mark.parametrize(
     ("store", "reason"),
     [
-        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "root must exist"),
+        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "cannot find the store"),
         (
             {
                 **_S3,

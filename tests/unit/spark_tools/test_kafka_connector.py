@@ -26,7 +26,7 @@ JAVAS = {
 
 @pytest.mark.parametrize("mechanism", ["sasl.mechanism", "sasl.mechanisms"])
 def test_options_when_logging_in_by_password_then_javas_names(mechanism: str) -> None:
-    """Librdkafka has two names for the mechanism."""
+    """The mechanism has two names in librdkafka."""
     client = {mechanism if name == "sasl.mechanism" else name: v for name, v in LIBRDKAFKAS.items()}
 
     options = connector_options(client, {"kafka.fetch.min.bytes": "1"})

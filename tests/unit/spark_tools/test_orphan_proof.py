@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
-from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.keys import LedgerPart, ObjectKey, ObjectKeys, StreamedKey
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from spark_tools.orphan_proof import PartitionKnowledge, why_not_dead
@@ -45,7 +45,7 @@ def test_proof_when_all_from_its_offset_on_is_stored_elsewhere_then_dead() -> No
 
 
 def test_proof_when_nothing_else_holds_its_offset_then_alive() -> None:
-    """R22: the metadata may have lost what the store still has."""
+    """R22: the metadata may have lost a segment that the store still has."""
     assert "the only copy" in why(200, record(1, 0, 100), record(2, 100, 200))
     assert "the only copy" in why(150, record(1, 0, 100), record(2, 200, 300))
     assert "the only copy" in why(50, record(1, 0, 100), record(2, 200, 300))
@@ -55,8 +55,21 @@ def test_proof_when_nothing_else_holds_its_offset_then_alive() -> None:
     assert "the only copy" in why(5, record(1, 0, 100), state=cut_off)
 
 
+def test_proof_when_its_name_has_no_offset_then_only_a_deleted_one_is_dead() -> None:
+    """R22: where a streamed segment begins is not known."""
+    name = StreamedKey(segment_id=segment_id(9), part=LedgerPart.DATA)
+    key = ObjectKeys().build(name)
+    stored = record(1, 0, 1_000)
+
+    alive = PartitionKnowledge.of(CLAIMED, [stored])
+    dead = PartitionKnowledge.of(CLAIMED, [stored, record(9, 5, 50, DELETE_FINISHED)])
+
+    assert "the only copy" in why_not_dead(key, name, alive)
+    assert why_not_dead(key, name, dead) == ""
+
+
 def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
-    """R22: metadata that was begun again begins where the broker's log began by then."""
+    """R22: a recreated metadata topic begins where the broker's log began at that time."""
     started_anew = replace(CLAIMED, log_starts=log_starts(100))
     assert "the only copy" in why(7, record(1, 100, 200), state=started_anew)
 
@@ -73,7 +86,7 @@ def test_proof_when_all_of_the_partition_is_deleted_then_dead() -> None:
 
 
 def test_proof_when_its_segment_is_known_then_only_a_deleted_one_is_dead() -> None:
-    """R22 and scenario 108: recorded since it was seen."""
+    """R22, scenario 108: recorded after it was seen."""
     stored = record(1, 0, 100)
     for state in (STARTED, FINISHED, DELETE_STARTED):
         assert state.name in why(5, stored, record(9, 5, 50, state))

@@ -1,4 +1,4 @@
-"""What the Kafka client refuses before any broker is asked."""
+"""The settings that the Kafka client refuses before it asks a broker."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 def test_write_when_a_record_is_refused_then_an_error_names_topic_and_reason() -> None:
     large = OutgoingRecord(topic="letters", key=None, value=bytes(2_000_000))
 
-    with pytest.raises(RetriableError, match=r"letters.*size too large"):
+    with pytest.raises(RetriableError, match=r"size too large.*letters"):
         write_records(NOBODY, [large], timeout_ms=0)
 
 
 def test_write_when_nobody_acknowledges_in_time_then_an_error() -> None:
-    """Scenario 74: what is not known to be written does not count as done."""
+    """Scenario 74: a record without acknowledgement does not count as written."""
     record = OutgoingRecord(topic="letters", key=b"key", value=b"value")
 
     with pytest.raises(RetriableError, match="could not be written"):
@@ -29,10 +29,10 @@ def test_write_when_nobody_acknowledges_in_time_then_an_error() -> None:
 @pytest.mark.parametrize(
     ("key", "value"), [("max.in.flight", "10"), ("retries", "0"), ("bogus", "1")]
 )
-def test_write_when_the_producer_is_configured_wrong_then_an_error_of_ours(
+def test_write_when_the_producer_is_configured_wrong_then_an_error_of_rlm(
     key: str, value: str
 ) -> None:
-    """Some of it only a producer refuses."""
+    """Only a producer refuses some of these settings."""
     client = {**NOBODY, key: value}
 
     with pytest.raises(InvalidConfigError, match=key):

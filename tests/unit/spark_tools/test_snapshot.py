@@ -1,4 +1,4 @@
-"""How long the metadata topic is waited for."""
+"""How long a job waits for the metadata topic."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from spark_tools.snapshot import wait_while_reading
 
 
 class ReadingManager:
-    """Has a number of events left at the end of each wait; ready where None is left.
+    """A manager with this number of events left after each wait; None: it is ready.
 
-    What is written meanwhile arrives all the time.
+    New events keep arriving.
     """
 
     def __init__(self, missing: Sequence[int | None]) -> None:

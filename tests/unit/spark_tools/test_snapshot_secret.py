@@ -1,4 +1,4 @@
-"""Spark jobs read the topic that holds the cluster's secrets: nothing of theirs shows one."""
+"""Spark jobs read the topic with the cluster's secrets, and never show a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store's address for people: where it is, and no secret."""
+"""A store's address for people, without secrets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rsm.opening import Store
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
+from rsm.storage.settings import FilesystemSettings
+from rsm.store_settings import Store
 from spark_tools.store_url import store_url
 
 _TAPE = ClassName(module="acme.stores", name="Tape")

@@ -1,4 +1,4 @@
-"""What a real broker says of its logs, and does when asked."""
+"""What a real broker reports of its logs, and how it carries out requests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def own_broker(kafka: KafkaCluster) -> Iterator[OwnBroker]:
 
 
 def _produce(cluster: KafkaCluster, topic: str, *, first_timestamp_ms: int | None = None) -> None:
-    """Produce `_RECORD_COUNT` records, a millisecond apart if a time is given, else now."""
+    """Produce `_RECORD_COUNT` records: a millisecond apart from a given time on, else now."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     for number in range(_RECORD_COUNT):
         timestamp_ms = 0 if first_timestamp_ms is None else first_timestamp_ms + number
@@ -113,7 +113,7 @@ def test_topic_when_it_does_not_exist_then_not_found_and_not_created(
 def test_offsets_when_a_transaction_is_open_then_stable_offset_stays_before_it(
     kafka: KafkaCluster, own_broker: OwnBroker, topic_name: str
 ) -> None:
-    """Scenario 2, its fact: the last stable offset stays at an open transaction's first record."""
+    """Scenario 2: the last stable offset stays at an open transaction's first record."""
     kafka.create_topic(topic_name)
     _produce(kafka, topic_name)
     partition, epoch = _led(own_broker, topic_name)
@@ -140,7 +140,7 @@ def test_offsets_when_a_transaction_is_open_then_stable_offset_stays_before_it(
 def test_offsets_when_epoch_is_another_then_fenced(
     topic_name: str, tmp_path: Path, distance: int
 ) -> None:
-    """R1: FENCED and UNKNOWN leader epochs come back typed."""
+    """R1: FENCED_LEADER_EPOCH and UNKNOWN_LEADER_EPOCH become errors of their own."""
     with KafkaCluster(tmp_path) as cluster:
         cluster.create_topic(topic_name)
         cluster.restart(cluster.broker)  # raises the leader epoch
@@ -225,7 +225,7 @@ def test_first_offset_since_when_searched_by_time_then_that_record_or_none(
 def test_topic_configs_when_set_and_deleted_then_override_and_default(
     kafka: KafkaCluster, own_broker: OwnBroker, topic_name: str
 ) -> None:
-    """R9: what every replica's broker holds, and whether the topic itself sets it."""
+    """R9: the value on every replica's broker, and whether the topic itself sets it."""
     kafka.create_topic(topic_name)
     bootstrap = _bootstrap(kafka)
     view = own_broker.view((topic_name,))

@@ -48,7 +48,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
 
 
 def _groups(secured: SecuredBroker, *, accepts_hidden: bool = False) -> ShareGroups:
-    """As the user whose rights the tests take away."""
+    """Return the share groups that the user without these rights sees."""
     sasl = SaslSettings(mechanism="PLAIN", username=USER, password=PASSWORD)
     settings = ConnectionSettings(security=SecuritySettings(sasl=sasl))
     clock = SystemClock()
@@ -77,7 +77,7 @@ def test_starts_when_the_user_may_describe_the_cluster_then_the_group_is_there(
 def test_starts_when_describe_on_the_cluster_is_taken_away_then_raises_until_it_is_back(
     secured: SecuredBroker,
 ) -> None:
-    """R8: an ACL applies a moment after it was made."""
+    """R8: the broker applies an ACL a moment after it was created."""
     groups = _groups(secured)
     with secured.with_acls(_NO_CLUSTER, _NO_GROUP):
         wait_until(
@@ -93,7 +93,7 @@ def test_starts_when_describe_on_the_cluster_is_taken_away_then_raises_until_it_
 def test_starts_when_the_risk_is_accepted_then_the_broker_omits_the_group(
     secured: SecuredBroker,
 ) -> None:
-    """R8: without an error; the fact that the check is for."""
+    """R8: the broker reports no error, which is why the check is needed."""
     groups = _groups(secured, accepts_hidden=True)
     with secured.with_acls(_NO_CLUSTER, _NO_GROUP):
         wait_until(
@@ -105,7 +105,7 @@ def test_starts_when_the_risk_is_accepted_then_the_broker_omits_the_group(
 def test_trim_when_share_groups_may_be_hidden_then_none_until_the_risk_is_accepted(
     secured: SecuredBroker, tmp_path: Path, topic_name: str
 ) -> None:
-    """Scenario 123: nothing is trimmed, a state and an alarm say so; a setting accepts the risk."""
+    """Scenario 123: nothing is trimmed, the status shows it; a setting accepts the risk."""
     settings = {
         "bootstrap.servers": f"127.0.0.1:{secured.ports['LOGIN']}",
         "client.security.protocol": "SASL_PLAINTEXT",

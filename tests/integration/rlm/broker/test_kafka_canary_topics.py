@@ -1,4 +1,4 @@
-"""A real broker takes the canary's old records, though the cluster refuses such records."""
+"""A real broker accepts the canary's old records, though the cluster's default refuses them."""
 
 from __future__ import annotations
 

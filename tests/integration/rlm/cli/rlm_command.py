@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rlm:
-    """The command, with a configuration of its own and so a metadata topic of its own."""
+    """The command, with its own configuration and metadata topic."""
 
     config: Path
     metadata_topic: str

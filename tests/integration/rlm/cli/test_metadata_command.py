@@ -58,7 +58,7 @@ def _rlm(*arguments: str) -> CompletedProcess[str]:
 def _publish(
     topic: KafkaTopic, *, partition: int = 0, about: TopicIdPartition = build.ORDERS
 ) -> int:
-    """Write four steps of a segment and a tombstone; how many records that is."""
+    """Write four steps of a segment and a tombstone; return the number of records."""
     events = build.life(build.segment_metadata(1, partition=about))
     records = [encode(event) for event in events]
     for record in records:
@@ -142,7 +142,7 @@ def test_metadata_tail_when_of_one_topic_then_prints_nothing_of_another(
 def native_records(kafka: KafkaCluster) -> None:
     """A deletion, something else and a tombstone in the topic of Kafka itself."""
     kafka.create_topic(NATIVE_TOPIC)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
     for value in (_NATIVE, b"not one", None):
         producer.produce(NATIVE_TOPIC, value=value)
     assert producer.flush(30) == 0

@@ -19,7 +19,7 @@ from tests.integration.rlm.cli.rlm_command import Rlm
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 
-DYNAMIC_TOPIC_CONFIG = 1  # of DescribeConfigs: the topic's own value
+DYNAMIC_TOPIC_CONFIG = 1  # the source that DescribeConfigs reports for the topic's own value
 LIST = (sys.executable, "-m", "rlm", "topic", "list")
 LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -60,7 +60,7 @@ def test_topic_disable_when_all_is_stored_then_overrides_are_as_they_were(
 def test_topic_disable_when_local_records_are_past_the_retention_then_refuses_with_offsets(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str
 ) -> None:
-    """R9: refused with what is at risk, and the topic stays tiered."""
+    """R9: the refusal names the records at risk, and the topic stays tiered."""
     kafka.create_topic(topic_name)
     assert rlm("set", topic_name, "--retention-ms", "-1").returncode == 0
     produce_old_records(kafka, topic_name, count=10)
@@ -89,7 +89,7 @@ def test_topic_disable_when_forced_then_gives_up_what_is_at_risk(
 def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str
 ) -> None:
-    """R9: each as it was; one whose records would be lost keeps its tiering until it is forced."""
+    """R9: each with its old values; a topic with records at risk stays tiered unless forced."""
     safe, risky = f"{topic_name}-safe", f"{topic_name}-risky"
     kafka.create_topic(safe, config={"retention.ms": "86400000"})
     kafka.create_topic(risky)
@@ -110,10 +110,28 @@ def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
     assert overrides(kafka, risky) == {}
 
 
+def test_uninstall_when_patterns_have_policies_then_removes_them_first(
+    rlm: Rlm, topic_name: str
+) -> None:
+    """Otherwise managers that still run would tier new topics."""
+    assert rlm.run("policy", "set", f"{topic_name}-*", "--retention", "1d").returncode == 0
+
+    shown = rlm.run("uninstall", "--dry-run")
+    kept = json.loads(rlm.run("policy", "list", "--json").stdout)
+    done = rlm.run("uninstall")
+
+    assert shown.stdout == f"policy {topic_name}-*: would be removed\n"
+    assert kept == {
+        "levels": [{"pattern": f"{topic_name}-*", "settings": {"retention_ms": 86_400_000}}]
+    }
+    assert done.returncode == 0, done.stderr
+    assert json.loads(rlm.run("policy", "list", "--json").stdout) == {"levels": []}
+
+
 def test_uninstall_when_only_the_store_knows_a_topic_then_is_forced_to_restore_it(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str, tmp_path: Path
 ) -> None:
-    """R9: the metadata topic is lost. Not silently: what is not stored cannot be known."""
+    """R9: the metadata topic is lost. Requires --force, because unstored data cannot be known."""
     kafka.create_topic(topic_name, config=LIFTED)
     storage = FilesystemChunkStorage(tmp_path)
     admin = admin_client(kafka.bootstrap_servers)
@@ -158,7 +176,7 @@ def test_topic_disable_when_dry_run_then_shows_and_changes_nothing(
 def test_topic_set_when_reenabled_after_disabling_then_originals_are_the_present_ones(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str
 ) -> None:
-    """Scenario 78, R9: what the user set after the disable is what the next one restores."""
+    """Scenario 78, R9: the next disable restores what the user set after the first one."""
     kafka.create_topic(topic_name, config={"retention.ms": "86400000"})
     for command in ("set", "disable", "set"):
         assert rlm(command, topic_name).returncode == 0
@@ -212,10 +230,44 @@ def test_topic_set_when_topic_is_compacted_then_one_line_and_exit_2(
     assert refused.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        (
+            ("--retention-ms", "60000", "--offload-segment-rollover", "61s"),
+            ("max.offload.segment.rollover.time.ms=61000", "retention.ms=60000"),
+        ),
+        (
+            ("--local-retention-ms", "60000", "--offload-segment-rollover", "61s"),
+            ("max.offload.segment.rollover.time.ms=61000", "local.retention.ms=60000"),
+        ),
+        ((), ("max.message.bytes=9000000", "offload.stream.buffer.bytes=8388608")),
+    ],
+)
+def test_topic_set_when_a_stream_cannot_keep_its_limits_then_refused_and_nothing_changes(
+    kafka: KafkaCluster,
+    rlm: Rlm,
+    topic_name: str,
+    options: tuple[str, ...],
+    values: tuple[str, str],
+) -> None:
+    before = {"retention.ms": "86400000"}
+    kafka.create_topic(topic_name, config={**before, "max.message.bytes": "9000000"})
+    with rlm.config.open("a") as config:
+        config.write(f"offload.stream.buffer.bytes={(64 if options else 8) << 20}\n")
+
+    refused = rlm("set", topic_name, "--offload-mode", "stream", *options)
+
+    assert refused.returncode == 2
+    assert all(each in refused.stderr for each in values), refused.stderr
+    assert overrides(kafka, topic_name) == before
+    assert topic_name not in rlm.policies()
+
+
 def test_topic_set_when_topic_does_not_exist_then_waits_no_longer_than_the_timeout(
     rlm: Rlm, topic_name: str
 ) -> None:
-    assert rlm("list").returncode == 0  # the metadata topic is there, and can be read in time
+    assert rlm("list").returncode == 0  # the metadata topic exists and can be read in time
 
     failed = rlm("set", topic_name, "--timeout", "10")
 
@@ -242,7 +294,7 @@ def test_topic_commands_when_cluster_is_away_then_one_plain_line_and_exit_2() ->
 def test_topic_list_when_only_the_address_is_given_then_reads_the_topic_as_it_is(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str, tmp_path: Path
 ) -> None:
-    """A metadata topic of another partition count than the default is read all the same."""
+    """The command reads a metadata topic whose partition count is not the default."""
     kafka.create_topic(topic_name)
     assert rlm("set", topic_name).returncode == 0
     client = tmp_path / "client.properties"

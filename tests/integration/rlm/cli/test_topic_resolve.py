@@ -19,10 +19,10 @@ from tests.services.kafka import KafkaCluster, admin_client
 def test_resolve_when_somebody_moved_the_brokers_start_then_accepted_or_made_the_log_start(
     kafka: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
-    """R6, scenario 83: shown, accepted, and only if asked for does the log begin there."""
+    """R6, scenario 83: the command shows and accepts it; an option moves the log start there."""
     host = BrokerHost(tmp_path, kafka, metadata_topic=f"{topic_name}-metadata")
     log = TieredLog.create(kafka, topic_name, host.store)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
     for number in range(10):
         producer.produce(topic_name, str(number), partition=0)
     assert producer.flush(30.0) == 0

@@ -1,4 +1,4 @@
-"""A host with a store of its own next to the session's broker, and a topic that is tiered there."""
+"""A host with its own store next to the session's broker, and a topic that is tiered there."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
 
 @pytest.fixture(scope="module")
 def module_host(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> BrokerHost:
-    """For a module that tiers a topic of its own."""
+    """A host for a module that tiers its own topic."""
     directory = tmp_path_factory.mktemp("host")
     return BrokerHost(directory, kafka, metadata_topic=f"metadata-{directory.name}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tiered_host(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> BrokerHost:
     """The host of `tiered`, for tests that change nothing."""
     directory = tmp_path_factory.mktemp("tiered-host")
     return BrokerHost(directory, kafka, metadata_topic=f"metadata-{directory.name}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tiered(kafka: KafkaCluster, tiered_host: BrokerHost) -> TieredTopic:
-    """Three partitions, of which the first two are in the store for the greater part."""
+    """Three partitions; most of the first two is in the store, copied and then streamed."""
     topic = TieredTopic(kafka, f"tiered-{tiered_host.store.parent.name}", partitions=3)
-    topic.produce(4, partition=0)
-    topic.produce(3, partition=1)
+    topic.produce(2, partition=0)
+    topic.produce(2, partition=1)
     topic.produce(0, partition=2)
-    topic.tier(tiered_host)
+    topic.tier(tiered_host, streamed={0: 2, 1: 1})
     return topic
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
-    """Of a broker of their own. "every", "older" and "plain" are changed by no test."""
+    """Topics on a separate broker. No test changes "every", "older" and "plain"."""
     directory = tmp_path_factory.mktemp("twins")
     logs = {
         "every": every_kind_of_batch(),
@@ -71,7 +71,7 @@ def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics
 
 @pytest.fixture(scope="module")
 def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
-    """Of the twins' broker, where a module has no gateway of its own."""
+    """The gateway of the twins' broker, for modules without their own gateway."""
     with running_gateway(twin_topics.host) as gateway:
         yield gateway
 

@@ -1,4 +1,4 @@
-"""What a consumer makes of a Fetch's answer: batches, and which of them it delivers. Pure."""
+"""Evaluates a Fetch response as a consumer does: batches, and which of them it delivers. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def whole_batches(records: Records | None) -> list[BatchHeader]:
 
 
 def aborted_below(row: PartitionData, end_offset: int) -> tuple[AbortedTransaction, ...]:
-    """Those of an answer's aborted transactions that begin below `end_offset`."""
+    """Return an answer's aborted transactions that begin below `end_offset`."""
     listed = row.aborted_transactions or ()
     return tuple(each for each in listed if each.first_offset < end_offset)
 
@@ -30,8 +30,8 @@ def committed_offsets(
 ) -> list[int]:
     """The first offsets of the batches that a reader of committed records delivers.
 
-    As Kafka's CompletedFetch does: a producer's transactional batches are left out from the first
-    offset of an aborted transaction on, up to its marker.
+    Like Kafka's CompletedFetch, it omits a producer's transactional batches from the first offset
+    of an aborted transaction up to its marker.
     """
     waiting = sorted(row.aborted_transactions or (), key=lambda each: each.first_offset)
     aborting: set[int] = set()

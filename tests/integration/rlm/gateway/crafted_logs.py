@@ -1,4 +1,4 @@
-"""Logs written from scratch, with whatever a broker's log may hold. Pure.
+"""Logs written from scratch, with everything that a broker's log may contain. Pure.
 
 Small segments, so that a few kilobytes have every kind of boundary. The last segment of each is
 the active one; all but the last two are stored and trimmed.
@@ -48,15 +48,15 @@ class CraftedLog:
 
     @property
     def local_start_offset(self) -> int:
-        """Where the broker's log starts when it was trimmed as far as possible."""
+        """Return the broker's log start after the furthest possible trim."""
         return self.segments[-2][0]
 
 
 def every_kind_of_batch() -> CraftedLog:
     """Two leader epochs, all codecs, gaps, empty batches, markers, times out of order.
 
-    Gaps lie within a segment, at a segment's end, and at the end of what is stored. A transaction
-    is aborted wholly in the store, one across its end, and one is open.
+    Gaps are within a segment, at a segment's end, and at the end of the stored log. One transaction
+    is aborted wholly in the store, one across the end of the stored log, and one is open.
     """
     return _log(
         (0, [_batch(n * 3, 3, codec=codec) for n, codec in enumerate(CompressionType)]),
@@ -106,7 +106,7 @@ def plain(segment_count: int = 4) -> CraftedLog:
 
 
 def _with_gaps() -> list[bytes]:
-    """Offsets 15 to 39, of which the last batch has those up to 33; epoch 1 from 24 on."""
+    """Offsets 15 to 39; the last batch ends at 33; epoch 1 begins at 24."""
     return [
         _batch(15, 3),
         _sparse(18, (19, 21), last_offset=22, epoch=0),
@@ -174,7 +174,7 @@ def _batch(
     producer_id: int = -1,
     after_ms: int = 0,
 ) -> bytes:
-    """A batch whose records are a millisecond apart by offset, but for `after_ms`.
+    """Return a batch whose records are a millisecond apart by offset, plus `after_ms`.
 
     With a producer id it is transactional.
     """
@@ -191,7 +191,7 @@ def _batch(
 
 
 def _compressed(codec: CompressionType, payload: bytes) -> bytes:
-    """As Java's clients do; they read no LZ4 frames whose blocks depend on each other."""
+    """Compress like Java's clients, which read no LZ4 frames with dependent blocks."""
     if codec is not CompressionType.LZ4:
         return compress_payload(codec, payload)
     block = (0x8000_0000 | len(payload)).to_bytes(4, "little") + payload  # stored as it is
@@ -218,7 +218,7 @@ def _record(offset: int, after_ms: int) -> Record:
 
 
 def times_around(log: CraftedLog) -> list[int]:
-    """Every millisecond near which the answer to a question for a time may change."""
+    """Every timestamp near which the answer to a look-up by time may change."""
     edges = chain.from_iterable(
         range(
             min(header.base_timestamp_ms, header.max_timestamp_ms) - 1, header.max_timestamp_ms + 2

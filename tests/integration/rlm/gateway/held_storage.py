@@ -13,7 +13,7 @@ _DEADLINE_S = 30.0
 
 
 class HeldStorage(FilesystemChunkStorage):
-    """`reads` counts those that were begun."""
+    """A storage that can block reads. `reads` counts the reads that have begun."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -21,11 +21,11 @@ class HeldStorage(FilesystemChunkStorage):
         self._go = threading.Event()
 
     def release(self) -> None:
-        """From now on nothing waits."""
+        """Release all held reads, and hold no more."""
         self._go.set()
 
     def hold(self) -> None:
-        """From now on reads wait again."""
+        """Hold all reads from now on."""
         self._go.clear()
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:

@@ -68,7 +68,7 @@ def fetch_all(
     max_wait_ms: int = 500,
     min_bytes: int = 1,
 ) -> FetchResponse:
-    """The answer to one request, for a partition of each topic."""
+    """Return the answer to one request with a partition of each topic."""
     by_id = version >= _FIRST_FETCH_WITH_IDS
     topics = tuple(
         FetchTopic(

@@ -11,7 +11,7 @@ _DEADLINE_S = 60.0
 
 
 def consumer(bootstrap_servers: str, settings: Mapping[str, str | int] | None = None) -> Consumer:
-    """A consumer without a group's memory, which fails where it would be reset."""
+    """A consumer without a group, which fails instead of resetting its offset."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -46,7 +46,7 @@ def read_from(
     partitions: int = 1,
     settings: Mapping[str, str | int] | None = None,
 ) -> list[Message]:
-    """All messages of a topic from `offset` on, to the end of each partition, as they come."""
+    """All messages of a topic from `offset` to the end of each partition, as received."""
     reader = assigned(
         bootstrap_servers, topic, offset=offset, partitions=partitions, settings=settings
     )
@@ -57,7 +57,7 @@ def read_from(
 
 
 def to_the_end(reader: Consumer, partitions: int) -> list[Message]:
-    """What a consumer reads until it is at the end of `partitions` partitions."""
+    """Return what a consumer reads up to the end of `partitions` partitions."""
     read: list[Message] = []
     ended: set[int] = set()
     deadline = time.monotonic() + _DEADLINE_S

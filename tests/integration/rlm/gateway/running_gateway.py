@@ -33,7 +33,7 @@ from rlm.gateway.session.session_state import SessionParts
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.worker.external import storage_manager
+from rlm.worker.store_access import storage_manager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.spi import RemoteStorageManager
@@ -49,7 +49,7 @@ _START_DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningGateway:
-    """What a test sees of it."""
+    """A running gateway, as a test uses it."""
 
     bootstrap_servers: str
     counts: GatewayCounts
@@ -87,8 +87,8 @@ def running_gateway(
 ) -> Iterator[RunningGateway]:
     """Serve until the block ends.
 
-    `storage` replaces the host's store, `upstream_port` is that of another of the broker's
-    listeners, which `tls` has to fit. With `names` the broker is behind its own alone.
+    `storage` replaces the host's store. `upstream_port` selects another listener of the broker,
+    which must match `tls`. With `names`, clients reach the broker only by its own server name.
     """
     broker = broker or host.cluster.broker
     own = storage is None
@@ -141,7 +141,7 @@ def _seen(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pools:
-    """As those of a gateway's process."""
+    """Pools like those of a gateway process."""
 
     store: ThreadPoolExecutor
     asks: ThreadPoolExecutor

@@ -1,7 +1,7 @@
-"""A gateway answers for a trimmed topic what a broker answers for its untrimmed twin.
+"""A gateway's answers for a trimmed topic equal a broker's answers for its untrimmed twin.
 
-The twins are the same to the byte (tests.integration.rlm.gateway.twin_topics); one is tiered, the
-other is whole at the broker, which is asked without a gateway.
+The twins are equal byte for byte (tests.integration.rlm.gateway.twin_topics). One is tiered; the
+other is complete at the broker, which is asked without a gateway.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Pair:
     def fetch(
         self, twin: Twin, version: int, asked: FetchPartition, *, isolation_level: int = 0
     ) -> tuple[PartitionData, PartitionData]:
-        """One partition's answers.
+        """Return one partition's answers.
 
-        Through the gateway it is asked once more, as clients do, after an error that says so, and
-        after an empty answer to an offset in a gap between the tiers.
+        Through the gateway it retries, as clients do, after a retriable error and after an empty
+        response for an offset in a gap between the tiers.
         """
         direct = fetch(self._broker, twin.whole, version, asked, isolation_level=isolation_level)
         seen = fetch(self._gateway, twin.tiered, version, asked, isolation_level=isolation_level)
@@ -78,13 +78,13 @@ class Pair:
 
     @property
     def leader_epoch(self) -> int:
-        """All these topics' leader has come to lead when the broker was started again."""
+        """The leader epoch of all these topics since the broker's restart."""
         topic = self.twins["every"].whole.topic
         return list_offsets(self._broker, topic, 4, _LATEST).leader_epoch
 
     @property
     def last_epoch(self) -> int:
-        """The newest in the broker's lineage: one that was held up leads in another, unrecorded."""
+        """The newest epoch in the broker's lineage; a delayed broker may lead in a later one."""
         asked = OffsetForLeaderPartition(partition=0, leader_epoch=self.leader_epoch)
         return epoch_end(self._broker, self.twins["every"].whole.topic, 4, asked).leader_epoch
 
@@ -139,7 +139,7 @@ def test_fetch_when_the_log_was_trimmed_then_answers_as_for_the_whole_log(
 def test_fetch_of_committed_when_the_log_was_trimmed_then_the_same_batches_are_delivered(
     pair: Pair, version: int
 ) -> None:
-    """Scenarios 50 to 53: aborted transactions bounded by what is returned (KAFKA-17801)."""
+    """Scenarios 50 to 53: the aborted transactions of the returned range only (KAFKA-17801)."""
     twin = pair.twins["every"]
     for offset in range(twin.log.end_offset - 5):
         for max_bytes in (1, 500):
@@ -261,9 +261,10 @@ def test_leader_epoch_when_its_end_is_asked_for_then_the_whole_logs_answer(
 
 
 def _require_same(seen: PartitionData, direct: PartitionData, asked: FetchPartition) -> None:
-    """All fields alike, and as many of the same bytes as were returned; none only of none.
+    """Require equal fields, and equal bytes up to the shorter of both; none only if both have none.
 
-    A broker ends its records anywhere, the store's end with a batch: one, if it is larger.
+    A broker may cut its records anywhere. The store's records end with a batch, which is the only
+    one if it exceeds the limit.
     """
     assert _without_records(seen) == _without_records(direct), asked
     found, expected = record_bytes(seen.records), record_bytes(direct.records)

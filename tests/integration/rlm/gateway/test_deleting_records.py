@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from rlm.wire.api.offset_for_leader_epoch import OffsetForLeaderPartition
 from rlm.wire.error_codes import ErrorCode
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.integration.rlm.gateway.consumed import record_bytes, whole_batches
 from tests.integration.rlm.gateway.crafted_logs import times_around
 from tests.integration.rlm.gateway.raw_requests import (
@@ -41,13 +42,16 @@ def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_
         seen = delete_records(client, twin.tiered.topic, 2, offset)
         assert seen == delete_records(broker, twin.whole.topic, 2, offset)
         wait_until(lambda: _same_fetches(twin, client, broker))
-        # A broker finds no times above its log start in a file that it is about to delete.
+        # A broker does not search a file that it is about to delete for times above its log start.
         wait_until(lambda: list_offsets(broker, twin.whole.topic, 7, 0).offset >= 0)
         _require_same_answers(twin, client, broker)
     before = _stored_bases(gateway.metadata, twin.tiered)
     with twin_topics.host.running() as _:
         wait_until(lambda: _stored_bases(gateway.metadata, twin.tiered) == [20, 30, 40])
-        wait_until(lambda: _object_bases(twin_topics.host.store, twin.tiered) == [20, 30, 40])
+        wait_until(
+            lambda: not _unrecorded(twin_topics.host.store, gateway.metadata, twin.tiered),
+            describe=lambda: _unrecorded(twin_topics.host.store, gateway.metadata, twin.tiered),
+        )
     assert before == [0, 10, 20, 30, 40]
     _require_same_answers(twin, client, broker)
     assert _same_fetches(twin, client, broker)
@@ -56,7 +60,7 @@ def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_
 def test_delete_records_when_to_the_high_watermark_then_nothing_of_either_tier_is_read(
     twin_topics: TwinTopics, client: WireClient, broker: WireClient
 ) -> None:
-    """Scenario 75: of either tier at once."""
+    """Scenario 75: records of either tier are deleted at once."""
     twin = twin_topics["emptied"]
     seen = delete_records(client, twin.tiered.topic, 2, _HIGH_WATERMARK)
     assert seen == delete_records(broker, twin.whole.topic, 2, _HIGH_WATERMARK)
@@ -76,7 +80,7 @@ def _require_same_answers(twin: Twin, client: WireClient, broker: WireClient) ->
 
 
 def _same_fetches(twin: Twin, client: WireClient, broker: WireClient) -> bool:
-    """Whether every offset gives the same; meanwhile no wrong answer is allowed, only none."""
+    """Return whether all offsets give the same; until then only empty responses may differ."""
     is_same = True
     for offset in range(twin.log.end_offset):
         seen = fetch(client, twin.tiered, 18, from_offset(offset))
@@ -93,18 +97,25 @@ def _same_fetches(twin: Twin, client: WireClient, broker: WireClient) -> bool:
     return is_same
 
 
-def _stored_bases(metadata: RemoteLogMetadataManager, partition: TopicIdPartition) -> list[int]:
+def _stored(
+    metadata: RemoteLogMetadataManager, partition: TopicIdPartition
+) -> list[RemoteLogSegmentMetadata]:
     records = metadata.list_remote_log_segments(
         partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
     )
-    return [record.metadata.offsets.start_offset for record in records]
+    return [record.metadata for record in records]
 
 
-def _object_bases(store: Path, partition: TopicIdPartition) -> list[int]:
-    # Directories go while they are walked, which os.walk takes as it comes.
-    return sorted(
-        int(name[:20])
-        for directory, _, names in os.walk(store)
-        for name in names
-        if name.endswith(".log") and Path(directory).parent.name.startswith(f"{partition.topic}-")
-    )
+def _stored_bases(metadata: RemoteLogMetadataManager, partition: TopicIdPartition) -> list[int]:
+    return [each.offsets.start_offset for each in _stored(metadata, partition)]
+
+
+def _unrecorded(
+    store: Path, metadata: RemoteLogMetadataManager, partition: TopicIdPartition
+) -> str:
+    """Return the partition's objects that no finished segment has; empty if none is left."""
+    recorded = {o.key for each in _stored(metadata, partition) for o in each.objects}
+    listed = FilesystemChunkStorage(store).list(ObjectKeys().partition_prefix(partition))
+    found = {each.name for each in listed}
+    assert recorded <= found
+    return " ".join(sorted(found - recorded))

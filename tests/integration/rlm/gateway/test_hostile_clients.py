@@ -1,4 +1,4 @@
-"""Clients that flood, drip, or say nothing: their connections end, and nobody else notices."""
+"""Clients that flood, send slowly or send nothing: only their own connections end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
-    """Asks something on a connection that was there before."""
+    """Sends a request on a connection that existed before."""
     with WireClient(gateway.bootstrap_servers) as client:
 
         def ask() -> None:
@@ -75,7 +75,7 @@ def _closed_by(gateway: RunningGateway, reason: DisconnectCause, count: int) -> 
 
 
 def _sent_until_it_stalls(connection: socket.socket, frame: bytes) -> int:
-    """How many bytes of such frames were taken from us."""
+    """Return how many bytes of such frames the gateway received."""
     connection.settimeout(_STALL_S)
     frames = frame * ((1 << 20) // len(frame))
     sent_bytes = 0
@@ -101,7 +101,7 @@ def test_gateway_when_clients_never_send_anything_then_their_connections_end(
 def test_gateway_when_a_request_drips_then_the_connection_ends(
     gateway: RunningGateway, bystander: Callable[[], None]
 ) -> None:
-    """Every byte keeps it from being idle; the request never comes whole."""
+    """Each byte prevents the idle timeout, but the request never completes."""
     before = gateway.counts.closed[DisconnectCause.SLOW_REQUEST]
     with _connected(gateway) as connection:
         connection.sendall(b"\x00\x10\x00\x00\x00\x01\x00\x0c\x00\x00\x00\x01\xff\xff")
@@ -140,7 +140,7 @@ def test_gateway_when_a_request_is_oversized_then_ends_before_it_is_received(
 def test_gateway_when_a_fetch_names_partitions_without_end_then_others_are_served_meanwhile(
     gateway: RunningGateway, bystander: Callable[[], None], tiered: TieredTopic
 ) -> None:
-    """Well-formed, of a tiered topic, and most of its partitions are invented."""
+    """The request is well-formed and names a tiered topic; most of its partitions do not exist."""
     partitions = tuple(
         FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1)
         for number in range(_MANY_PARTITIONS)
@@ -166,7 +166,7 @@ def test_gateway_when_a_fetch_names_partitions_without_end_then_others_are_serve
 def test_gateway_when_a_client_asks_without_end_and_never_reads_then_it_is_not_read_either(
     gateway: RunningGateway, bystander: Callable[[], None], frame: bytes
 ) -> None:
-    """What is held of it stays bounded: the rest has to wait in the client's own memory."""
+    """The gateway's memory for it is bounded; the rest waits in the client's own memory."""
     with _connected(gateway) as connection:
         assert _sent_until_it_stalls(connection, frame) < _BOUND_BYTES
         bystander()

@@ -26,7 +26,7 @@ def gateway(tiered_host: BrokerHost, tiered: TieredTopic) -> Iterator[RunningGat
 def test_java_consumer_when_it_reads_from_the_beginning_then_every_offset_once_in_order(
     gateway: RunningGateway, tiered: TieredTopic, isolation: str
 ) -> None:
-    """Scenario 41, with fetch sessions refused and topic ids."""
+    """Scenario 41, with topic ids, and without fetch sessions."""
     count = len(tiered.values[0])
     printed = run_tool(
         _CONSUMER,

@@ -1,4 +1,4 @@
-"""Offset look-ups of many partitions at once, with a store that takes its time."""
+"""Offset look-ups of many partitions at once, with a slow store."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _told(rows: tuple[ListOffsetsPartitionResponse, ...]) -> set[tuple[int, int]
 def test_times_when_of_many_partitions_then_the_store_is_read_for_several_at_once(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """Scenario 42. One after the other, the first would have to end before the next begins."""
+    """Scenario 42: the reads of several partitions overlap."""
     with _held(module_host) as (gateway, storage), WireClient(gateway.bootstrap_servers) as client:
         client.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
         wait_until(lambda: storage.reads == _THREADS, describe=lambda: str(storage.reads))
@@ -93,7 +93,7 @@ def test_times_when_of_many_partitions_then_the_store_is_read_for_several_at_onc
 def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_time_and_asks_again(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """KIP-1075: in the time that the client gives, not when the store has answered for all."""
+    """KIP-1075: the response comes within the client's timeout, not the store's time."""
     with _held(module_host) as (gateway, storage), WireClient(gateway.bootstrap_servers) as client:
         asked = _request(topic, 0, timeout_ms=300)
         late = client.ask(LIST_OFFSETS, _VERSION, asked).topics[0].partitions
@@ -109,7 +109,7 @@ def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_
 def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """What is in memory is given however many look-ups are under way."""
+    """Data in memory is served regardless of the number of look-ups in flight."""
     with (
         _held(module_host) as (gateway, storage),
         _clients(gateway, _THREADS + 1) as (reader, *askers),
@@ -131,7 +131,7 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
 def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """More of them than there are threads for rewrites; what needs no store finds one."""
+    """More look-ups than threads for rewrites: a request without the store still gets one."""
     with (
         _held(module_host) as (gateway, storage),
         _clients(gateway, 2 * _THREADS + 1) as (asker, *others),

@@ -58,7 +58,7 @@ def _denied(twin_topics: TwinTopics, broker: WireClient) -> None:
 def test_fetch_when_its_partitions_are_of_all_kinds_then_each_gets_its_own_answer(
     twin_topics: TwinTopics, client: WireClient, broker: WireClient, version: int
 ) -> None:
-    """What the store has is given to those only whom the broker lets read it."""
+    """Only clients that the broker authorizes get stored data."""
     every, plain, denied = twin_topics.of("every", "plain", "denied")
     offsets = (0, 25, 0, 0, 0)
     tiered = [every.tiered, plain.tiered, plain.whole, denied.tiered, _UNKNOWN]

@@ -1,4 +1,4 @@
-"""What a gateway only passes on: producing, transactions, groups, administration; and bad input."""
+"""Requests that a gateway relays: producing, transactions, groups, administration, bad input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_transactional_producer_when_it_writes_through_a_gateway_then_only_commi
 def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     kafka: KafkaCluster, gateway: RunningGateway, topic_name: str
 ) -> None:
-    """Its answers pass by in pieces, and it is led on by Metadata that does too."""
+    """Its responses pass in pieces, and so do the Metadata responses that redirect it."""
     kafka.create_topic(topic_name)
     group = f"{topic_name}-group"
     options = ("--bootstrap-server", gateway.bootstrap_servers, "--group", group)
@@ -76,7 +76,7 @@ def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     assert producer.flush(30.0) == 0
     limits = ("--max-messages", str(len(values)), "--timeout-ms", "30000")
     printed = run_tool(_SHARE_CONSUMER, *options, "--topic", topic_name, *limits)
-    # Among them is what the tool logs.
+    # The tool's log lines are among them.
     assert [line for line in printed.splitlines() if line.endswith("x")] == values
 
 

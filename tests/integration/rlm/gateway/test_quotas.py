@@ -1,4 +1,4 @@
-"""What a gateway gives of the store when its quota or its readers' queue is exhausted."""
+"""Responses with stored data when the quota is used up or the queue of reads is full."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _rows(response: FetchResponse) -> dict[int, PartitionData]:
 def test_fetch_when_the_quota_is_exhausted_then_only_what_is_remote_is_empty(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 64: as in Kafka no error, no throttle time that would mute the whole connection."""
+    """Scenario 64: as in Kafka, no error and no throttle time, which would block the connection."""
     quota = FetchQuotaSettings(bytes_per_second=1)
     with (
         running_gateway(tiered_host, quota=quota) as gateway,
@@ -93,14 +93,14 @@ def test_consumer_when_there_is_a_quota_then_reads_all_and_no_faster(
 def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenarios 60, 64: the broker's own records are not held up either."""
+    """Scenarios 60, 64: the broker's own records are not delayed, either."""
     store = HeldStorage(tiered_host.store)
     with (
         running_gateway(tiered_host, storage=store, slot_count=1) as gateway,
         WireClient(gateway.bootstrap_servers) as first,
         WireClient(gateway.bootstrap_servers) as second,
     ):
-        # The first one is only found out to be remote.
+        # the first fetch only shows that the offset is in the store
         for _ in range(2):
             _rows(first.ask(FETCH, _VERSION, _fetch(tiered, _REMOTE)))
         wait_until(lambda: store.reads > 0)
@@ -122,7 +122,7 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
 def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 59: neither places in the queue nor bytes of the quota."""
+    """Scenario 59: their queue entries and their bytes of the quota are released."""
     store = HeldStorage(tiered_host.store)
     with running_gateway(tiered_host, storage=store, slot_count=1) as gateway:
         clients = [WireClient(gateway.bootstrap_servers) for _ in range(5)]

@@ -53,7 +53,7 @@ def test_consumer_when_it_reads_several_partitions_then_each_is_whole_and_in_ord
 def test_consumer_when_fetches_are_small_then_it_gets_on_from_batch_to_batch(
     gateway: RunningGateway, tiered: TieredTopic
 ) -> None:
-    """Scenario 55: a first batch larger than what was asked for is returned whole."""
+    """Scenario 55: a first batch larger than the request's limit is returned whole."""
     small = {"fetch.message.max.bytes": 1_000, "max.partition.fetch.bytes": 1_000}
     read = read_from(gateway.bootstrap_servers, tiered.name, offset=100, settings=small)
     assert [message.value() for message in read] == tiered.values[0][100:]

@@ -1,4 +1,4 @@
-"""A topic was deleted and created again: who has its name only gets none of the old data."""
+"""A topic was deleted and created again: requests by name get none of the old data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
 
 @pytest.fixture(scope="module")
 def former(twin_topics: TwinTopics) -> TopicIdPartition:
-    """The topic as it was; of its name there is an empty one now."""
+    """The deleted topic; an empty topic has its name now."""
     topic = twin_topics["recreated"].tiered
     cluster = twin_topics.host.cluster
     admin = admin_client(cluster.bootstrap_servers)
@@ -44,7 +44,7 @@ def former(twin_topics: TwinTopics) -> TopicIdPartition:
 
 @pytest.fixture(scope="module")
 def gateway(twin_topics: TwinTopics, former: TopicIdPartition) -> Iterator[RunningGateway]:
-    """Of names it knows what the policies say, and so still believes in the former topic."""
+    """The gateway knows names only from policies, so the name still means the deleted topic."""
     with running_gateway(twin_topics.host) as gateway:
         assert gateway.metadata.partition_state(former).trimmed_offset
         yield gateway
@@ -54,7 +54,7 @@ def gateway(twin_topics: TwinTopics, former: TopicIdPartition) -> Iterator[Runni
 def test_fetch_by_name_when_the_topic_is_a_new_one_then_no_old_record_is_given(
     former: TopicIdPartition, client: WireClient, version: int
 ) -> None:
-    """R15: nor is it said that the offset is out of range, which is not known of the new one."""
+    """R15: nor OFFSET_OUT_OF_RANGE, which is not proven for the new topic."""
     for offset in (1, 5, 19, 25):
         row = fetch(client, former, version, from_offset(offset))
         assert row.error_code == in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, version)

@@ -56,7 +56,7 @@ def _get(admin: AdminClient, topic: str, name: str) -> str | None:
 def test_retention_when_it_is_set_for_a_tiered_topic_then_is_refused_and_stays_off(
     twin_topics: TwinTopics, admin: AdminClient, name: str
 ) -> None:
-    """R9: the broker would delete what is not stored yet."""
+    """R9: the broker would delete records that are not stored yet."""
     topic = twin_topics["plain"].tiered.topic
 
     with pytest.raises(KafkaException, match="POLICY_VIOLATION"):
@@ -78,7 +78,7 @@ def test_settings_when_they_do_not_endanger_what_is_not_stored_then_pass(
 
 
 def _replace(address: str, topics: tuple[str, ...]) -> list[int]:
-    """The errors for replacing all settings of some topics by a retention, by AlterConfigs."""
+    """Replace all settings of some topics by a retention with AlterConfigs; return the errors."""
     configs = (AlterableConfig(name="retention.ms", value="1000"),)
     resources = tuple(
         AlterConfigsResource(resource_type=_TOPIC, resource_name=topic, configs=configs)

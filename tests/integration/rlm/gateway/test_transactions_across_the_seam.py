@@ -18,7 +18,7 @@ _PER_TRANSACTION = 10
 
 @pytest.fixture(scope="module")
 def written(kafka: KafkaCluster, module_host: BrokerHost) -> tuple[TieredTopic, list[bytes]]:
-    """A tiered topic, and what was committed to it.
+    """Return a tiered topic with its committed records.
 
     The last aborted transaction begins in a stored segment and ends in a local one.
     """
@@ -56,7 +56,7 @@ def gateway(module_host: BrokerHost) -> Iterator[RunningGateway]:
 def test_reader_of_committed_when_transactions_were_aborted_then_none_of_theirs_is_read(
     gateway: RunningGateway, written: tuple[TieredTopic, list[bytes]]
 ) -> None:
-    """Scenarios 50, 51, R19: aborted wholly in the store, and across the seam."""
+    """Scenarios 50, 51, R19: aborted in the store only, and partly in each tier."""
     topic, committed = written
     read = read_from(gateway.bootstrap_servers, topic.name)
     assert [message.value() for message in read] == committed
@@ -66,7 +66,7 @@ def test_reader_of_committed_when_transactions_were_aborted_then_none_of_theirs_
 def test_reader_of_committed_when_it_begins_within_an_aborted_transaction_then_skips_its_rest(
     gateway: RunningGateway, written: tuple[TieredTopic, list[bytes]]
 ) -> None:
-    """Scenario 52: the list holds transactions that began below what is returned."""
+    """Scenario 52: the answer lists transactions that began below the returned range."""
     topic, committed = written
     start = topic.local_start_offset() - VALUES_PER_SEGMENT
     read = read_from(gateway.bootstrap_servers, topic.name, offset=start)
@@ -87,7 +87,7 @@ def test_reader_of_all_when_transactions_were_aborted_then_their_records_are_rea
 
 
 def _write(producer: Producer, topic: TieredTopic, number: int, count: int) -> list[bytes]:
-    """Begin a transaction and write to it; it is left open, all of it written."""
+    """Begin a transaction, write to it, and leave it open."""
     producer.begin_transaction()
     values = [(b"%d-%d-" % (number, each)).ljust(VALUE_BYTES, b".") for each in range(count)]
     for value in values:

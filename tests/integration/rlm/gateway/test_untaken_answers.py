@@ -1,4 +1,4 @@
-"""Clients that ask for stored data and do not take it, and those who wait for the memory."""
+"""Clients that do not receive requested stored data, and others that need its memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _fetch(topic: TieredTopic) -> FetchRequest:
 
 
 class _Unchanged:
-    """Whether a count that has reached `least` has stood still for a second."""
+    """Return whether a count has reached `least` and has not changed for a second."""
 
     def __init__(self, count: Callable[[], int], *, least: int) -> None:
         self._count = count
@@ -52,7 +52,7 @@ class _Unchanged:
 def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 115: memory for little more than one answer, which somebody sits on."""
+    """Scenario 115: one client blocks the memory, which has room for about one response."""
     with (
         running_gateway(
             tiered_host,
@@ -61,7 +61,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
         ) as gateway,
         WireClient(gateway.bootstrap_servers) as stalled,
     ):
-        # The first one is only found out to be remote.
+        # the first fetch only shows that the offset is in the store
         stalled.ask(FETCH, _VERSION, _fetch(tiered))
         for _ in range(_MORE_THAN_SOCKETS_HOLD):
             stalled.send(FETCH, _VERSION, _fetch(tiered))
@@ -76,7 +76,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
 def test_client_when_it_takes_its_answers_late_then_gets_each_and_held_memory_for_one(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 115: what it has asked for already is not read before it has taken the rest."""
+    """Scenario 115: its next requests are read only after it has received the response."""
     with (
         running_gateway(tiered_host) as gateway,
         WireClient(gateway.bootstrap_servers) as late,

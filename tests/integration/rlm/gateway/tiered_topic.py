@@ -1,9 +1,10 @@
-"""A topic of small segments whose older ones are in the store alone, and what was written to it."""
+"""A topic of small segments, the older ones in the store alone, and its written records."""
 
 from __future__ import annotations
 
 import random
-from uuid import UUID, uuid4
+from collections.abc import Mapping
+from uuid import uuid4
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
@@ -12,6 +13,7 @@ from rlm.source.logdir import LogDirSource
 from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.offload_settings import OffloadMode
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaCluster, admin_client
@@ -21,6 +23,7 @@ SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 16_000
 VALUES_PER_SEGMENT = SEGMENT_BYTES // VALUE_BYTES
 _DEADLINE_S = 60.0
+_ROLLOVER_MS = 1_000
 
 
 class TieredTopic:
@@ -39,7 +42,11 @@ class TieredTopic:
 
     def produce(self, segments: int, *, partition: int = 0) -> None:
         """Write at least that many segments to one partition, in batches of a few records."""
-        settings: dict[str, str | int] = {"linger.ms": 5, "batch.num.messages": 5}
+        settings: dict[str, str | int] = {
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "batch.num.messages": 5,
+        }
         producer = Producer({"bootstrap.servers": self._cluster.bootstrap_servers, **settings})
         for _ in range(segments * VALUES_PER_SEGMENT + 1):
             value = random.SystemRandom().randbytes(VALUE_BYTES)
@@ -51,16 +58,24 @@ class TieredTopic:
         """Its identity, from the broker's own files."""
         return self._found()[number]
 
-    def tier(self, host: BrokerHost) -> None:
-        """Have it tiered, and the broker trimmed as far as possible."""
+    def tier(self, host: BrokerHost, *, streamed: Mapping[int, int] | None = None) -> None:
+        """Tier it, and trim the broker as far as possible.
+
+        Then write the segments of `streamed`, by partition, and do the same with streams.
+        """
         with host.running() as _:
             host.wait_ready()
             with host.metadata() as metadata:
-                self._set_policy(metadata, self.partition().topic_id)
+                self._set_policy(metadata, OffloadMode.SEGMENT)
                 self._wait_trimmed(metadata)
+                if streamed is not None:
+                    self._set_policy(metadata, OffloadMode.STREAM)
+                    for number, segments in streamed.items():
+                        self.produce(segments, partition=number)
+                    self._wait_trimmed(metadata)
 
     def local_start_offset(self, number: int = 0) -> int:
-        """Where the broker's log starts, as it says itself."""
+        """Return the local start offset that the broker reports."""
         admin = admin_client(self._cluster.bootstrap_servers)
         asked = TopicPartition(self.name, number)
         earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
@@ -89,7 +104,7 @@ class TieredTopic:
         wait_until(is_trimmed, _DEADLINE_S, lambda: told, despite=KafkaException)
 
     def _untrimmed(self, metadata: RemoteLogMetadataManager) -> str:
-        """What is still to be done; empty if nothing is."""
+        """Return what is still to do; empty if nothing is."""
         for number, partition in self._found().items():
             bases = self._base_offsets(number)
             if len(bases) > 1 and self.local_start_offset(number) == 0:
@@ -100,13 +115,16 @@ class TieredTopic:
                 return f"{partition} is trimmed to {trimmed}, newest rolled at {newest_rolled}"
         return ""
 
-    def _set_policy(self, metadata: RemoteLogMetadataManager, topic_id: UUID) -> None:
+    def _set_policy(self, metadata: RemoteLogMetadataManager, mode: OffloadMode) -> None:
         policy = TopicPolicy(
             topic=self.name,
-            topic_id=topic_id,
+            topic_id=self.partition().topic_id,
             state=PolicyState.ACTIVE,
             retention_ms=UNLIMITED,
             retention_bytes=UNLIMITED,
             local_retention_ms=1,
+            offload_mode=mode,
+            offload_segment_max_bytes=SEGMENT_BYTES,
+            offload_segment_rollover_ms=_ROLLOVER_MS,
         )
         assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted

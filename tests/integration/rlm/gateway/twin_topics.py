@@ -1,7 +1,10 @@
-"""Topics with a twin: the same log to the byte, of which one is tiered and trimmed, one is not.
+"""Topics with a twin: both have the same log byte for byte, but only one is tiered and trimmed.
 
-The broker is stopped, finds the logs when it starts, and makes indexes, epochs and producers' state
-from them. What it says of the twin itself is the truth about the other as seen through a gateway.
+The stored segments of each topic have different layouts.
+
+The broker is stopped. When it starts, it finds the logs and builds indexes, epochs and producers'
+state from them. Its answers for the untiered twin are the expected ones for the other topic through
+a gateway.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from rlm.source.logdir import LogDirSource
 from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.crafted_logs import CraftedLog
+from tests.integration.rlm.gateway.mixed_layouts import LAYOUTS, mixed_layouts
 from tests.integration.rlm.gateway.raw_requests import list_offsets
 from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.kafka import KafkaCluster
@@ -25,7 +30,7 @@ from tests.services.waiting import wait_until
 
 _DEADLINE_S = 60.0
 _EARLIEST = -2
-# Messages older than leader epochs count as the first one's; later epochs are found in the log.
+# Messages from before leader epochs belong to the first epoch; the log has the later epochs.
 _FIRST_EPOCH = "0\n1\n0 0\n"
 
 
@@ -39,7 +44,7 @@ class Twin:
 
 
 class TwinTopics:
-    """By the names they were given; `host` is the broker's, with the store."""
+    """The topics by their given names; `host` is the broker's host, with the store."""
 
     def __init__(self, host: BrokerHost, twins: Mapping[str, Twin]) -> None:
         self.host = host
@@ -90,7 +95,7 @@ def _directory(cluster: KafkaCluster, topic: str) -> Path:
 
 
 def _write(directory: Path, log: CraftedLog) -> None:
-    """Leave nothing of the old log but the topic's identity; missing indexes are made again."""
+    """Replace the log, and keep only the topic's identity; the broker rebuilds missing indexes."""
     for path in directory.iterdir():
         if path.name != "partition.metadata":
             path.unlink()
@@ -100,7 +105,7 @@ def _write(directory: Path, log: CraftedLog) -> None:
 
 
 def _tier(host: BrokerHost, twins: Mapping[str, Twin]) -> None:
-    with host.running() as _:
+    with mixed_layouts(host), host.running():
         host.wait_ready()
         with host.metadata() as metadata, WireClient(host.cluster.broker.address) as client:
             for twin in twins.values():
@@ -110,23 +115,35 @@ def _tier(host: BrokerHost, twins: Mapping[str, Twin]) -> None:
                 _DEADLINE_S,
                 lambda: _untrimmed(client, metadata, twins),
             )
+            for twin in twins.values():
+                layouts = [each.layout for each in _stored(metadata, twin)]
+                assert len(set(layouts)) == min(len(layouts), len(LAYOUTS)), layouts
 
 
 def _untrimmed(
     client: WireClient, metadata: RemoteLogMetadataManager, twins: Mapping[str, Twin]
 ) -> str:
-    """What is still to be done; empty if nothing is."""
+    """Return what is still to do; empty if nothing is."""
     for twin in twins.values():
         target = twin.log.local_start_offset
         trimmed = metadata.partition_state(twin.tiered).trimmed_offset
         start = list_offsets(client, twin.tiered.topic, 4, _EARLIEST).offset
         if (trimmed, start) != (target, target):
             return f"{twin.tiered.topic}: trimmed {trimmed}, starts {start}, wanted {target}"
+        if _stored(metadata, twin)[-1].offsets.end_offset < twin.log.segments[-1][0]:
+            return f"{twin.tiered.topic}: the newest rolled segment is not stored"
     return ""
 
 
+def _stored(metadata: RemoteLogMetadataManager, twin: Twin) -> list[RemoteLogSegmentMetadata]:
+    records = metadata.list_remote_log_segments(
+        twin.tiered, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+    )
+    return [record.metadata for record in records]
+
+
 def publish_policy(metadata: RemoteLogMetadataManager, topic: str, topic_id: UUID) -> None:
-    """Have a topic tiered: what is stored is trimmed at once, and never expires."""
+    """Tier a topic: stored data is trimmed at once and never expires."""
     policy = TopicPolicy(
         topic=topic,
         topic_id=topic_id,

@@ -1,4 +1,4 @@
-"""A client that sends any version of any request, and gives back what was answered, unchanged."""
+"""A client that sends any version of any request, and returns the response unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ResponseT = TypeVar("ResponseT", bound=Message)
 
 
 class WireClient:
-    """One connection. Answers are awaited in the order of the requests. Not thread-safe.
+    """One connection; answers come in the order of the requests. Not thread-safe.
 
     Raises OSError for a connection that fails or ends.
     """
@@ -30,7 +30,7 @@ class WireClient:
         self._answered_id = 0
 
     def ask(self, api: Api[Any, ResponseT], version: int, message: Message) -> ResponseT:
-        """Send one request and await its answer."""
+        """Send one request and return its answer."""
         self.send(api, version, message)
         return self.answer(api, version)
 
@@ -44,7 +44,7 @@ class WireClient:
         )
 
     def answer(self, api: Api[Any, ResponseT], version: int) -> ResponseT:
-        """Return the next answer, which is to a request of this kind and to no earlier one."""
+        """Return the next response, which must be for a request of this kind."""
         while (frame := self._received.next_frame()) is None:
             received = self._stream.recv(_RECEIVE_BYTES)
             if not received:

@@ -1,4 +1,4 @@
-"""The message schemas that Kafka's own client is made from, as its jar carries them."""
+"""The message schemas of Kafka's own client, from its jar."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tests.broker_addresses import KEPT, REWRITTEN
 from tests.integration.rlm.wire.kafka_schemas import Schema, schemas
 from tests.unit.rlm.wire.message_strategies import ALL_APIS
 
-# As messages name the parts of an address; a host without a port is that of a client or an ACL.
+# The fields of an address; a host without a port is that of a client or an ACL.
 _HOST_AND_PORT = {"Host", "Port"}
 
 
@@ -18,7 +18,7 @@ def _broker_requests() -> list[Schema]:
 
 
 def _addresses(schema: Schema) -> Iterator[tuple[Versions, ...]]:
-    """The versions of each structure with a host and a port, and of all that it is in."""
+    """The versions of structures with a host and a port, and of those that contain them."""
     shared = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
 
     def walk(fields: list[dict[str, Any]], within: tuple[Versions, ...]) -> Any:
@@ -49,7 +49,7 @@ def test_broker_apis_when_compared_with_kafkas_schemas_then_the_same() -> None:
 
 
 def test_addresses_when_kafkas_schemas_are_walked_then_none_is_overlooked() -> None:
-    """R16: each answer with a host and port that a client may get is accounted for."""
+    """R16: each response to clients with a host and port is in a table."""
     served = {each["apiKey"] for each in _broker_requests()}
 
     found = {
@@ -64,7 +64,7 @@ def test_addresses_when_kafkas_schemas_are_walked_then_none_is_overlooked() -> N
 
 
 def test_rewritten_tables_when_compared_with_what_is_offered_then_know_every_version() -> None:
-    """R16: no version of an answer with addresses is offered that its table cannot read."""
+    """R16: the gateway offers only versions of responses with addresses that a table covers."""
     assert {key: api.versions for key, api in REWRITTEN.items()} == {
         key: BROKER_APIS[key].versions for key in REWRITTEN
     }

@@ -1,4 +1,4 @@
-"""Our bytes and our values, compared with those of Kafka's own Java classes."""
+"""Bytes and values of rlm's codec, compared with those of Kafka's own Java classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _KafkaMessages:
         self._from_java = from_java
 
     def read_and_write(self, name: str, version: int, encoded: bytes) -> tuple[object, bytes]:
-        """What Kafka finds in the bytes, and how it writes that again."""
+        """Return what Kafka reads from the bytes, and the bytes that it writes for it."""
         self._to_java.write(f"{name} {version} {encoded.hex()}\n")
         self._to_java.flush()
         found, tab, written = self._from_java.readline().rstrip("\n").partition("\t")
@@ -75,7 +75,7 @@ def test_message_when_read_and_written_by_kafka_then_same_values_and_bytes(
 
 
 def _as_json(message: Message, version: int) -> dict[str, Any]:
-    """The message as Kafka's converters spell it; records, which they leave out, are empty."""
+    """Return the message as Kafka's converters write it; records, which they omit, are empty."""
     return {
         _camel(field.name): _value(field, getattr(message, field.name), version)
         for field in fields_of(type(message))

@@ -71,7 +71,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster
 
 
 def _certificate(directory: Path, name: str) -> None:
-    """A key and a certificate that vouches for itself, and both in one file for the broker."""
+    """Create a key and a self-signed certificate, and one file with both for the broker."""
     key, certificate = directory / f"{name}.key", directory / f"{name}.crt"
     options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
     for extension in (f"subjectAltName=IP:{_HOST}", "keyUsage=digitalSignature,keyCertSign"):

@@ -1,4 +1,4 @@
-"""Every row of our tables, compared with the message schemas of Kafka's own client."""
+"""Every row of rlm's tables, compared with the message schemas of Kafka's own client."""
 
 from __future__ import annotations
 

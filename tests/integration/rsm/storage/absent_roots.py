@@ -1,4 +1,4 @@
-"""What every store must say of a bucket, a container or a directory that is not there."""
+"""Checks every store's error for a missing bucket, container or directory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
 
 
-def assert_never_not_found(storage: ChunkStorage, told: str) -> None:
-    """Any request fails in a way that heals, and whose message holds `told`."""
+def assert_never_not_found(storage: ChunkStorage, text: str) -> None:
+    """Check that every request raises a retriable error whose message contains `text`."""
     for ask in (
         storage.check_access,
         lambda: storage.exists("a"),
@@ -20,6 +20,6 @@ def assert_never_not_found(storage: ChunkStorage, told: str) -> None:
         lambda: list(storage.list("")),
         lambda: storage.create("d/a"),
     ):
-        with pytest.raises(RetriableError, match=told):
+        with pytest.raises(RetriableError, match=text):
             ask()
     assert [o.error is None for o in storage.delete_many(["a"])] == [False]

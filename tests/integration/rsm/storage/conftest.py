@@ -13,7 +13,7 @@ from tests.services.hdfs import USER, HdfsCluster
 from tests.services.s3 import S3Server, credentials_environment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
         yield server
@@ -44,7 +44,7 @@ def s3_settings(s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyP
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
     with HdfsCluster(tmp_path_factory.mktemp("hdfs")) as cluster:
         yield cluster

@@ -1,4 +1,4 @@
-"""The binding for Azure on Azurite: the contracts, and what it says of a wrong configuration."""
+"""The binding for Azure on Azurite: the contracts, and its errors for a wrong configuration."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rsm.storage.azure.storage import AzureChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
+from tests.contract.ledger_offloader_contract import LedgerOffloaderContract
 from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.azure import AzureServer
@@ -44,7 +45,7 @@ def azure_settings(server: AzureServer) -> AzureSettings:
 
 @pytest.fixture
 def storage(azure_settings: AzureSettings) -> Iterator[AzureChunkStorage]:
-    """An empty container; what a test leaves is removed."""
+    """An empty container, emptied again after the test."""
     storage = AzureChunkStorage(azure_settings)
     yield storage
     storage.delete_many([info.name for info in storage.list("")])
@@ -60,6 +61,10 @@ class TestAzureChunkClosing(ChunkClosingContract):
 
 
 class TestAzureChunkChange(ChunkChangeContract):
+    pass
+
+
+class TestAzureLedgerOffloader(LedgerOffloaderContract):
     pass
 
 

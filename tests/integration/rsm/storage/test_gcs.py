@@ -18,6 +18,7 @@ from rsm.storage.gcs.storage import GcsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
+from tests.contract.ledger_offloader_contract import LedgerOffloaderContract
 from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
@@ -40,7 +41,7 @@ def gcs_settings(server: GcsServer) -> GcsSettings:
     return GcsSettings(
         bucket=BUCKET,
         endpoint_url=server.url,
-        anonymous=True,
+        is_anonymous=True,
         part_bytes=4 * MIB,
         attempt_timeout_ms=10_000,
     )
@@ -48,7 +49,7 @@ def gcs_settings(server: GcsServer) -> GcsSettings:
 
 @pytest.fixture
 def storage(gcs_settings: GcsSettings) -> Iterator[GcsChunkStorage]:
-    """An empty bucket; what a test leaves is removed."""
+    """An empty bucket, emptied again after the test."""
     storage = GcsChunkStorage(gcs_settings)
     yield storage
     storage.delete_many([info.name for info in storage.list("")])
@@ -80,6 +81,10 @@ class TestGcsChunkClosing(ChunkClosingContract):
 
 
 class TestGcsChunkChange(ChunkChangeContract):
+    pass
+
+
+class TestGcsLedgerOffloader(LedgerOffloaderContract):
     pass
 
 
@@ -116,7 +121,7 @@ def test_creation_when_the_length_is_unknown_then_one_whole(
     assert storage.info("a").crc32c == checksum
 
 
-def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(
+def test_creation_when_its_answer_is_lost_then_the_stored_object_is_recognized(
     spoilt: GcsChunkStorage, proxy: FaultyProxy
 ) -> None:
     proxy.expect(Fault(method="POST", path="upload", lost=True))
@@ -189,17 +194,17 @@ def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
 def test_check_access_when_the_key_is_valid_again_then_it_recovers_without_restart(
     gcs_settings: GcsSettings, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
-    """Scenario 97: no key, then one that nobody takes, then one that is taken."""
+    """Scenario 97: first no key, then an invalid one, then a valid one."""
     key_file = tmp_path / "key.json"
-    keyed = replace(gcs_settings, anonymous=False, credentials_file=key_file)
+    keyed = replace(gcs_settings, is_anonymous=False, credentials_file=key_file)
     storage = GcsChunkStorage(keyed)
 
     with pytest.raises(RetriableError, match="credentials cannot be read"):
         storage.check_access()
     key_file.write_text(_service_account(f"{proxy.url}/token"))
-    # More than one each: the SDK also asks in the background, what region the bucket is in.
+    # More than one each: in the background the SDK also looks up the bucket's region.
     proxy.expect(*[Fault(method="POST", status=400, body='{"error": "invalid_grant"}')] * 4)
-    with pytest.raises(RetriableError, match="no credentials that the store takes"):
+    with pytest.raises(RetriableError, match="no credentials that the store accepts"):
         storage.check_access()
     granted = '{"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}'
     proxy.expect(*[Fault(method="POST", status=200, body=granted)] * 4)

@@ -1,4 +1,4 @@
-"""The binding for HDFS on a real cluster: what it says of a wrong configuration, and failover."""
+"""The binding for HDFS on a real cluster: its errors for a wrong configuration, and failover."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STANDBY = '{"RemoteException":{"exception":"StandbyException","message":"not her
 
 @pytest.fixture
 def standby(hdfs: HdfsCluster) -> Iterator[FaultyProxy]:
-    """A second way to the name node, which a test can let refuse."""
+    """A second address of the name node, which a test can make refuse requests."""
     with FaultyProxy(hdfs.port) as proxy:
         yield proxy
 
@@ -119,7 +119,7 @@ def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
 
 
 def _data_node_of(port: int, path: str, user: str) -> str:
-    """Where the name node sends who wants to read all of a file."""
+    """The data node to which the name node redirects a read of a whole file."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", f"/webhdfs/v1{path}?op=OPEN&user.name={user}&length={1 << 20}")
         location = connection.getresponse().getheader("Location")

@@ -1,4 +1,4 @@
-"""Lifecycle rules as the SDKs of S3 and GCS hand them over, from a stand-in that answers with them.
+"""Lifecycle rules as the SDKs of S3 and GCS return them, from a stand-in server.
 
 The S3 and GCS servers of the other tests keep no such rules.
 """
@@ -29,7 +29,7 @@ _RULES = b"""<?xml version="1.0" encoding="UTF-8"?>
 
 @contextmanager
 def _answering(status: int, content: bytes, content_type: str) -> Iterator[str]:
-    """The address of a server that answers every request so."""
+    """The address of a server that answers every request with this body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -99,7 +99,9 @@ def test_s3_rules_when_they_may_not_be_read_then_says_so(monkeypatch: pytest.Mon
 
 
 def _gcs(url: str) -> GcsChunkStorage:
-    settings = GcsSettings(bucket="segments", endpoint_url=url, anonymous=True, retry_timeout_ms=0)
+    settings = GcsSettings(
+        bucket="segments", endpoint_url=url, is_anonymous=True, retry_timeout_ms=0
+    )
     return GcsChunkStorage(settings)
 
 

@@ -1,4 +1,4 @@
-"""The binding for S3 on a real server: what it sends, and what it says of a wrong configuration."""
+"""The binding for S3 on a real server: its requests, and its errors for a wrong configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rsm.layout.block_v1.block_log import BlockedLog
-from rsm.layout.block_v1.block_plan import BlockBuilder
+from rsm.layout.blocks.block_plan import BlockBuilder
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import PartBounds
 from rsm.segment.ranges import ByteRange
@@ -130,7 +130,7 @@ def test_creation_when_the_source_divides_its_content_then_parts_are_its_own(
 def test_creation_when_many_are_under_way_then_no_more_parts_are_in_memory_than_there_is_room_for(
     s3_settings: S3Settings,
 ) -> None:
-    """Two parts' memory for six uploads of three parts: they wait for each other and all end."""
+    """Six uploads of three parts share the memory of two parts: all of them end."""
     settings = replace(s3_settings, upload_memory_bytes=2 * PART)
     storage = S3ChunkStorage(S3Bucket(settings))
     names = [f"room/{number}" for number in range(6)]
@@ -175,7 +175,7 @@ def test_concat_when_chunks_are_long_then_the_store_copies_them_itself(
     storage.concat("a", ["b", "c"])
 
     assert sent["upload_part_copy"] == 1
-    assert sent["get_object"] == 3  # b, and both ends of c
+    assert sent["get_object"] == 3  # b, and both ends of c, are requested
     assert [info.name for info in storage.list("")] == ["a"]
     info = storage.info("a")
     assert (info.length_bytes, info.attributes) == (2 * PART + 3, {"k": "v"})

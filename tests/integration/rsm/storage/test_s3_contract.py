@@ -11,23 +11,24 @@ from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
+from tests.contract.ledger_offloader_contract import LedgerOffloaderContract
 from tests.services.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
 def shared() -> list[S3ChunkStorage]:
-    """The one storage of this module's tests, as soon as one has opened it: a client takes long."""
+    """The one storage of this module's tests, because it takes long to create a client."""
     return []
 
 
 @pytest.fixture
 def storage(s3_settings: S3Settings, shared: list[S3ChunkStorage]) -> Iterator[S3ChunkStorage]:
-    """An empty bucket; what a test leaves is removed, and no upload may be left open."""
+    """An empty bucket, emptied again after the test; fails if an upload is left open."""
     if not shared:
         shared.append(S3ChunkStorage(S3Bucket(s3_settings)))
     (storage,) = shared
     yield storage
-    # The server refuses some deletions where others make and remove the same directory.
+    # The server refuses some deletions while other clients create and remove the same directory.
     wait_until(lambda: _is_emptied(storage))
     assert "Uploads" not in storage._bucket.ask("list_multipart_uploads")
 
@@ -51,3 +52,7 @@ class TestS3ChunkClosing(ChunkClosingContract):
 
 class TestS3ChunkChange(ChunkChangeContract):
     pass
+
+
+class TestS3LedgerOffloader(LedgerOffloaderContract):
+    block_bytes = 5 << 20  # S3 accepts no smaller part

@@ -1,4 +1,4 @@
-"""S3 through a proxy that cuts, delays, loses and spoils, and answers with errors of its own."""
+"""S3 through a proxy that cuts, delays, loses and changes messages, and returns its own errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_creation_when_the_store_is_busy_then_it_is_repeated(
 def test_read_when_the_store_is_busy_for_long_then_bounded_attempts_and_one_clear_error(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """Scenario 94: a bounded number of requests, however many ask on top."""
+    """Scenario 94: the number of requests is bounded."""
     proxy.expect(*[Fault(method="GET", status=503, code="SlowDown")] * 9)
 
     with pytest.raises(RetriableError, match="asks for fewer requests"):
@@ -75,7 +75,7 @@ def test_read_when_the_store_is_busy_for_long_then_bounded_attempts_and_one_clea
 
 
 @pytest.mark.parametrize("pieces", [[b"abc"], THREE_PARTS], ids=["one PUT", "parts"])
-def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(
+def test_creation_when_its_answer_is_lost_then_the_stored_object_is_recognized(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str, pieces: list[bytes]
 ) -> None:
     method = "PUT" if len(pieces) == 1 else "POST"
@@ -146,7 +146,7 @@ def test_creation_when_a_part_fails_for_good_then_the_upload_is_aborted(
 def test_read_when_the_answer_is_cut_then_it_is_read_on_from_there(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """Scenario 94: what came already is not asked for again."""
+    """Scenario 94: received bytes are not requested again."""
     content = bytes(range(256)) * 4096 * 3
     storage.create_with_content(name, source_of(content))
     proxy.expect(
@@ -204,7 +204,7 @@ def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
 def test_delete_many_when_the_answer_names_errors_then_only_those_names_are_not_done(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """Scenario 109: an answer of success that holds errors of some keys."""
+    """Scenario 109: a successful response with errors for some keys."""
     body = (
         f"<DeleteResult><Error><Key>{name}-2</Key><Code>InternalError</Code>"
         f"<Message>We lost it</Message></Error></DeleteResult>"
@@ -226,7 +226,7 @@ def test_delete_many_when_it_is_not_allowed_then_no_name_is_done(
     outcomes = storage.delete_many([f"{name}-1", f"{name}-2"])
 
     assert [str(outcome.error).split(" (")[0] for outcome in outcomes] == [
-        "the store denies this: a permission is missing"
+        "the store denies this: a permission is missing: -"
     ] * 2
 
 
@@ -242,7 +242,7 @@ def test_check_access_when_the_clocks_differ_then_that_is_what_it_says(
 def test_exists_when_the_store_answers_a_bare_404_then_a_second_request_shows_more(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """A HEAD request's 404 may mean the bucket; nothing may be taken for gone because of it."""
+    """The 404 of a HEAD request may be about the bucket, so it proves no missing object."""
     proxy.expect(
         Fault(method="HEAD", status=404), Fault(method="GET", status=404, code="NoSuchBucket")
     )

@@ -1,8 +1,20 @@
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future
+from typing import Any
+
 import pytest
 
-from bench.gateway.throughput import LARGE_FETCHES, Readings, Way, overlapping_pieces
+from bench.consumer import ConsumeRun
+from bench.gateway.throughput import (
+    LARGE_FETCHES,
+    WARM_UPS,
+    Readers,
+    Readings,
+    Way,
+    overlapping_pieces,
+)
+from bench.measurement import at_least
 from rsm.segment.ranges import OffsetRange
 
 
@@ -14,7 +26,7 @@ def _readings(title: str, *mb_per_s: float) -> Readings:
 
 def test_ratio_when_runs_differ_then_each_is_held_against_the_peer_of_its_round() -> None:
     ratio = _readings("ours", 50.0, 400.0, 90.0).ratio(
-        _readings("theirs", 100.0, 200.0, 100.0), "ours ÷ theirs", goal="≥ 1"
+        _readings("theirs", 100.0, 200.0, 100.0), "ours ÷ theirs", goal=at_least(1)
     )
 
     assert ratio.runs == (0.5, 2.0, 0.9)
@@ -22,7 +34,7 @@ def test_ratio_when_runs_differ_then_each_is_held_against_the_peer_of_its_round(
     assert (ratio.metric, ratio.peer, ratio.goal) == (
         "ours ÷ theirs, large fetches",
         "theirs, large fetches",
-        "≥ 1",
+        at_least(1),
     )
 
 
@@ -49,3 +61,52 @@ def test_pieces_when_several_read_then_the_first_begins_and_the_last_ends_the_lo
 
 def test_pieces_when_one_reads_then_the_whole_log() -> None:
     assert overlapping_pieces(7, count=1, length=7) == [OffsetRange(start_offset=0, end_offset=7)]
+
+
+class _Consumer(Executor):
+    """Reads nothing, in no time; notes its number and the address."""
+
+    def __init__(self, number: int, seen: list[tuple[int, str]]) -> None:
+        self._number = number
+        self._seen = seen
+
+    def submit(self, read: Any, /, *pieces: Any, **_: Any) -> Future[Any]:
+        self._seen.append((self._number, read.args[0]))
+        done: Future[Any] = Future()
+        done.set_result(ConsumeRun(started_s=0.0, ended_s=1.0))
+        return done
+
+
+def _reader_of(title: str, *, pieces: int = 1) -> Way:
+    return Way(
+        title=title,
+        fetches=LARGE_FETCHES,
+        address=title,
+        topic="",
+        pieces=overlapping_pieces(1000, count=pieces, length=500),
+        processes={},
+    )
+
+
+def test_ways_when_alternated_then_every_second_round_is_reversed_after_the_warm_up() -> None:
+    seen: list[tuple[int, str]] = []
+    readers = Readers([_Consumer(0, seen), _Consumer(1, seen)], record_bytes=1_000, runs=3)
+
+    ours, theirs = readers.alternate(_reader_of("ours"), _reader_of("theirs"))
+
+    addresses = [address for _, address in seen]
+    assert addresses[: 2 * WARM_UPS] == ["ours", "theirs", "theirs", "ours"] * (WARM_UPS // 2)
+    assert addresses[2 * WARM_UPS :] == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+    assert (ours.way.title, theirs.way.title) == ("ours", "theirs")
+    assert ours.mb_per_s == (0.5,) * 3
+
+
+def test_consumer_when_alone_then_is_always_the_same_process() -> None:
+    seen: list[tuple[int, str]] = []
+    readers = Readers([_Consumer(0, seen), _Consumer(1, seen)], record_bytes=1_000, runs=1)
+
+    readers.alternate(_reader_of("both", pieces=2), runs=1)
+    readers.alternate(_reader_of("alone"), runs=2)
+
+    assert {number for number, address in seen if address == "alone"} == {0}
+    assert {number for number, address in seen if address == "both"} == {0, 1}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 
 class NoCopies:
-    """What gauges show of copies while there are none."""
+    """The copies of a manager that copies nothing, as gauges read them."""
 
     def oldest_age_ms(self) -> int:
         return 0
 
     def hanging_count(self) -> int:
+        return 0
+
+    def open_count(self) -> int:
         return 0

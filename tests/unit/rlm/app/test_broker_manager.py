@@ -1,4 +1,4 @@
-"""What makes a manager say that it is not ready."""
+"""The reasons why a manager is not ready."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import cast
 from uuid import UUID
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from rlm.app.broker_manager import BrokerManager, StoreLoop
@@ -21,7 +22,8 @@ from rlm.policy.blocked import Blocked
 from rlm.status.document import LEADER, PartitionReport
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.partition_views import PartitionViews
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
+from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
+from rlm.tasks.leadership.heartbeat import STOPPED, Heartbeat, ProcessState
 from rlm.topics.retention_guard import RetentionKeeper, RetentionReport
 from rlm.worker.periodic import Step
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
@@ -50,16 +52,17 @@ def work(step: Callable[[], object]) -> Step:
 
 
 class Manager:
-    """One whose work is done at once; a heartbeat comes back when `answers` is set."""
+    """A manager that works at once. Its heartbeats come back while `answers` is set."""
 
     def __init__(self, *reports: PartitionReport, beat_ms: int = BEAT_MS) -> None:
-        """Its address is decided while `is_address_known` is set; a cycle has these reports."""
+        """Its address is known while `is_address_known` is set; a cycle returns these reports."""
         self.clock = FakeClock()
         self.metadata = Readiness(is_ready=True)
         self.is_address_known = Event()
         self.is_address_known.set()
         self.refresh_count = self.beat_count = 0
         self.refresh_error: RetriableError | None = None
+        self.last_beat: ProcessState | None = None
         self.answers, self.beats, self.cycled = Event(), Event(), Event()
         self._reports = reports
         self.scrub_count = 0
@@ -78,11 +81,12 @@ class Manager:
             retention=cast("RetentionKeeper", work(RetentionReport)),
             cycle=cast("LeaderCycle", SimpleNamespace(step=lambda _: self._cycle())),
             views=cast("PartitionViews", SimpleNamespace()),
+            deletions=cast("StreamedDeletion", SimpleNamespace()),
             store_loops=(StoreLoop(name="scrub", work=work(self._scrub), interval_ms=1_000),),
             heartbeat=cast("Heartbeat", SimpleNamespace(step=self._beat)),
             access=cast("CommandAccess", access),
-            gauges=ManagerGauges(metrics, NoCopies()),
-            lanes=ManagerLanes.of_threads(copies=1, deletions=1),
+            gauges=ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies()),
+            lanes=ManagerLanes.of_threads(copies=1, streams=1, deletions=1),
             cycle_interval_ms=3_600_000,
             heartbeat_interval_ms=beat_ms,
             metrics=metrics,
@@ -103,8 +107,9 @@ class Manager:
         if self.refresh_error is not None:
             raise self.refresh_error
 
-    def _beat(self, _: ProcessState) -> None:
+    def _beat(self, state: ProcessState) -> None:
         self.beat_count += 1
+        self.last_beat = state
         self.beats.set()
         assert self.answers.wait(60)
 
@@ -127,8 +132,25 @@ def test_readiness_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_r
     assert cut_off[1][0].startswith("the cluster cannot be reached: no heartbeat has come back")
 
 
+@pytest.mark.parametrize("was_asked", [True, False])
+def test_manager_when_it_stops_then_registers_as_stopped_only_if_it_was_asked_to(
+    was_asked: bool,
+) -> None:
+    host = Manager()
+    host.answers.set()
+    host.manager.start()
+    assert host.beats.wait(30)
+    wait_until(lambda: host.manager.readiness()[0], describe="ready")
+    if was_asked:
+        host.manager.sign_off()
+
+    host.manager.stop(timeout_ms=30_000)
+
+    assert (host.last_beat == STOPPED) is was_asked
+
+
 def test_readiness_when_the_metadata_cannot_be_used_here_then_that_is_the_reason() -> None:
-    """A full disk keeps heartbeats back, too, and says nothing of the cluster."""
+    """A full disk also prevents heartbeats, which does not mean that the cluster is unreachable."""
     host = Manager(beat_ms=1)
     host.answers.set()
     host.manager.start()

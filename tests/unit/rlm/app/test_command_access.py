@@ -1,4 +1,4 @@
-"""From a manager's heartbeat to a command's question, over one metadata topic. Scenario 118."""
+"""From a manager's heartbeat to a command's request, over one metadata topic. Scenario 118."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _access(cluster: Cluster, listener: ApiListener) -> CommandAccess:
 
 
 def _beat(cluster: Cluster, access: CommandAccess) -> None:
-    """What a manager does at each heartbeat."""
+    """Do what a manager does at each heartbeat."""
     description = ProcessDescription(
         process_id=UUID(int=1),
         role=ProcessRole.MANAGER,

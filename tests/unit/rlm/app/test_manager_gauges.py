@@ -14,7 +14,7 @@ from tests.unit.rlm.policy.views import Given, stored_up_to
 
 def test_gauges_when_a_stored_object_is_on_record_as_missing_then_count_it_by_kind() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, NoCopies())
+    gauges = ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies())
     segments = stored_up_to(300)
     found = anomaly(segments[0].metadata.segment_id.id.int)
     damaged = leader_report(Given(segments=segments, anomalies=(found,)).view(), TrimDecision())
@@ -38,7 +38,7 @@ def test_gauges_when_a_stored_object_is_on_record_as_missing_then_count_it_by_ki
 
 def test_gauges_when_the_loss_of_an_object_is_accepted_then_count_it_once() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, NoCopies())
+    gauges = ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies())
     segments = stored_up_to(300)
     segment = segments[0].metadata.segment_id.id.int
     found = (anomaly(segment), anomaly(segment, kind=AnomalyKind.LOSS_ACCEPTED))

@@ -1,4 +1,4 @@
-"""Scenario 118: where the manager's HTTP API listens, and what is registered of it."""
+"""Scenario 118: where the manager's HTTP API listens, and which address it registers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _World:
 
     def view(self) -> dict[int, BrokerAddress]:
         if not self.is_reachable:
-            raise RetriableError("none of the bootstrap servers can be reached")
+            raise RetriableError("no bootstrap server answers")
         return self.brokers
 
     @contextmanager

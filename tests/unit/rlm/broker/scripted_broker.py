@@ -1,4 +1,4 @@
-"""A broker in memory: answers are scripted per API, and what was asked is remembered."""
+"""A broker in memory with scripted responses per API, which records the requests."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlm.broker.client_check import check_client
+from rlm.config.client_properties import COMMON_KEYS
 from rsm.segment.errors import InvalidConfigError
 
 
@@ -62,3 +63,50 @@ def test_check_client_when_a_secret_is_refused_then_does_not_show_it() -> None:
         check_client({"ssl.key.password": "hush-hush", "plugin.library.paths": "/hush-hush"})
 
     assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("sasl.pasword", "sasl.password"),
+        ("security.protocl", "security.protocol"),
+        ("ssl.ca.locaton", "ssl.ca.location"),
+        ("reconnect.backof.ms", "reconnect.backoff.ms"),
+    ],
+)
+def test_check_client_when_a_key_is_misspelled_then_suggests_the_common_one(
+    key: str, meant: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        check_client({key: "1"})
+
+    assert raised.value.context["key"] == key
+    assert raised.value.context["did_you_mean"] == meant
+
+
+@pytest.mark.parametrize("client", [{"nonsense": "1"}, {"socket.timeout.ms": "abc"}])
+def test_check_client_when_no_key_is_close_or_the_value_is_wrong_then_suggests_none(
+    client: dict[str, str],
+) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        check_client(client)
+
+    assert "did_you_mean" not in raised.value.context
+
+
+@pytest.mark.parametrize("key", COMMON_KEYS)
+def test_check_client_when_a_key_is_suggested_then_it_is_supported(key: str) -> None:
+    """A person who follows a suggestion must not meet the next refusal."""
+    assert _refusal({key: "1"}) not in {
+        "this client setting is not supported",
+        "the Kafka client rejects a setting: No such configuration property",
+    }
+
+
+def _refusal(client: dict[str, str]) -> str:
+    try:
+        check_client(client)
+    except InvalidConfigError as error:
+        is_unknown = "No such configuration property" in str(error)
+        return f"{error.message}: No such configuration property" if is_unknown else error.message
+    return ""

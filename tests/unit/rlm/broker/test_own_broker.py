@@ -58,7 +58,7 @@ class _ManualClock:
 
 
 class _Log:
-    """What the scripted broker holds: one log per partition, led in epoch 4."""
+    """The logs of the scripted broker: one per partition, led in epoch 4."""
 
     def __init__(self, *, delete_codes: Mapping[int, int] | None = None) -> None:
         self.starts: dict[int, int] = {}

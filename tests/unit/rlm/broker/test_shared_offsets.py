@@ -1,4 +1,4 @@
-"""Offsets that several ask for at once: one question for all, and none older than its asker."""
+"""Offsets that several callers request at once: one request, never older than its caller."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_offsets_when_asked_during_a_question_then_all_share_the_next() -> None:
 
 
 def test_offsets_when_the_same_is_asked_during_a_question_then_asked_again() -> None:
-    """R21: who asks after the last byte must not get what was true before it."""
+    """R21: a request after the last byte must not get an answer from before it."""
     line = Line()
 
     ask_at_once(line, {FIRST: 1}, {FIRST: 1})

@@ -1,4 +1,4 @@
-"""A manager's real HTTP API over what a test states."""
+"""A manager's real HTTP API, with the answers that a test sets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a command prints for people, as it was reviewed: a file next to this one, 80 columns.
+"""Compares a command's text with its reviewed form: a file next to this one, 80 columns wide.
 
-`make golden` writes the files again; their difference is what a review looks at.
+`make golden` writes the files again; a review looks at their differences.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _COLUMNS = 80
 _IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 
 
-def assert_golden(name: str, printed: Iterable[str]) -> None:
+def assert_golden(name: str, printed: Iterable[str], *, golden: Path = GOLDEN) -> None:
     """AssertionError unless a reviewed file has these lines, none wider than a terminal."""
-    lines, path = [*printed], GOLDEN / name
+    lines, path = [*printed], golden / name
     assert [line for line in lines if len(line) > _COLUMNS] == []
     if _IS_WRITTEN:
         path.parent.mkdir(exist_ok=True)

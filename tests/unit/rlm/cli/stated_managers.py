@@ -1,4 +1,4 @@
-"""Managers with scripted answers, and a metadata topic that they are registered in."""
+"""Managers with scripted answers, registered in a metadata topic."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class StatedView:
     def __init__(self) -> None:
         self.reports: tuple[PartitionReport, ...] = ()
         self.explained: OffsetExplanation | None = None
+        self.cycle_count = 0
+        self.requested: list[tuple[str, int]] = []
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return True, ()
@@ -44,7 +46,12 @@ class StatedView:
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return ()
 
-    def run_cycle(self) -> None: ...
+    def run_cycle(self) -> None:
+        self.cycle_count += 1
+
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        self.requested.append((topic, partition))
+        return True
 
 
 class Cluster:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _COMPLETE = """
 eval "$(rlm --show-completion)"
 COMP_WORDS=(rlm st) COMP_CWORD=1
@@ -15,10 +17,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 _LOADED = """
 import atexit, sys
-from rlm.cli.main import COMMAND_MODULES, main
+from rlm.cli.main import COMMANDS, main
 
 def loaded():
-    return [name for name in COMMAND_MODULES.values() if f"rlm.cli.{name}" in sys.modules]
+    modules = [source.module for source in COMMANDS.values()]
+    return [name for name in modules if f"rlm.cli.{name}" in sys.modules]
 
 atexit.register(lambda: sys.stderr.write(" ".join(loaded())))
 main()
@@ -46,13 +49,30 @@ def test_completion_when_bash_completes_a_command_then_those_that_begin_so(
 def test_completion_when_a_command_is_completed_then_no_other_is_imported() -> None:
     asked = {"_RLM_COMPLETE": "complete_bash", "COMP_WORDS": "rlm st", "COMP_CWORD": "1"}
 
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **asked},
-        check=False,
-    )
+    done = _run(asked)
 
     assert done.stdout.split() == ["status", "storage"]
     assert done.stderr.split() == ["reading.status", "stores.storage"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"), [("-h", "status"), ("stats", "Did you mean 'status'?")]
+)
+def test_command_line_when_it_names_no_command_then_none_is_imported(
+    argument: str, expected: str
+) -> None:
+    done = _run({}, argument)
+
+    *text, loaded = f"{done.stdout}{done.stderr}".split("\n")
+    assert expected in "\n".join(text)
+    assert loaded == ""
+
+
+def _run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _LOADED, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )

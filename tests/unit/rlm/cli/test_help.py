@@ -1,4 +1,4 @@
-"""Every command of `rlm` explains itself, by `--help` and by `-h`, as it was reviewed."""
+"""Every command of `rlm` shows its reviewed help, by `--help` and by `-h`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from rlm.cli.main import build_app
+from rlm.cli.main import COMMANDS, build_app
 from tests.unit.rlm.cli.golden_text import GOLDEN, assert_golden
 
 COMMAND = typer.main.get_command(build_app())
@@ -61,6 +61,18 @@ def test_command_when_asked_for_help_then_prints_the_reviewed_text(
     assert_golden(_file_of(names), (line.rstrip() for line in printed[0].splitlines()))
 
 
+def test_commands_when_listed_then_no_summary_is_cut_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    COMMAND.main(["-h"], prog_name="rlm", standalone_mode=False)
+
+    listed = capsys.readouterr().out
+    for source in COMMANDS.values():
+        assert f"{source.summary}\n" in listed
+
+
 def test_reviewed_texts_when_listed_then_each_is_of_a_command() -> None:
     kept = {str(path.relative_to(GOLDEN)) for path in (GOLDEN / "help").iterdir()}
 
@@ -77,3 +89,22 @@ def test_command_when_listed_then_its_summary_is_short_and_it_has_an_example(
     assert 0 < len(summary) <= _SUMMARY_MAX_CHARS, summary
     if not isinstance(command, TyperGroup):
         assert "Example" in (command.epilog or "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_summary_when_listed_without_an_import_then_is_the_first_line_of_the_command(
+    name: str,
+) -> None:
+    command = _command_of((name,))
+
+    assert COMMANDS[name].summary == command.help.partition("\n")[0]
+
+
+@pytest.mark.parametrize("name", ["manager-process", "gateway-process"])
+def test_process_when_asked_for_help_then_explains_itself_and_is_not_listed(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert COMMAND.main([name, "-h"], prog_name="rlm", standalone_mode=False) == 0
+    assert COMMAND.main(["-h"], prog_name="rlm", standalone_mode=False) == 0
+
+    assert capsys.readouterr().out.count(name) == 1

@@ -1,43 +1,81 @@
-"""docs/json.md, and whether the commands print what it describes."""
+"""docs/json.md is up to date, and the commands print what it describes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from rlm.cli.json_reference import COMMAND_DOCUMENTS, UNDESCRIBED_COMMANDS, render
+from rlm.cli.events.dlq import DeadLetterRow, dead_letters_json
+from rlm.cli.events.metadata_lines import consumed_document, native_finding_document
+from rlm.cli.host.check import check_json
+from rlm.cli.host.config import check_document, settings_json
+from rlm.cli.json_reference import COMMAND_OUTPUTS, render
+from rlm.cli.policies.level_text import LevelChange, changes_json, effect_json, level_json
 from rlm.cli.reading.explain import explanation_json
-from rlm.cli.reading.segment_lines import segments_json
+from rlm.cli.reading.record_lines import json_lines
 from rlm.cli.reading.status import status_json
 from rlm.cli.reading.stored_objects import StoredObjects
+from rlm.cli.segments.deletion_lines import deletions_json
+from rlm.cli.segments.segment_lines import segments_json
+from rlm.cli.stores.plugins import plugin_row
+from rlm.cli.stores.storage import storage_json
+from rlm.cli.topics.damaged_segments import damaged_segments
 from rlm.cli.topics.describe import StoredPartitions, describe_json, effective_settings
 from rlm.cli.topics.leases import lease_as_json
+from rlm.cli.topics.lost_segment import losses_text
+from rlm.cli.topics.offload import offloaded_as_json, request_as_json
 from rlm.cli.topics.offload_status import status_as_json
 from rlm.cli.topics.policy_text import policy_json
-from rlm.operator.offload import CopyProgress
+from rlm.cli.topics.resolve import PartitionLosses, resolved_text
+from rlm.config.effective import EffectiveSetting
+from rlm.operator.loss_acceptance import AcceptableLoss
+from rlm.operator.offload import CopyProgress, OffloadedPartition, OffloadRequest
 from rlm.operator.offload_status import offload_status
+from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
 from rlm.policy.blocked import Blocked
+from rlm.policy.losses import CutOff, Losses
+from rlm.policy.request.canary import CheckResult, CheckRow
+from rlm.policy.request.dead_letters import DeadLetterState
+from rlm.policy.stream.deletion import StreamedSegment
+from rlm.policy.topic.policy_values import FileDefaults
+from rlm.process.open_access import OpenAccess
+from rlm.process.readiness import ReadinessReport
+from rlm.remote_read.stored_records import Tier
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
 from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
-from rlm.status.document import FutureTimestamps, ReadinessReport
+from rlm.status.document import FutureTimestamps
 from rlm.status.explanation import ContainingSegment, LocalCopy, OffsetExplanation
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.status.retention_preview import DueDeletion, RetentionPreview
-from rlmm.events.policy import OriginalConfig
-from rlmm.spi import SegmentRecord
+from rlm.topics.level_effects import TopicEffect
+from rlmm.codec import encode
+from rlmm.consumer import ConsumedRecord
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.policy import OriginalConfig, PolicySetting
+from rlmm.events.policy_level import PolicyLevel
+from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
+from rlmm.record_keys import parse_record_key
+from rlmm.spi import MetadataPosition, SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
-from rlmm.state.partition_state import ReadLease
+from rlmm.state.offload_segments import OffloadSegmentStatus
+from rlmm.state.partition_state import PartitionState, ReadLease
+from rsm.segment.batches.batch import TimestampType
+from rsm.segment.batches.records import Record
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import OffsetRange
-from tests.metadata_builder import FINISHED, ORDERS, segment_metadata
+from rsm.spi import ObjectFault
+from rsm.storage.probe import ProbeResult, ProbeStep
+from tests.metadata_builder import FINISHED, ORDERS, life, offload_segment, segment_metadata
 from tests.unit.rlm.cli.test_help import COMMAND, commands_of
 from tests.unit.rlm.policy.views import POLICY
 from tests.unit.rlm.status.described_json import described_values, differences
@@ -116,6 +154,7 @@ def _status() -> Mapping[str, object]:
         oldest_unstored_age_ms=60_000,
         future_timestamps=FutureTimestamps(segment_count=2, max_timestamp_ms=9),
         problem="not owned",
+        stream=FULL.stream,
     )
     rows = [replace(reported, gaps=(GAP,), anomalies=(ANOMALY,), leases=(LEASE,))]
     problems = find_problems(rows, silent_managers={1: "no answer"}, silent_leaders={})
@@ -123,7 +162,12 @@ def _status() -> Mapping[str, object]:
 
 
 def _described() -> Mapping[str, object]:
-    settings = effective_settings(POLICY, managers_trim_lag_ms=0, managers_trim_min_age_ms=1)
+    settings = effective_settings(
+        POLICY,
+        managers_trim_lag_ms=0,
+        managers_trim_min_age_ms=1,
+        managers=FileDefaults(),
+    )
     stored = StoredPartitions(partitions=3, stored_segments=40, stored_bytes=5)
     return describe_json(POLICY, settings, stored)
 
@@ -138,6 +182,18 @@ def _segments() -> Mapping[str, object]:
     return found
 
 
+def _deletions() -> Mapping[str, object]:
+    segment = StreamedSegment(
+        metadata=segment_metadata(1, 0, 100, state=FINISHED),
+        replaced_by=(),
+        to_copy=(OFFSETS,),
+        only_here=(OFFSETS,),
+    )
+    row = SegmentDeletion(segment=segment, state=DeletionState.ONLY_COPY)
+    found: Mapping[str, object] = json.loads(deletions_json([row]))
+    return found
+
+
 def _offload_statuses() -> Mapping[str, object]:
     progress = CopyProgress(
         rolled_end_offset=300,
@@ -148,18 +204,166 @@ def _offload_statuses() -> Mapping[str, object]:
         lag_bytes=4096,
         blocked="failing",
     )
-    return {"partitions": [status_as_json(offload_status(ORDERS, 250, progress, ""))]}
+    streamed = [offload_segment(1, OffloadSegmentStatus.OFFLOADED)]
+    status = offload_status(ORDERS, 250, progress, "")
+    return {"partitions": [status_as_json(status, streamed)]}
 
 
 ORIGINALS = (OriginalConfig(name="retention.ms", value=None),)
+LISTED = replace(POLICY, originals=ORIGINALS, inherited=frozenset(PolicySetting))
 STORED = StoredObjects(anomalies=(ANOMALY,), states={"a/b.log": "missing"})
 LEASES = {"leases": [lease_as_json(ORDERS, LEASE)]}
+STORED_SEGMENT = replace(
+    segment_metadata(2, 0, 100, state=FINISHED),
+    objects=(StoredObject(key="a", length_bytes=1, crc32c=2),),
+)
+POSITION = MetadataPosition(partition=3, offset=17)
+
+
+def _losses() -> object:
+    damage = replace(ANOMALY, segment=STORED_SEGMENT.segment_id.id)
+    damaged = damaged_segments(PartitionState(anomalies=(damage,)), (STORED_SEGMENT,))
+    lost = Losses(
+        cut_off=CutOff(leader_epoch=1, start_offset=5, end_offset=9, segment_count=2),
+        moved_from_offset=3,
+        local_start_offset=7,
+    )
+    found = [PartitionLosses(ORDERS, lost, 1, damaged)]
+    return json.loads(resolved_text(found, accepted=True, as_json=True))
+
+
+def _lost_segment() -> object:
+    fault = ObjectFault(object_key="a", is_missing=True, reason="not found")
+    loss = AcceptableLoss(
+        segment_id=STORED_SEGMENT.segment_id, lost=(OFFSETS,), later_count=1, faults={"a": fault}
+    )
+    return json.loads(losses_text([loss], accepted=False, as_json=True))
+
+
+def _records() -> list[object]:
+    texts = {"key": b"k", "value": b"v", "headers": (("h", b"\xff"), ("n", None))}
+    others = {"key": b"\xff", "value": b"\xff", "headers": ()}
+    records = [
+        Record(offset=1, timestamp_ms=2, timestamp_type=TimestampType.CREATE_TIME, **contents)
+        for contents in (texts, others, {"key": None, "value": None, "headers": ()})
+    ]
+    return [*map(json.loads, json_lines(ORDERS, Tier.REMOTE, records))]
+
+
+def _dead_letters() -> Mapping[str, object]:
+    dead_letter = DeadLetter(
+        metadata=STORED_SEGMENT,
+        reason="refused",
+        attempts=5,
+        first_attempt_ms=1,
+        last_attempt_ms=2,
+        delete_started=POSITION,
+    )
+    return dead_letters_json(
+        [
+            DeadLetterRow(
+                dead_letter=each, state=DeadLetterState.OPEN, record=None, outcome="deleted"
+            )
+            for each in (dead_letter, replace(dead_letter, delete_started=None))
+        ]
+    )
+
+
+def _metadata_records() -> list[object]:
+    started, finished, *_ = life(segment_metadata(1, 100, 200, epochs=((3, 100),)))
+    return [
+        consumed_document(
+            ConsumedRecord(
+                position=POSITION,
+                append_time_ms=1,
+                key=parse_record_key(encode(event).key),
+                event=None if is_tombstone else event,
+            )
+        )
+        for event, is_tombstone in ((started, False), (finished, True))
+    ]
+
+
+def _native_finding() -> object:
+    return native_finding_document(
+        NativeFinding(
+            kind=NativeFindingKind.GAP,
+            native_position=NativePosition(position=POSITION, append_time_ms=1),
+            topic_id_partition=ORDERS,
+            segment_id=STORED_SEGMENT.segment_id,
+            offsets=OFFSETS,
+        )
+    )
+
+
+def _config_check() -> Mapping[str, object]:
+    path = Path("rlm.properties")
+    problem = InvalidConfigError("unknown setting", file=path, line=7, key="log.dir")
+    warning = OpenAccess(message="others can read it", key="--config", path=path, mode=0o644)
+    return check_document(path, [problem], [warning])
+
+
+LEVEL = PolicyLevel(pattern="orders-*", retention_ms=1)
+EFFECT = TopicEffect(
+    topic="orders", topic_id=POLICY.topic_id, pattern="orders-*", before=None, after=LISTED
+)
+
+
+def _policy_changes() -> Mapping[str, object]:
+    changes = [
+        LevelChange(pattern=LEVEL.pattern, before=None, after=LEVEL),
+        LevelChange(pattern="", before=replace(LEVEL, pattern=""), after=None),
+    ]
+    return changes_json(changes, [EFFECT], ["a note"], dry_run=True)
+
+
+PLUGIN = EntryPoint(name="tape", value="acme.store:Tape", group="kafka_rlm.storage")
+INSTALLED = next(iter(entry_points(group="console_scripts")))
 PRINTED: Mapping[str, object] = {
+    "topic resolve": _losses(),
+    "topic resolve --lost-segment": _lost_segment(),
+    "read": _records(),
+    "offload": {
+        "partitions": [
+            offloaded_as_json(
+                OffloadedPartition(partition=ORDERS, end_offset=9, segments=(STORED_SEGMENT,))
+            )
+        ]
+    },
+    "offload --no-wait": {
+        "partitions": [
+            request_as_json(OffloadRequest(partition=ORDERS, offset=9, stored_end_offset=5))
+        ]
+    },
+    "dlq list": _dead_letters(),
+    "dlq retry": _dead_letters(),
+    "metadata dump": _metadata_records(),
+    "metadata tail": _metadata_records(),
+    "metadata audit-native": _native_finding(),
+    "storage check": storage_json(
+        "s3", [ProbeStep(verb="put", result=ProbeResult.FAILED, duration_ms=1.25, problem="403")]
+    ),
+    "plugins list": {"plugins": [plugin_row("storage", PLUGIN), plugin_row("storage", INSTALLED)]},
+    "check": check_json(
+        [CheckRow(check="manager", target="broker 1", result=CheckResult.FAILED, problem="none")],
+        ok=False,
+    ),
+    "config check": _config_check(),
+    "config show": settings_json(
+        Path("rlm.properties"),
+        [EffectiveSetting(key="log.dirs", value="/logs", line=each) for each in (0, 7)],
+    ),
     "status": _status(),
     "processes": {"cluster_id": "cluster", "processes": [PROCESS.to_json()]},
-    "topic list": {"topics": [policy_json(replace(POLICY, originals=ORIGINALS))]},
+    "topic list": {"topics": [policy_json(LISTED)]},
     "topic describe": _described(),
+    "policy set": _policy_changes(),
+    "policy list": {"levels": [level_json(LEVEL)]},
+    "policy describe": {**level_json(LEVEL), "topics": [effect_json(EFFECT)]},
+    "policy delete": _policy_changes(),
+    "apply": _policy_changes(),
     "segments list": _segments(),
+    "segments delete": _deletions(),
     "explain": explanation_json(ORDERS, EXPLANATION, STORED),
     "offload-status": _offload_statuses(),
     "retention run": {"partitions": [PREVIEW.to_json()]},
@@ -188,12 +392,16 @@ def test_commands_when_they_have_a_json_option_then_the_page_knows_them() -> Non
         if any("--json" in each.opts for each in command.params)
     }
 
-    assert sorted((*COMMAND_DOCUMENTS, *UNDESCRIBED_COMMANDS)) == sorted(with_json)
+    assert {name.partition(" --")[0] for name in COMMAND_OUTPUTS} == with_json
 
 
-@pytest.mark.parametrize("name", COMMAND_DOCUMENTS)
+@pytest.mark.parametrize("name", COMMAND_OUTPUTS)
 def test_command_when_it_prints_json_then_every_field_is_described(name: str) -> None:
-    assert [*differences(COMMAND_DOCUMENTS[name], PRINTED[name])] == []
+    printed, shape = PRINTED[name], COMMAND_OUTPUTS[name].shape
+
+    documents = printed if isinstance(printed, list) else [printed]
+    assert documents
+    assert [found for each in documents for found in differences(shape, each)] == []
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -202,9 +410,9 @@ def test_endpoint_when_it_answers_json_then_every_field_is_described(path: str) 
 
 
 def test_examples_when_taken_together_then_have_a_value_in_every_field() -> None:
-    """Otherwise a type could be wrong without a test that sees it."""
+    """Otherwise no test would notice a wrong type."""
     shapes = [
-        *((COMMAND_DOCUMENTS[name], PRINTED[name]) for name in COMMAND_DOCUMENTS),
+        *((output.shape, PRINTED[name]) for name, output in COMMAND_OUTPUTS.items()),
         *((BODIES[path], ANSWERED[path]) for path in BODIES),
     ]
     seen = {found[:2] for shape, value in shapes for found in described_values(shape, value)}
@@ -221,6 +429,7 @@ def test_differences_when_a_document_changes_then_names_each() -> None:
             "a": JsonField(JsonKind.TEXT, "a"),
             "b": JsonField(JsonKind.TEXT, "b"),
             "c": JsonField(inner, "c", is_list=True),
+            "e": JsonField(JsonKind.TEXT, "e", is_optional=True),
         },
     )
 

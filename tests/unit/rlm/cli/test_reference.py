@@ -1,4 +1,4 @@
-"""docs/cli.md, which is made of the commands themselves."""
+"""docs/cli.md, which is generated from the commands."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.config.effective import MASK, EffectiveSetting, effective_settings, secret_values
+from rlm.config.effective import MASK, EffectiveSetting, effective_settings, secret_settings
 from rlm.config.sections import CLIENT_KEYS, known_keys
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError
@@ -56,6 +56,26 @@ def test_settings_when_shown_then_every_key_of_the_reference_has_a_value_and_an_
     assert shown["rsm.config.storage.backend"].is_default
 
 
+def test_settings_when_durations_or_sizes_then_the_number_that_applies_is_shown(
+    tmp_path: Path,
+) -> None:
+    given = {
+        "log.local.retention.ms": "7d",
+        "log.local.retention.bytes": "-2",
+        "rsm.config.chunk.size": "1 MiB",
+        "client.linger.ms": "5ms",
+    }
+
+    shown = _shown(_file(tmp_path, **given))
+
+    assert {key: shown[key].value for key in given} == {
+        "log.local.retention.ms": "604800000",
+        "log.local.retention.bytes": "-2",
+        "rsm.config.chunk.size": "1048576",
+        "client.linger.ms": "5ms",
+    }
+
+
 def test_settings_when_the_last_of_equal_keys_applies_then_its_line_is_shown(
     tmp_path: Path,
 ) -> None:
@@ -87,7 +107,7 @@ def test_settings_when_a_key_is_secret_then_its_value_is_masked(tmp_path: Path, 
     assert next(each for each in shown if each.key == key).value == MASK
     assert SECRET not in repr(shown)
     assert SECRET not in str([each.to_json() for each in shown])
-    assert secret_values(path) == {SECRET}
+    assert set(secret_settings(path).values()) == {SECRET}
 
 
 def test_settings_when_of_a_plugin_then_masked_for_only_it_knows_its_secrets(
@@ -97,7 +117,7 @@ def test_settings_when_of_a_plugin_then_masked_for_only_it_knows_its_secrets(
     path = _file(tmp_path, **{"rsm.config.storage.backend": "my.store:Store", key: SECRET})
 
     assert _shown(path)[key].value == MASK
-    assert secret_values(path) == {SECRET}
+    assert set(secret_settings(path).values()) == {SECRET}
 
 
 @pytest.mark.parametrize("value", ["true", "1", "s3", "268435456"])
@@ -109,7 +129,7 @@ def test_secrets_when_a_plugins_value_is_part_of_other_texts_then_masked_only_at
     path = _file(tmp_path, **{"rsm.config.storage.backend": "my.store:Store", key: value})
 
     assert _shown(path)[key].value == MASK
-    assert secret_values(path) == set()
+    assert secret_settings(path) == {}
 
 
 def test_secrets_when_the_key_of_a_plugin_suggests_one_then_also_a_short_value(
@@ -117,7 +137,7 @@ def test_secrets_when_the_key_of_a_plugin_suggests_one_then_also_a_short_value(
 ) -> None:
     settings = {"rsm.config.storage.backend": "my.store:Store", "rsm.config.storage.password": "x1"}
 
-    assert secret_values(_file(tmp_path, **settings)) == {"x1"}
+    assert secret_settings(_file(tmp_path, **settings)) == {"rsm.config.storage.password": "x1"}
 
 
 def test_settings_when_the_file_is_invalid_then_its_error(tmp_path: Path) -> None:

@@ -47,12 +47,12 @@ def test_gateway_when_addresses_are_malformed_then_they_are_refused(text: str) -
 
 
 @pytest.mark.parametrize("text", ["a:1", "1=a", "1=a:1,2=a:1"])
-def test_gateway_when_doors_are_mapped_wrongly_then_they_are_refused(text: str) -> None:
+def test_gateway_when_endpoints_are_mapped_wrongly_then_they_are_refused(text: str) -> None:
     with pytest.raises(ValidationError):
         _config("gateway.node.listeners", text)
 
 
-def test_gateway_when_doors_are_mapped_then_the_system_may_choose_several_ports() -> None:
+def test_gateway_when_endpoints_are_mapped_then_the_system_may_choose_several_ports() -> None:
     assert len(_config("gateway.node.listeners", "1=a:0,2=a:0").node_listeners) == 2
 
 
@@ -68,7 +68,7 @@ def test_gateway_when_doors_are_mapped_then_the_system_may_choose_several_ports(
 def test_advertised_address_when_nobody_can_connect_to_it_then_refused_when_it_is_loaded(
     section: type[Section], key: str, prefix: str, address: str
 ) -> None:
-    """It was registered, and clients and commands were led to it."""
+    """Otherwise clients and commands would be sent to that address."""
     section.model_validate({key: f"{prefix}b:1"})
     with pytest.raises(ValidationError, match="that other hosts reach, and a port"):
         section.model_validate({key: f"{prefix}{address}"})
@@ -79,3 +79,12 @@ def test_listeners_when_they_are_wildcards_with_any_port_then_are_taken() -> Non
 
     assert found[1].is_unspecified
     assert _config("gateway.listener", "0.0.0.0:0").listener == HostPort(host="0.0.0.0", port=0)  # noqa: S104
+
+
+def test_chunk_cache_when_it_has_no_room_for_two_chunks_then_is_refused() -> None:
+    """A batch can span two chunks; a gateway could never give it."""
+    chunk = {"rsm.config.chunk.size": "4194304"}
+
+    GatewayConfig.model_validate({**chunk, "rsm.config.fetch.chunk.cache.size": "8388608"})
+    with pytest.raises(ValidationError, match=r"at least twice rsm\.config\.chunk\.size=4194304"):
+        GatewayConfig.model_validate({**chunk, "rsm.config.fetch.chunk.cache.size": "8388607"})

@@ -8,10 +8,12 @@ from uuid import UUID
 import pytest
 
 from rlm.config.load import load_command_config
-from rlm.worker.external import storage_manager
+from rlm.config.offloading import OffloadingConfig, TopicDefaultsConfig
+from rlm.worker.file_defaults import file_defaults
+from rlm.worker.store_access import storage_manager
 from rsm.config.choices import Layout
-from rsm.config.storage import StorageConfig
-from rsm.segment.errors import InvalidConfigError
+from rsm.config.storage import StorageConfig, parse_storage
+from rsm.segment.errors import InvalidConfigError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage
 
@@ -19,6 +21,7 @@ SEGMENT_ID = RemoteLogSegmentId(
     topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
     id=UUID(int=1),
 )
+PLUGIN = "tests.plugin_example.rlm_example.layout:LabelledLayout"
 DIRECTORY = {"storage.filesystem.root": "/store"}
 S3 = {"storage.backend": "s3", "storage.s3.bucket.name": "segments"}
 
@@ -32,7 +35,12 @@ def load(directory: Path, settings: dict[str, str]) -> StorageConfig:
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [({}, "raw"), ({"layout": "raw"}, "raw"), ({"layout": "block_v1"}, "block_v1")],
+    [
+        ({}, "raw"),
+        ({"layout": "raw"}, "raw"),
+        ({"layout": "block_v1"}, "block_v1"),
+        ({"layout": "block_v2"}, "block_v2"),
+    ],
 )
 def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
     tmp_path: Path, settings: dict[str, str], expected: str
@@ -43,6 +51,54 @@ def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
 
     assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=1).layout == expected
     assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=0).layout == "raw"
+    assert manager.plan_streamed_objects(SEGMENT_ID, 0).layout == "block_v2"
+
+
+def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path) -> None:
+    config = load(tmp_path, DIRECTORY | {"layout": f"raw,{PLUGIN}", "layout.label": "blue"})
+
+    manager = storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
+
+    found = {
+        layout: manager.plan_objects_in(layout, SEGMENT_ID, 0, size_bytes=1).layout
+        for layout in ("raw", "block_v1", "block_v2", PLUGIN)
+    }
+    assert found == {
+        "raw": "raw",
+        "block_v1": "block_v1",
+        "block_v2": "block_v2",
+        PLUGIN: "labelled",
+    }
+    assert manager.plan_objects_in("block_v1", SEGMENT_ID, 0, size_bytes=0).layout == "raw"
+    with pytest.raises(UnsupportedError, match=r"Add it to rsm\.config\.layout"):
+        manager.plan_objects_in("other:Layout", SEGMENT_ID, 0, size_bytes=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "layouts"),
+    [
+        ({}, ("raw", "block_v1", "block_v2")),
+        ({"layout": f"block_v2,{PLUGIN}"}, ("block_v2", PLUGIN, "raw", "block_v1")),
+    ],
+)
+def test_file_defaults_when_a_store_is_configured_then_the_layouts_that_can_be_written(
+    tmp_path: Path, settings: dict[str, str], layouts: tuple[str, ...]
+) -> None:
+    config = load(tmp_path, DIRECTORY | settings)
+
+    assert file_defaults(OffloadingConfig(), config, TopicDefaultsConfig()).layouts == layouts
+    assert file_defaults(OffloadingConfig(), None, TopicDefaultsConfig()).layouts is None
+
+
+def test_file_defaults_when_the_storage_manager_is_a_plugin_then_no_layout_can_be_chosen() -> None:
+    config = parse_storage(
+        {
+            "rsm.config.storage.filesystem.root": "/store",
+            "remote.log.storage.manager.class.name": "any.module:Manager",
+        }
+    )
+
+    assert file_defaults(OffloadingConfig(), config, TopicDefaultsConfig()).layouts == ()
 
 
 def test_layout_when_nothing_is_said_then_blocks_have_pulsars_length(tmp_path: Path) -> None:
@@ -60,7 +116,7 @@ def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_smal
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (DIRECTORY | {"layout": "blocks"}, "rsm.config.layout.*'raw' or 'block_v1'"),
+        (DIRECTORY | {"layout": "blocks"}, "rsm.config.layout.*'raw' or 'block_v1' or 'block_v2'"),
         (DIRECTORY | {"block.size": "139"}, "rsm.config.block.size.*140"),
         (DIRECTORY | {"block.size": "2147483648"}, "rsm.config.block.size.*2147483647"),
         (S3 | {"block.size": "5242879"}, "rsm.config.block.size.*at least 5242880 for s3"),

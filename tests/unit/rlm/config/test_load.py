@@ -1,4 +1,4 @@
-"""Scenario-free rules of the configuration file: one error, with its place."""
+"""The rules of the configuration file: each error names the file, the line and the key."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_load_gateway_config_when_next_to_a_broker_then_there_is_no_map_of_endpo
         ("remote.copy.verify", "always"),
         ("remote.delete.max.attempts", "0"),
         ("remote.copy.attempt.timeout.ms", "-1"),
-        ("remote.local.trim.min.age.ms", "1h"),
+        ("remote.local.trim.min.age.ms", "1w"),
         ("rlmm.config.remote.log.metadata.topic.name", "a/b"),
         ("logging.level", "LOUD"),
     ],
@@ -172,6 +172,17 @@ def test_load_config_when_a_client_key_is_misspelled_then_names_that_client_key(
     assert raised.value.context["did_you_mean"] == meant
 
 
+def test_load_config_when_the_client_suggests_a_key_then_it_has_the_prefix(tmp_path: Path) -> None:
+    def refuse(_: Mapping[str, str]) -> None:
+        raise InvalidConfigError("no such key", key="sasl.pasword", did_you_mean="sasl.password")
+
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **{"client.sasl.pasword": "1"}), refuse)
+
+    assert raised.value.context["key"] == "client.sasl.pasword"
+    assert raised.value.context["did_you_mean"] == "client.sasl.password"
+
+
 def test_load_config_when_no_known_key_is_close_then_suggests_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError) as raised:
         load_config(_file(tmp_path, **{"zookeeper.connect": "1"}))
@@ -208,14 +219,14 @@ def test_load_config_when_client_keys_given_then_passes_them_and_hides_secrets(
 
 
 @pytest.mark.parametrize("key", ["bootstrap.servers", "enable.idempotence", "acks", "group.id"])
-def test_load_config_when_client_key_is_ours_then_refuses(tmp_path: Path, key: str) -> None:
+def test_load_config_when_client_key_is_reserved_then_refuses(tmp_path: Path, key: str) -> None:
     path = _file(tmp_path, **{f"client.{key}": "x"})
 
     with pytest.raises(InvalidConfigError, match=f"key=client.{key}"):
         load_config(path)
 
 
-def test_load_config_when_the_client_refuses_a_key_then_names_its_place(tmp_path: Path) -> None:
+def test_load_config_when_the_client_refuses_a_key_then_names_its_line(tmp_path: Path) -> None:
     path = _file(tmp_path, **{"client.nonsense": "1"})
 
     def refuse(client: Mapping[str, str]) -> None:
@@ -248,8 +259,10 @@ def test_load_command_config_when_no_store_given_then_only_reading_it_fails(
     config = load_command_config(path)
 
     assert config.storage is None
-    with pytest.raises(InvalidConfigError, match="missing setting"):
+    with pytest.raises(InvalidConfigError, match="missing setting") as raised:
         config.required_storage()
+    assert raised.value.context["file"] == str(path)
+    assert raised.value.context["key"] == "rsm.config.storage.filesystem.root"
 
 
 def test_client_command_config_when_keys_have_no_prefix_then_are_the_clients(

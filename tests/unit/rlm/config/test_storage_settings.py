@@ -1,4 +1,4 @@
-"""The keys of stores: what each backend requires, and what its binding is handed."""
+"""The keys of stores: what each backend requires, and the settings that its binding gets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from rlm.config.load import load_command_config
 from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
-from rsm.storage.wrappers.faulty import FaultPlan
-from rsm.storage.wrappers.rehearsal import RehearsalSettings
+from rsm.storage.settings import FaultPlan, FilesystemSettings, RehearsalSettings
 
 AZURE = {
     "backend": "azure",
@@ -103,7 +101,7 @@ def test_store_when_all_of_gcs_is_given_then_it_is_handed_on(tmp_path: Path) -> 
     assert config.store() == GcsSettings(
         bucket="segments",
         endpoint_url="http://127.0.0.1:4443",
-        anonymous=True,
+        is_anonymous=True,
         part_bytes=524_288,
         attempt_timeout_ms=1_000,
         retry_timeout_ms=2_000,
@@ -197,5 +195,5 @@ def test_rehearsal_when_given_then_is_handed_on(tmp_path: Path) -> None:
         requests_per_second=10,
         faults=FaultPlan(fail_share=0.1, flip_share=0.01, seed=7),
         faults_while_file=Path("/broken"),
-        read_only=True,
+        is_read_only=True,
     )

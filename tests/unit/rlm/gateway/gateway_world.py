@@ -1,4 +1,4 @@
-"""What a rewrite knows, for tests: a gateway's own metadata, stored segments, addresses."""
+"""The context of a rewrite, for tests: a gateway's own metadata, stored segments, addresses."""
 
 from __future__ import annotations
 

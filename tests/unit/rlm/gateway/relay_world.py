@@ -40,16 +40,16 @@ class Side:
     writer: asyncio.StreamWriter
 
     def send(self, data: bytes) -> None:
-        """Without waiting until it is taken."""
+        """Send without waiting until the other side receives it."""
         self.writer.write(data)
 
     async def receive(self, count: int) -> bytes:
-        """This number of bytes."""
+        """Return this number of received bytes."""
         async with asyncio.timeout(_DEADLINE_S):
             return await self.reader.readexactly(count)
 
     async def receive_to_end(self) -> bytes:
-        """All up to the end, by which the other side may also have cut it off."""
+        """Return all bytes up to the connection's end, also if it was reset."""
         received = bytearray()
         async with asyncio.timeout(_DEADLINE_S):
             try:
@@ -60,13 +60,13 @@ class Side:
         return bytes(received)
 
     def leave(self) -> None:
-        """Cut the connection off."""
+        """Reset the connection."""
         self.writer.transport.abort()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayWorld:
-    """What a test sees."""
+    """A relay between a client and a broker, as a test uses it."""
 
     client: Side
     broker: Side
@@ -80,9 +80,9 @@ async def relay_world(
     *,
     listener: socket.socket | None = None,
 ) -> AsyncIterator[RelayWorld]:
-    """One client, connected to the broker through a gateway of changed parts.
+    """Connect one client to the broker through a gateway with these parts.
 
-    The gateway owns `listener`; None: a socket at a port that is free.
+    The gateway owns `listener`, by default a socket at a free port.
     """
     at_broker: asyncio.Queue[Side] = asyncio.Queue()
     broker = await asyncio.start_server(

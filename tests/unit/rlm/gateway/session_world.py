@@ -1,6 +1,6 @@
-"""A session between a client and a scripted broker, all of them in memory.
+"""A session between a client and a scripted broker, all in memory.
 
-What either side sends may be cut into any chunks; what a side got is cut into frames again.
+Either side's bytes may be cut into any chunks; received bytes are joined to frames again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_FRAME_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class FixedView:
-    """The same facts of every partition that is not named."""
+    """Returns the same bounds for every partition that is not named."""
 
     facts_of: Mapping[TopicIdPartition, RemoteLogBounds] = field(default_factory=dict)
 
@@ -53,7 +53,7 @@ class FixedView:
 
 
 class SessionWorld:
-    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any."""
+    """A session under test; it has requested `expected`, `reads` and `rewrites`."""
 
     def __init__(
         self,
@@ -81,28 +81,28 @@ class SessionWorld:
         self.closed: Close | None = None
 
     def client_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
-        """Hand over what the client sends, cut at these positions."""
+        """Pass on the client's bytes, cut at these positions."""
         self._hand_over(self.session.from_client, data, chunks)
 
     def broker_sends(
         self, data: bytes, *, chunks: Sequence[int] = (), unread: bool = False
     ) -> None:
-        """Hand over what the broker sends, cut at these positions.
+        """Pass on the broker's bytes, cut at these positions.
 
-        If `unread`, what may go to the client without being read does.
+        With `unread`, bytes that may be spliced to the client are spliced.
         """
         self._hand_over(self._unread if unread else self.session.from_broker, data, chunks)
 
     def store_answers(self, *outcomes: RemoteOutcome) -> None:
-        """Hand over what was read."""
+        """Pass on the result of the read."""
         self._carry_out(self.session.remote_read(outcomes))
 
     def goes_on(self) -> None:
-        """The client has taken what it was sent."""
+        """Report that the client has received its responses."""
         self._carry_out(self.session.go_on())
 
     def rewritten(self, response: Message) -> None:
-        """Hand over what a rewrite made."""
+        """Pass on the result of the rewrite."""
         self._carry_out(self.session.exchange_rewritten(response))
 
     def at_broker(self) -> list[bytes]:
@@ -121,7 +121,7 @@ class SessionWorld:
         for start, end in pairwise(bounds):
             if self.closed is not None:
                 return
-            # The same memory each time, as the connections of a loop receive.
+            # The same memory each time, as in the gateway's loop.
             view = memoryview(buffer)[: end - start]
             view[:] = data[start:end]
             self._carry_out(take(view))

@@ -1,6 +1,6 @@
-"""A cluster in memory for the end-to-end check: brokers, gateways that lead clients, managers.
+"""A cluster in memory for the end-to-end check: brokers, gateways and managers.
 
-Managers do their work when they are woken. Failures are set per broker or gateway.
+Managers work when they are woken. Failures are set per broker or gateway.
 """
 
 from __future__ import annotations
@@ -241,11 +241,12 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
 
     # TopicAdmin
 
-    def view(self, topics: Iterable[str]) -> ClusterView:
+    def view(self, topics: Iterable[str] | None) -> ClusterView:
         brokers = {
             n: BrokerAddress(node_id=n, host=f"10.0.0.{n}", port=9092) for n in self.node_ids
         }
-        known = {name: self._topic(name) for name in topics if name in self.created}
+        wanted = self.created if topics is None else topics
+        known = {name: self._topic(name) for name in wanted if name in self.created}
         return ClusterView(
             cluster_id="memory", controller_id=1, brokers=brokers, topics=known, refused={}
         )

@@ -1,4 +1,4 @@
-"""A dead letter is finished by hand."""
+"""An operator finishes the deletion of a dead letter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REFUSED = RetriableError("store refuses")
 
 
 def buried_world() -> tuple[World, DeadLetterRetry]:
-    """The first of two expired segments could not be deleted; the store takes deletions again."""
+    """The first of two expired segments could not be deleted; the store accepts deletions again."""
     world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
     world.segments(2)
     process = world.start()
@@ -32,7 +32,7 @@ def buried_world() -> tuple[World, DeadLetterRetry]:
     return world, DeadLetterRetry(world.metadata, storage, world.clock, world.new_id)
 
 
-def test_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> None:
+def test_dead_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> None:
     """Scenario 73: any process finishes it, and the metadata shows it to all."""
     world, retry = buried_world()
     (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
@@ -43,7 +43,7 @@ def test_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> 
     assert violations(world) + leftovers(world) == []
 
 
-def test_letter_when_retried_twice_then_the_second_changes_nothing() -> None:
+def test_dead_letter_when_retried_twice_then_the_second_changes_nothing() -> None:
     """Scenario 74: absent counts as done."""
     world, retry = buried_world()
     (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
@@ -55,7 +55,7 @@ def test_letter_when_retried_twice_then_the_second_changes_nothing() -> None:
     assert violations(world) + leftovers(world) == []
 
 
-def test_letter_when_somebody_reads_the_segment_then_stays_open() -> None:
+def test_dead_letter_when_somebody_reads_the_segment_then_stays_open() -> None:
     """R13."""
     world, retry = buried_world()
     (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)

@@ -86,7 +86,7 @@ def test_check_when_gateways_share_a_loopback_address_then_each_says_so_with_the
     ["0.0.0.0:19092", "10.0.0.2:0", "[::]:19092", "[::ffff:127.0.0.1]:19092", "localhost.:19092"],
 )
 def test_check_when_a_registered_address_leads_nowhere_then_says_so(address: str) -> None:
-    """Of a process that took it for an address: one of an older version, or of no `rlm`."""
+    """The address belongs to another program, or to a process of an older version."""
     world = CanaryWorld()
     world.gateways[2] = process(ProcessRole.GATEWAY, 2, address)
 

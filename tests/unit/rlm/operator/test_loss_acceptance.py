@@ -114,7 +114,7 @@ def test_loss_when_the_object_is_back_before_the_manager_looks_then_nothing_is_g
 
 
 def test_loss_when_the_object_is_back_after_the_managers_look_then_no_gap_is_recorded() -> None:
-    """The look is at most once a minute, and of corrupt bytes up to an hour old."""
+    """The manager's check runs at most once a minute, and of corrupt bytes once an hour."""
     world = DamagedWorld(is_local=False)
     content = world.lose(1)
     world.pass_cycles()
@@ -151,7 +151,7 @@ def test_acceptance_when_the_broker_has_the_records_then_refused() -> None:
 
 
 def test_acceptance_when_the_broker_has_the_records_and_it_is_on_record_then_copied_again() -> None:
-    """Not even a record that some other program wrote gives up what can be repaired."""
+    """Even a record of another program does not give up records that can be repaired."""
     world = DamagedWorld(is_local=True)
     world.lose(1)
     world.report(1, AnomalyKind.LOSS_ACCEPTED)

@@ -70,7 +70,7 @@ class _World:
         return self.acceptance().examine(_DAMAGED.segment_id, 2 * _RANGE_COUNT, attempt)
 
     def accepted(self) -> tuple[OffsetRange, ...]:
-        """What is on record as given up."""
+        """Return the offsets that are recorded as given up."""
         (found,) = (
             each
             for each in self.metadata.partition_state(ORDERS).anomalies

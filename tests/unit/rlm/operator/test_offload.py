@@ -1,4 +1,4 @@
-"""Having what is rolled stored now."""
+"""Offloads: rolled segments are stored now, on request."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.offload_settings import OffloadMode
 from tests.twins.world import KEEP_REMOTE, TIP, World
 
 LATER = replace(KEEP_REMOTE, local_retention_ms=-1, copy_lag_ms=86_400_000, copy_lag_bytes=-1)
 
 
 class WorldWords:
-    """What the world's managers report; each question lets them run a cycle."""
+    """The reports of the world's managers; each request lets them run a cycle."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.woken_count = 0
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         self._world.cycle()
+        for process in self._world.processes:
+            process.watch.step()
         found = {}
         for process in self._world.processes:
             for report in process.reports:
@@ -43,6 +47,9 @@ class WorldWords:
 
     def silence(self, tip: TopicIdPartition) -> str:
         return f"no manager speaks of {tip.partition}"
+
+    def wake(self) -> None:
+        self.woken_count += 1
 
 
 def offloaded(
@@ -118,7 +125,7 @@ def test_offload_when_copying_is_paused_then_refused() -> None:
 
 
 class _SilentWords:
-    """No manager answers until `heard` is set."""
+    """Managers of which none answers until `heard` is set."""
 
     def __init__(self, source: WorldWords) -> None:
         self._source = source
@@ -130,9 +137,11 @@ class _SilentWords:
     def silence(self, tip: TopicIdPartition) -> str:
         return f"the manager of broker 1 does not answer of {tip.partition}"
 
+    def wake(self) -> None: ...
+
 
 def test_offload_when_a_manager_does_not_answer_then_says_so_and_continues_when_it_does() -> None:
-    """It printed nothing for up to an hour."""
+    """The command must report why it waits."""
     world = World(policy=LATER)
     world.segments(2)
     world.start()
@@ -169,9 +178,11 @@ class _OneSilentLeader:
     def silence(self, tip: TopicIdPartition) -> str:
         return f"the manager of broker 2 does not answer of {tip.partition}"
 
+    def wake(self) -> None: ...
+
 
 def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_stored() -> None:
-    """Nothing was requested before all leaders had answered."""
+    """The command must not wait for all leaders before it requests."""
     world = World(policy=LATER, partitions=2)
     for tip in world.tips:
         world.segments(2, tip=tip)
@@ -218,6 +229,8 @@ class _EarlierWords:
 
     def silence(self, tip: TopicIdPartition) -> str:
         return ""
+
+    def wake(self) -> None: ...
 
 
 def test_offload_when_a_manager_is_of_an_earlier_version_then_waits_for_all_it_stores() -> None:
@@ -270,3 +283,62 @@ def test_request_when_a_manager_does_not_answer_then_requests_nothing() -> None:
         offload.request(LATER, [*world.tips, silent], to_offset=None)
 
     assert world.metadata.partition_state(TIP).offload_requested_offset is None
+
+
+STREAMED = replace(
+    KEEP_REMOTE,
+    local_retention_ms=-1,
+    offload_mode=OffloadMode.STREAM,
+    offload_segment_rollover_ms=3_600_000,
+)
+
+
+@pytest.mark.parametrize(("to_offset", "reached"), [(None, 12), (5, 5), (999, 12)])
+def test_offload_when_streamed_then_completes_the_segment_and_returns_the_position_reached(
+    to_offset: int | None, reached: int
+) -> None:
+    """PIP-76: the manual trigger."""
+    world = World(policy=STREAMED)
+    world.produce(12)
+    world.start()
+    world.cycle()
+    before = world.stored()
+
+    (done,) = offloaded(world, [], to_offset=to_offset)
+
+    assert before == []
+    assert done.end_offset == reached
+    assert [each.offsets.start_offset for each in done.segments] == [0]
+    assert world.stored()[0][1] >= reached
+
+
+def test_offload_when_it_waits_then_wakes_the_managers_at_intervals() -> None:
+    """A manager reads requests, and reports what it stored, only in a cycle."""
+    world = World(policy=LATER)
+    world.segments(1)
+    process = world.start()
+    process.effects.fail("write .log", RetriableError("store cannot be reached"), times=99)
+    source = WorldWords(world)
+    offload = Offload(
+        world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
+    )
+
+    with pytest.raises(RetriableError, match="not stored in time"):
+        offload.offload(LATER, world.tips, to_offset=None, timeout_ms=300_000)
+
+    assert source.woken_count == 10
+
+
+def test_request_when_written_then_wakes_the_managers_once() -> None:
+    world = World(policy=LATER)
+    world.segments(1)
+    world.start()
+    world.settle()
+    source = WorldWords(world)
+    offload = Offload(
+        world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
+    )
+
+    offload.request(LATER, world.tips, to_offset=None)
+
+    assert source.woken_count == 1

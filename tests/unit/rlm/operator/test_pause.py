@@ -1,4 +1,4 @@
-"""What is paused of a topic, by its leader."""
+"""The leader of a topic obeys its pauses."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.twins.clock import FakeClock
 
 
 class Managers:
-    """Each look expires ten offsets, up to `end`; `blocked` is reported in each of them."""
+    """Each cycle expires ten offsets up to `end`, and reports `blocked`."""
 
     def __init__(self, *, end: int, blocked: str | None = None) -> None:
         self.start = 0

@@ -1,4 +1,4 @@
-"""What stored objects on record as damaged hold back, and what is shown of them."""
+"""Recorded damage of stored objects: what it blocks, and how the status shows it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_text_when_there_are_several_then_names_the_first_one_found() -> None:
 
 
 def test_open_when_segments_are_being_deleted_then_only_those_of_finished_ones() -> None:
-    """What is being deleted is missing rightly."""
+    """The objects of a segment under deletion may be missing."""
     anomalies = tuple(anomaly(number) for number in (1, 2, 3))
     segments = (
         segment_metadata(1, state=SegmentState.DELETE_SEGMENT_STARTED),

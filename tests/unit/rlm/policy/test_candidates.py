@@ -39,7 +39,7 @@ def test_candidates_when_some_are_stored_then_only_the_rest() -> None:
 
 
 def test_candidates_when_a_hole_is_in_the_store_then_copying_continues_from_the_hole() -> None:
-    """D11: what lies beyond a hole does not count as stored."""
+    """D11: records above a hole do not count as stored."""
     segments = (remote(0, 100), remote(200, 300))
     assert _bases(Given(segments=segments))[:2] == [100, 200]
 
@@ -51,7 +51,7 @@ def test_candidates_when_log_start_is_inside_the_first_then_it_begins_there() ->
 
 
 def test_candidates_when_messages_are_older_than_epochs_then_none() -> None:
-    """Else they would be copied without end: nothing that is stored counts as theirs."""
+    """Otherwise the manager would copy them again in each cycle."""
     given = Given(checkpoint=Lineage.of((0, 150)), stored_lineage=Lineage())
     assert _bases(given) == []
 
@@ -81,7 +81,7 @@ def test_candidates_when_disabled_then_none() -> None:
 
 
 def test_candidates_when_disabling_then_copying_continues() -> None:
-    """R9: a topic is copied to its end before its retention is given back."""
+    """R9: a topic is copied to its end before its retention is restored."""
     assert _bases(Given(policy=policy(state=PolicyState.DISABLING)))[0] == 0
 
 

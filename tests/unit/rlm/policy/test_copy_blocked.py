@@ -58,7 +58,7 @@ def test_copies_when_blocked_then_the_reason_is_reported(
     "view", [Given(newer=NEWER).view(), replace(Given().view(), state=DELETED)]
 )
 def test_candidates_when_copies_are_forbidden_then_none(view: PartitionView) -> None:
-    """A record that is not understood may forbid them; a partition that is removed needs none."""
+    """A record of a newer version may forbid copies, and a deleted partition needs none."""
     assert copy_candidates(view) == ()
 
 
@@ -75,7 +75,7 @@ def test_copies_when_failing_then_the_oldest_segment_is_named() -> None:
 
 
 def test_candidates_when_the_last_attempt_failed_then_are_tried_again() -> None:
-    """Pauses between attempts are for who makes them."""
+    """Pauses between attempts are not the plan's decision."""
     failing = replace(Given().view(), copy_failure=FAILING)
 
     assert copy_candidates(failing) == copy_candidates(Given().view())

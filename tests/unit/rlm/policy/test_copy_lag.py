@@ -1,4 +1,4 @@
-"""Which rolled segments a copy lag lets wait, and what lags a policy may have."""
+"""Which rolled segments a copy lag delays, and which lags a policy may have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGED = tuple(local(i * 100, i * 100 + 100, age_ms=(10 - i) * HOUR_MS) for i in r
 
 
 def copied(lag_ms: int, lag_bytes: int, **changes: int) -> int:
-    """How many of them are copied now."""
+    """Return the number of segments that are copied now."""
     given = policy(copy_lag_ms=lag_ms, copy_lag_bytes=lag_bytes, **changes)
     return len(copy_candidates(Given(rolled=AGED, policy=given).view()))
 
@@ -39,12 +39,12 @@ def copied(lag_ms: int, lag_bytes: int, **changes: int) -> int:
 def test_candidates_when_lags_are_set_then_those_over_either_one(
     lag_ms: int, lag_bytes: int, count: int
 ) -> None:
-    """Scenario 26; KIP-1241: 0 of either copies at once, else the older or the further back."""
+    """Scenario 26; KIP-1241: a lag of 0 copies at once, else the first passed lag decides."""
     assert copied(lag_ms, lag_bytes, local_retention_ms=-1) == count
 
 
 def test_candidates_when_lag_is_that_of_local_retention_then_in_time_for_it() -> None:
-    """Scenario 26: what local retention would delete is copied, nothing younger."""
+    """Scenario 26: only segments past the local retention are copied."""
     assert copied(-1, -1, local_retention_ms=4 * HOUR_MS, local_retention_bytes=-1) == 7
     assert copied(-1, -1, local_retention_ms=-1, local_retention_bytes=2_500) == 8
 
@@ -97,7 +97,7 @@ def test_candidates_when_a_lag_is_as_small_as_can_be_then_all_are_copied(
 def test_candidates_when_offload_is_requested_then_those_wholly_before_the_position(
     requested: int, count: int
 ) -> None:
-    """PIP-17's asyncOffloadPrefix: they are copied however young, and the rest waits."""
+    """PIP-17's asyncOffloadPrefix: requested segments are copied at any age, others wait."""
     waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
     view = Given(rolled=AGED, policy=waiting).view()
     asked = replace(view, state=replace(view.state, offload_requested_offset=requested))
@@ -110,7 +110,7 @@ def test_candidates_when_offload_is_requested_then_those_wholly_before_the_posit
 def test_candidates_when_no_offload_is_requested_then_even_the_first_offset_waits(
     requested: int | None,
 ) -> None:
-    """PIP-17: a segment of offset 0 alone is wholly before no position below 1."""
+    """PIP-17: a segment with only offset 0 is wholly before position 1, and before none below."""
     waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
     view = Given(rolled=(local(0, 1, age_ms=HOUR_MS),), policy=waiting).view()
     asked = replace(view, state=replace(view.state, offload_requested_offset=requested))
@@ -165,7 +165,7 @@ def test_policy_when_one_lag_is_given_then_the_other_no_longer_copies_at_once() 
 def test_policy_when_a_lag_breaks_a_rule_then_refused_with_rule_and_values(
     flags: dict[str, int], words: str
 ) -> None:
-    """KIP-1241 and PIP-17: a segment is stored before any retention takes it."""
+    """KIP-1241 and PIP-17: a segment is stored before a retention deletes it."""
     with pytest.raises(InvalidConfigError) as refused:
         enabled(**flags)  # type: ignore[arg-type]  # flags of numbers only
 

@@ -37,7 +37,7 @@ def recorded(given: Given) -> list[tuple[int, int]] | None:
 def test_first_log_start_when_the_local_start_moved_meanwhile_then_where_the_stored_begins(
     stored_end: int, first: int
 ) -> None:
-    """R6: copies may end before it is on record; what somebody deletes then is a gap after it."""
+    """R6: copies may end before the gap is on record; later deletions are a further gap."""
     given = Given(rolled=ROLLED, segments=stored_up_to(stored_end), local_start=500, log_start=None)
 
     decided = plan(given.view())
@@ -74,7 +74,7 @@ def test_gaps_when_the_local_start_is_beyond_ours_then_what_is_not_stored(
 
 
 def test_gaps_when_tiering_has_not_started_then_none() -> None:
-    """What was gone before is not ours to miss."""
+    """Records from before tiering are not recorded as lost."""
     assert recorded(Given(rolled=ROLLED, local_start=500, log_start=None)) is None
 
 
@@ -98,7 +98,7 @@ def reasons(gaps: tuple[RecordedGap, ...]) -> dict[int, GapReason]:
 def test_with_gaps_when_more_is_lost_then_hold_all_each_for_its_first_reason(
     known: list[tuple[int, int]], lost: list[tuple[int, int]], reason: GapReason
 ) -> None:
-    """R6: what the policy gave up, and what somebody else took, are not mixed up."""
+    """R6: gaps of the outage policy and gaps of other programs stay separate."""
     before = with_gaps((), ranges(known), reason=GapReason.SHED, now_ms=1) or ()
 
     after = with_gaps(before, ranges(lost), reason=reason, now_ms=2) or before
@@ -145,7 +145,7 @@ def test_missing_when_stored_in_parts_then_what_lies_between() -> None:
 
 
 def test_covered_end_when_a_gap_is_on_record_then_counts_on_from_its_end() -> None:
-    """R6: contiguity counts on."""
+    """R6: a gap does not end the contiguous stored range."""
     view = Given(segments=(*stored_up_to(200), *stored_up_to(600)[3:5])).view()
     gap = RecordedGap(
         offsets=OffsetRange(start_offset=200, end_offset=300),
@@ -158,7 +158,7 @@ def test_covered_end_when_a_gap_is_on_record_then_counts_on_from_its_end() -> No
 
 
 def test_gaps_when_the_log_has_lost_data_or_parted_then_none_is_recorded() -> None:
-    """What the log is, a person has to say first."""
+    """An operator decides first which log counts."""
     first, _, _, last = stored_up_to(400)
     given = Given(segments=(first, last), local_start=200, trimmed=50)
     parted = replace(

@@ -1,4 +1,4 @@
-"""R10, scenario 20: what is committed of a segment that nobody writes to any more is copied."""
+"""R10, scenario 20: the committed part of an idle active segment is copied."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_active_segment_when_idle_for_long_then_its_committed_part_is_copied() -
 def test_active_segment_when_not_idle_not_stable_or_stored_then_nothing(
     changes: dict[str, object],
 ) -> None:
-    """Scenario 1, 2, 3, 26: written to lately, off, not committed, open, stored, held back."""
+    """Scenarios 1, 2, 3, 26: each reason for which an idle part is not copied."""
     given = replace(IDLE, **changes)  # type: ignore[arg-type]  # field names are the tests' own
     assert ranges(given) == []
 
@@ -80,18 +80,18 @@ def test_active_segment_when_copied_before_then_from_there_on() -> None:
 
 
 def test_active_segment_when_rolled_ones_are_not_stored_then_those_come_first() -> None:
-    """Copies are made in order: there is never a hole before what is stored."""
+    """Copies are made in order: there is never a hole below stored segments."""
     assert ranges(replace(IDLE, segments=stored_up_to(800))) == [(800, 900), (900, 1000)]
 
 
 def test_active_segment_when_the_log_begins_inside_it_then_from_there_on() -> None:
-    """R10: what expired of it is not stored again."""
+    """R10: expired records of the file are not stored again."""
     given = replace(IDLE, segments=(), local_start=1020, log_start=1020)
     assert ranges(given) == [(1020, 1050)]
 
 
 def test_rolled_segment_when_its_begin_is_stored_then_the_rest_is_copied() -> None:
-    """R10: from the end of what was copied while it was being written."""
+    """R10: the next part begins at the end of the part before."""
     given = replace(IDLE, segments=(*stored_up_to(900), remote(900, 930)))
     (rest,) = copy_candidates(given.view())
     assert (rest.offsets.start_offset, rest.offsets.end_offset) == (930, 1000)
@@ -105,7 +105,7 @@ def test_rolled_segment_when_the_log_begins_inside_it_then_copied_whole() -> Non
 
 
 def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
-    """Kafka's lag is of rolled segments."""
+    """As in Kafka, the lag counts rolled segments only."""
     found = lag(IDLE.view())
     assert (found.segments, found.bytes) == (0, 0)
 
@@ -129,7 +129,7 @@ def test_expiry_by_size_when_the_active_segment_is_stored_then_its_bytes_count_o
 
 
 def test_expiry_by_time_when_the_stored_part_is_too_old_then_the_log_starts_after_it() -> None:
-    """R10: what is stored of the active segment expires as any other segment does."""
+    """R10: the stored part of the active segment expires like any other segment."""
     old = remote(1000, 1050, age_ms=10 * HOUR_MS)
     given = replace(
         IDLE, rolled=(local(900, 1000),), segments=(remote(900, 1000, age_ms=10 * HOUR_MS), old)

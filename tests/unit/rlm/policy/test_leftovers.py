@@ -1,4 +1,4 @@
-"""What crashed copies, failed deletions and disabled tiering leave, and when it may be cleared."""
+"""What crashed copies, failed deletions and disabled tiering leave, and when it may be deleted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from rlm.policy.leftovers import (
     below_log_start,
     dangling_copies,
-    never_finished,
+    has_never_finished,
     purgeable,
     removable_after_disabling,
     started_deletions,
@@ -55,7 +55,7 @@ def starts(records: tuple[SegmentRecord, ...]) -> list[int]:
 
 
 def test_copies_when_their_own_process_is_gone_or_gave_up_then_deleted_at_once() -> None:
-    """Whatever its deadline: it ran on this broker, and no other process of it is left."""
+    """The attempt's process on this broker has ended, so its deadline does not matter."""
     before = replace(US, incarnation=UUID(int=99))
     copies = tuple(
         remote(start, start + 100, state=STARTED, writer=writer, copy_deadline_ms=NOW_MS + 1)
@@ -102,7 +102,7 @@ def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -
 
 
 def test_disabling_when_all_is_local_again_then_finished_segments_go() -> None:
-    """What is below the log start is deleted with it."""
+    """Segments below the log start are deleted, too."""
     given = Given(
         segments=(*STORED, *OTHERS), policy=DELETING_REMOTE, log_start=300, local_start=300
     )
@@ -194,7 +194,7 @@ def test_below_log_start_when_cut_off_and_done_with_then_deleted_before_the_grac
 
 
 def out_of_lineage(*others: SegmentRecord, log: Lineage = LOG, changed_ms: int = 1) -> list[int]:
-    """The starts of deleted segments; epoch 1's [200, 300) and what is begun are not of the log."""
+    """Return deleted segments' starts; epoch 1's [200, 300) and open ones are not of the log."""
     cut = remote(200, 300, epochs=OLD, changed_ms=changed_ms)
     started = remote(300, 400, epochs=OLD, state=DELETE_STARTED, changed_ms=changed_ms)
     given = Given(
@@ -224,7 +224,7 @@ def test_unreferenced_when_it_was_stored_late_itself_then_kept_for_the_grace(
 
 
 def test_unreferenced_when_only_its_own_epoch_is_referred_to_then_kept() -> None:
-    """Since when its end is cut off, that does not say."""
+    """The record does not show when the election cut off the segment's end."""
     log = Lineage.of((0, 0), (1, 100))
     own = successor(9 * GRACE_MS, log=log, start=150)
 
@@ -250,7 +250,7 @@ def test_never_finished_when_an_object_has_no_length_then_its_copy_did_not_end(
     record = remote(0, 100)
     objects = tuple(StoredObject(key="key", length_bytes=length) for length in lengths)
 
-    found = never_finished(replace(record, metadata=replace(record.metadata, objects=objects)))
+    found = has_never_finished(replace(record, metadata=replace(record.metadata, objects=objects)))
 
     assert found is is_unfinished
 

@@ -1,4 +1,4 @@
-"""What a log has lost, when it holds everything back, and when that has been accepted."""
+"""The losses of a log: when they block its work, and when they are accepted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.metadata_builder import log_starts
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy, remote
 
 OLD = Lineage.of((0, 0), (1, 200))
-# Epoch 3 began at 250: what epoch 1 wrote from there on is not of this log any more.
+# Epoch 3 began at 250: the records of epoch 1 from there on are no longer in the log.
 LOG = Lineage.of((0, 0), (1, 200), (3, 250))
 HOLDING = PolicyLimits(
-    local_trim_min_age_ms=0, holds_after_loss=True, unreferenced_grace_ms=24 * HOUR_MS
+    local_trim_min_age_ms=0, should_hold_after_loss=True, unreferenced_grace_ms=24 * HOUR_MS
 )
 STORED = tuple(remote(s, s + 100, epochs=OLD, changed_ms=1) for s in range(0, 400, 100))
 AFTER = Given(
@@ -64,14 +64,14 @@ def test_log_when_cut_off_then_the_trim_says_what() -> None:
 
 @pytest.mark.parametrize(("epoch", "diverged"), [(0, True), (1, False), (5, False)])
 def test_log_when_the_loss_is_accepted_then_things_go_on(epoch: int, *, diverged: bool) -> None:
-    """R5: what is lost in a later election is not accepted with it."""
+    """R5: the acceptance does not cover the loss of a later election."""
     view = accepted(AFTER.view(), epoch=epoch)
     assert view.is_diverged is diverged
     assert (plan(view).trim.offset is None) is diverged
 
 
 def test_log_when_the_loss_is_accepted_then_what_was_cut_off_is_deleted_after_the_grace() -> None:
-    """R5: segments wholly out of the log; not the one of which some is still read."""
+    """R5: only segments wholly outside of the log; readers still use a part of the other one."""
     successor = remote(350, 500, epochs=LOG, changed_ms=NOW_MS - 25 * HOUR_MS, number=7)
     given = replace(AFTER, segments=(*STORED, successor))
     decided = plan(accepted(given.view(), epoch=1)).deletions
@@ -80,7 +80,7 @@ def test_log_when_the_loss_is_accepted_then_what_was_cut_off_is_deleted_after_th
 
 
 def test_log_when_its_lineage_does_not_reach_back_then_nothing_counts_as_cut_off() -> None:
-    """R5: what trims took from the checkpoint does not contradict what is stored."""
+    """R5: entries that trims removed from the checkpoint do not contradict stored segments."""
     trimmed = Lineage.of((3, 450))
     given = replace(AFTER, stored_lineage=trimmed, checkpoint=trimmed, local_start=450)
     assert given.view().cut_off is None
@@ -91,8 +91,8 @@ def test_log_when_what_was_cut_off_has_expired_then_it_is_over() -> None:
 
 
 def test_log_when_set_not_to_hold_then_continues_with_what_is_its_own() -> None:
-    """Scenario 8: readers are served the common part, whatever is held."""
-    view = replace(AFTER, limits=replace(HOLDING, holds_after_loss=False)).view()
+    """Scenario 8: readers get the common part, even while trims are blocked."""
+    view = replace(AFTER, limits=replace(HOLDING, should_hold_after_loss=False)).view()
     assert not view.is_diverged
     assert view.covered_end_offset == 250
 
@@ -103,7 +103,7 @@ def test_copy_when_it_has_not_finished_then_nothing_of_it_is_lost() -> None:
 
 
 def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:
-    """R6: accepting says nothing of what is readable."""
+    """R6: the acceptance does not change which records are readable."""
     moved = replace(AFTER, segments=(), local_start=200, trimmed=100, policy=policy())
     view = moved.view()
     assert (view.has_external_start, view.moved_from_offset) == (True, 100)
@@ -133,7 +133,7 @@ def test_losses_when_one_kind_is_left_then_something_is() -> None:
 
 
 def test_losses_when_elections_cut_off_several_epochs_then_the_newest_is_to_be_accepted() -> None:
-    """Accepting an older one would leave the other."""
+    """An acceptance of the earlier loss would leave the later one."""
     log = Lineage.of((0, 0), (3, 150))
     newest = remote(400, 500, epochs=Lineage.of((2, 400)))
     segments = tuple(record.metadata for record in (newest, *STORED))
@@ -145,7 +145,7 @@ def test_losses_when_elections_cut_off_several_epochs_then_the_newest_is_to_be_a
 
 
 def test_losses_when_no_log_start_is_on_record_then_the_first_record_counts_too() -> None:
-    """By a lineage that begins where the segment does."""
+    """The lineage begins where the segment does."""
     first = remote(0, 1, epochs=Lineage.of((1, 0)))
 
     found = losses(PartitionState(lineage=Lineage.of((2, 0))), (first.metadata,), 0).cut_off
@@ -162,7 +162,7 @@ def test_losses_when_the_local_start_follows_the_log_start_then_nobody_else_move
     assert losses(state, (), 201).moved_from_offset == 200
 
 
-def test_losses_when_a_start_was_accepted_then_the_log_may_still_be_let_begin_there() -> None:
+def test_losses_when_a_start_was_accepted_then_the_log_may_still_begin_there() -> None:
     """`rlm topic resolve --move-log-start` after one without; not a second time."""
     state = PartitionState(log_starts=log_starts(0), accepted_start_offset=150)
     moved = replace(state, log_starts=log_starts(150))

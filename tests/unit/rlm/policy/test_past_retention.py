@@ -1,4 +1,4 @@
-"""When all that is rolled is past the retention in time, so that what is written may be, too."""
+"""When all rolled segments are past the retention, and the active one may be, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan does at the edges: a pause, equal offsets, a log that has lost what is stored."""
+"""Plans in special cases: a pause, equal offsets, a log that has lost stored records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPIRING = Given(segments=OLD, policy=policy(retention_ms=2 * HOUR_MS))
 
 
 def test_plan_when_deletion_is_paused_then_the_first_log_start_is_still_recorded() -> None:
-    """Copies and trims wait for it; it expires nothing."""
+    """Copies and trims wait, and nothing expires."""
     view = replace(
         Given(log_start=None, local_start=300).view(), paused=frozenset({PausableTask.DELETE})
     )
@@ -92,10 +92,10 @@ def test_deletions_when_the_log_ends_below_what_is_stored_then_none_below_the_lo
     ("state", "deleted"),
     [(SegmentState.COPY_SEGMENT_FINISHED, 1), (SegmentState.DELETE_SEGMENT_STARTED, 0)],
 )
-def test_deletion_when_a_gateway_is_behind_then_only_the_objects_wait(
+def test_deletion_when_a_gateway_lags_then_only_the_objects_wait(
     state: SegmentState, deleted: int
 ) -> None:
-    """It must know that a deletion has begun before it misses what is deleted."""
+    """The gateway must know of the deletion before the objects are missing."""
     expired = remote(0, 100, state=state, changed_at=MetadataPosition(partition=3, offset=7))
     given = Given(segments=(expired,), log_start=100, local_start=100, gateways=(gateway((3, 7)),))
 

@@ -1,4 +1,4 @@
-"""What somebody reads is not deleted; what a newer version wrote stops every decision."""
+"""Leased data is not deleted; a record of a newer version stops every decision."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def deleted(found: Plan) -> list[int]:
 
 
 def test_expiry_when_a_lease_is_ahead_then_expires_up_to_it() -> None:
-    """R13: an unexpired lease holds what it covers, and nothing below it."""
+    """R13: an unexpired lease keeps the segments that it covers, and none below it."""
     found = planned(EXPIRED, lease(450, 460), lease(700, 800, number=2))
 
     assert found.log_start is not None
@@ -70,7 +70,7 @@ def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(blocked:
 
 
 def test_expiry_when_a_lease_is_below_the_log_start_then_continues() -> None:
-    """What is read there has expired before; its segments stay, the log start need not."""
+    """The leased records had expired before: segments stay, and the log start may move."""
     view = replace(BELOW_START, read_leases=(lease(100, 300),)).view()
 
     assert log_start_within_leases(view, 500) == (500, None)
@@ -85,7 +85,7 @@ def test_deletions_when_segments_are_leased_then_the_others_go() -> None:
 
 
 def test_deletion_that_was_started_when_leased_then_waits() -> None:
-    """Its objects may be there still, and be read."""
+    """Readers may still read its objects."""
     started = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
 
     assert deleted(planned(Given(segments=(started,)))) == [0]
@@ -93,7 +93,7 @@ def test_deletion_that_was_started_when_leased_then_waits() -> None:
 
 
 def test_copy_that_did_not_finish_when_leased_then_is_deleted() -> None:
-    """Nobody can have read it."""
+    """No reader can have read it."""
     dangling = remote(0, 100, state=SegmentState.COPY_SEGMENT_STARTED)
 
     assert deleted(planned(Given(segments=(dangling,)), lease(0, 100))) == [0]
@@ -111,7 +111,7 @@ def test_disabling_with_deletion_when_leased_then_the_leased_segments_stay() -> 
 
 
 def test_request_of_a_client_when_leased_then_the_log_start_follows_it() -> None:
-    """R13: the broker has carried it out; only what is stored waits."""
+    """R13: the broker has deleted its records; only the deletion in the store waits."""
     found = planned(replace(EXPIRED, log_start_requested=600), lease(0, 100))
 
     assert found.log_start is not None

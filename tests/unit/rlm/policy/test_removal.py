@@ -1,4 +1,4 @@
-"""Who removes a deleted topic, and when its objects go."""
+"""Which manager removes a deleted topic, and when it deletes the objects."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def deleted(number: int, *, deadline_ms: int = 0, changed_ms: int = 0) -> Segmen
 
 
 def finished(record: SegmentRecord) -> SegmentRecord:
-    """As if its copy had ended: the lengths of its objects are known."""
+    """Return a segment as after its copy: the lengths of its objects are known."""
     objects = (StoredObject(key="whole", length_bytes=1),)
     return replace(record, metadata=replace(record.metadata, objects=objects))
 
@@ -118,15 +118,19 @@ def test_removal_when_nothing_is_marked_yet_then_marks() -> None:
     assert plan_removal(remains(remote(0, 100), deletion=None)) == RemovalPlan(next_state=MARKED)
 
 
-@pytest.mark.parametrize(("owner", "claims"), [(US, False), (THEM, True)])
+@pytest.mark.parametrize(("owner", "should_claim"), [(US, False), (THEM, True)])
 def test_removal_when_another_owns_the_partition_then_claims_before_it_continues(
-    owner: Writer, *, claims: bool
+    owner: Writer, *, should_claim: bool
 ) -> None:
     marked = plan_removal(remains(remote(0, 100), deletion=MARKED, owner=owner))
     started = plan_removal(remains(remote(0, 100), owner=owner))
 
-    assert marked == RemovalPlan(claims=claims, next_state=DELETING)
-    assert (started.claims, started.next_state, len(started.deletions)) == (claims, None, 1)
+    assert marked == RemovalPlan(should_claim=should_claim, next_state=DELETING)
+    assert (started.should_claim, started.next_state, len(started.deletions)) == (
+        should_claim,
+        None,
+        1,
+    )
 
 
 def test_removal_when_segments_are_left_then_deletes_those_and_waits() -> None:
@@ -168,7 +172,7 @@ def test_removal_when_somebody_reads_a_segment_then_it_is_deleted_when_the_lease
 def test_removal_when_a_copy_may_be_under_way_then_waits_and_deletes_its_objects_once_more() -> (
     None
 ):
-    """What it writes up to its deadline would be found by nobody."""
+    """No record would name objects that the copy writes up to its deadline."""
     whole = finished(deleted(0, deadline_ms=1_000))
     early, late = deleted(1, deadline_ms=10), deleted(2, deadline_ms=20)
 
@@ -209,7 +213,7 @@ def test_removal_when_finished_then_records_go_after_deadline_and_grace(
 def test_deletion_when_a_gateway_has_not_heard_of_it_then_the_objects_wait(
     state: SegmentState, applied_offset: int, count: int
 ) -> None:
-    """R15, scenario 76: readers learn that it is gone before they miss its objects."""
+    """R15, scenario 76: gateways know of the deletion before objects are missing."""
     record = remote(0, 100, state=state, changed_at=MetadataPosition(partition=0, offset=7))
     gateway = replace(
         manager(1).process,

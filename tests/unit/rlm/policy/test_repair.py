@@ -1,4 +1,4 @@
-"""What of damaged segments is copied again, and which of them may go."""
+"""Which damaged segments are copied again, and which may be deleted."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def test_repair_when_the_broker_has_trimmed_the_range_then_nothing_is_copied(
 
 
 def test_repair_when_the_log_begins_inside_the_range_then_the_file_is_copied() -> None:
-    """The copier leaves out what the broker has deleted."""
+    """The copier omits the records that the broker has deleted."""
     given = Given(segments=STORED, local_start=250)
 
     assert pieces(find_repair(view_of(LOST, given=given))) == [(200, 300, None)]
 
 
 def test_repair_when_local_bounds_are_others_then_every_file_from_the_first_lost_offset() -> None:
-    """A former leader rolled elsewhere."""
+    """A former leader rolled its segments at other offsets."""
     files = (local(0, 150), local(150, 270), local(270, 420), local(420, 600))
     given = Given(segments=STORED, rolled=files)
 
@@ -132,7 +132,7 @@ def test_repair_when_the_range_ends_where_the_active_file_begins_then_that_is_no
 
 
 def test_repair_when_the_range_begins_below_the_active_file_then_both_files_are_copied() -> None:
-    """A former leader rolled elsewhere."""
+    """A former leader rolled its segments at other offsets."""
     across = remote(950, 1050)
     given = Given(segments=(*stored_up_to(900), remote(900, 950), across))
 
@@ -142,7 +142,7 @@ def test_repair_when_the_range_begins_below_the_active_file_then_both_files_are_
 
 
 def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() -> None:
-    """As an idle partition was copied."""
+    """Like a copy of an idle partition."""
     idle = remote(1000, 1050)
     repair = find_repair(view_of(idle, given=Given(segments=(*stored_up_to(1000), idle))))
 
@@ -151,7 +151,7 @@ def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() 
 
 
 def test_repair_when_every_copy_was_damaged_then_the_next_one_is_made_after_an_hour() -> None:
-    """A store that loses what it takes is not filled, and no loss has to be accepted for that."""
+    """The store is not filled with bad copies, and no loss has to be accepted."""
     again = tuple(
         remote(200, 300, number=n, changed_ms=NOW_MS - 1) for n in range(1, MAX_DAMAGED_COPIES + 1)
     )
@@ -208,7 +208,7 @@ def test_plan_when_a_segment_is_damaged_then_new_ones_are_copied_as_before() -> 
 
 
 def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_is_deleted() -> None:
-    """Named with it are those that hold its records, and no others."""
+    """The action names the segments that have its records, and no others."""
     given = Given(segments=(*STORED, AGAIN))
 
     planned = plan(view_of(LOST, given=given, whole=(AGAIN, STORED[1], STORED[3])))
@@ -242,7 +242,7 @@ def test_deletion_when_the_other_one_has_only_a_part_then_nothing_is_deleted() -
 
 
 def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_is_deleted() -> None:
-    """Only what is of the log's lineage holds records of the log."""
+    """Only segments of the log's lineage have records of the log."""
     elsewhere = remote(200, 300, number=1, epochs=Lineage.of((3, 0)))
     view = view_of(LOST, given=Given(segments=(*STORED, elsewhere)), whole=(elsewhere,))
 
@@ -354,7 +354,7 @@ def test_plan_when_the_log_begins_right_after_the_lost_offsets_then_they_are_giv
 def test_losses_when_the_log_has_lost_data_or_parted_then_nothing_is_given_up(
     *, is_parted: bool
 ) -> None:
-    """What the log is, a person has to say first."""
+    """An operator decides first which log counts."""
     gaps = (gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)
     unrecorded, recorded = (
         _parted(view) if is_parted else _diverged(view)
@@ -368,12 +368,12 @@ def test_losses_when_the_log_has_lost_data_or_parted_then_nothing_is_given_up(
 
 
 def _diverged(view: PartitionView) -> PartitionView:
-    """The broker's log ends below what is stored."""
+    """Return a view in which the broker's log ends below the stored end."""
     return replace(view, offsets=replace(view.offsets, high_watermark=450))
 
 
 def _parted(view: PartitionView) -> PartitionView:
-    """The broker's checkpoint contradicts the stored lineage above what is stored."""
+    """Return a view in which the checkpoint contradicts the stored lineage above the stored end."""
     state = replace(view.state, lineage=Lineage.of((0, 0), (2, 700)))
     local_log = replace(view.local, checkpoint=Lineage.of((1, 600)))
     parted = replace(view, state=state, local=local_log)
@@ -430,7 +430,7 @@ def test_plan_when_the_manager_found_the_objects_whole_then_nothing_is_given_up(
 def test_plan_when_the_gap_is_of_something_else_then_a_damaged_segment_stays(
     anomalies: tuple[Anomaly, ...],
 ) -> None:
-    """What is stored in a gap all the same is read."""
+    """Readers get stored records even within a gap."""
     view = given_up(gaps=(gap(200, 300),))
     view = replace(view, state=replace(view.state, anomalies=anomalies))
 

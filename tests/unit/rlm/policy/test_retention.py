@@ -58,7 +58,7 @@ def test_expiry_when_a_younger_segment_lies_before_older_ones_then_ends_there() 
 
 
 def test_expiry_when_a_younger_segment_is_stored_in_part_then_ends_before_it() -> None:
-    """Scenario 67: what an older leader's segment covers half of is not passed over."""
+    """Scenario 67: expiry does not pass a segment of which another one has only a part."""
     given = Given(
         segments=(remote(0, 150, age_ms=9 * HOUR_MS),),
         rolled=(local(100, 200, age_ms=0), local(200, 300, age_ms=9 * HOUR_MS)),
@@ -110,8 +110,8 @@ def test_expiry_when_local_data_is_not_stored_then_it_expires_too() -> None:
     assert _cut(given) == 100
 
 
-def test_expiry_when_claim_is_not_ours_then_nothing() -> None:
-    """Scenario 35, 70: no decision before our own claim came back."""
+def test_expiry_when_claim_is_another_managers_then_nothing() -> None:
+    """Scenario 35, 70: no decision before the manager has read its own claim back."""
     given = replace(AGEING, owner=THEM, policy=policy(retention_ms=0))
     assert _cut(given) is None
 
@@ -175,7 +175,7 @@ def test_plan_when_tiering_begins_then_log_start_is_fixed_at_local_start() -> No
 
 
 def test_plan_when_somebody_moved_the_local_start_then_remote_start_stays() -> None:
-    """R6: never by guess; reported instead."""
+    """R6: the manager reports it, and guesses no log start."""
     view = replace(AGEING, local_start=950, log_start=0, trimmed=900).view()
     assert view.has_external_start
     assert plan(view).log_start is None
@@ -196,7 +196,7 @@ def test_plan_when_own_copy_is_started_then_deleted_only_if_not_in_flight(
 def test_plan_when_another_brokers_copy_is_started_then_deleted_after_its_deadline(
     broker_ms: int, expected: int
 ) -> None:
-    """Scenario 5: a deposed leader may finish what it began."""
+    """Scenario 5: a deposed leader may finish its copy."""
     started = remote(
         0, 100, state=SegmentState.COPY_SEGMENT_STARTED, writer=THEM, copy_deadline_ms=1000
     )
@@ -226,7 +226,7 @@ def test_plan_when_deleted_then_forgotten_only_past_deadline_and_grace(
     assert len(plan(Given(segments=(gone,), broker_ms=broker_ms).view()).purges) == expected
 
 
-def test_plan_when_claim_is_not_ours_then_no_action_at_all() -> None:
+def test_plan_when_claim_is_another_managers_then_no_action_at_all() -> None:
     """R7."""
     decided = plan(replace(AGEING, owner=THEM, log_start=500).view())
     assert (decided.copies, decided.log_start, decided.deletions, decided.purges) == (
@@ -245,12 +245,12 @@ EXPIRED = replace(AGEING, policy=policy(retention_ms=HOUR_MS // 2))
 def test_expiry_when_much_is_over_then_a_share_of_the_segments_expires_in_one_cycle(
     percent: int, expected: int
 ) -> None:
-    """Ten segments are too old; one at least expires, or it would never end."""
+    """Ten segments are too old. At least one expires in each cycle, so that expiry ends."""
     given = replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=percent))
     assert _cut(given) == expected
 
 
-def test_expiry_when_a_share_has_gone_then_what_waits_is_shown() -> None:
+def test_expiry_when_a_share_has_expired_then_the_rest_is_shown() -> None:
     blocked = plan(
         replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=30)).view()
     ).expiry_blocked
@@ -259,7 +259,7 @@ def test_expiry_when_a_share_has_gone_then_what_waits_is_shown() -> None:
     assert blocked.values["waiting_segments"] == 7
 
 
-def test_expiry_when_our_clock_is_far_ahead_of_the_brokers_then_theirs_decides() -> None:
+def test_expiry_when_the_managers_clock_is_far_ahead_then_the_brokers_clock_decides() -> None:
     """Scenario 101: a clock that jumps forward by hours expires nothing."""
     given = replace(
         AGEING, policy=policy(retention_ms=12 * HOUR_MS), broker_ms=NOW_MS - 5 * HOUR_MS
@@ -282,10 +282,10 @@ GATEWAY = ProcessRegistered(
 
 
 @pytest.mark.parametrize(("offset", "goes"), [(6, True), (7, False)])
-def test_plan_when_a_gateway_has_not_heard_of_a_deletion_then_its_objects_wait(
+def test_plan_when_a_gateway_does_not_know_of_a_deletion_then_its_objects_wait(
     offset: int, *, goes: bool
 ) -> None:
-    """R15: else it would look for them and take them for missing."""
+    """R15: otherwise the gateway would read them, and report them as missing."""
     started = remote(
         0,
         100,

@@ -48,6 +48,20 @@ def test_expiry_when_over_size_then_reason_is_what_was_left_before_the_last_one(
     assert cut == ExpiryCut(offset=200, reason="retention.bytes=8500 measured=9500")
 
 
+def test_expiry_when_the_active_segment_has_expired_bytes_then_they_do_not_count() -> None:
+    """The broker keeps its active file whole, so a stream's expired parts are still in it."""
+    given = replace(
+        STORED,
+        segments=(remote(950, 1000, size=250),),
+        rolled=(local(800, 900),),
+        local_start=950,
+        log_start=950,
+        policy=policy(retention_bytes=250),
+    )
+
+    assert _cut(given) is None
+
+
 @pytest.mark.parametrize("log_start", [None, 0])
 def test_pieces_when_nothing_is_stored_then_each_local_one_with_its_bytes(
     log_start: int | None,

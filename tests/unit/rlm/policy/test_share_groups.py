@@ -1,4 +1,4 @@
-"""What share groups have not done with is not trimmed (R8)."""
+"""Records that share groups have not finished are not trimmed (R8)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_trim_when_a_group_starts_at_its_end_then_as_decided() -> None:
 
 
 def test_trim_when_a_group_starts_inside_a_segment_then_that_segment_stays() -> None:
-    """R8, R3: what is trimmed ends at a segment's base."""
+    """R8, R3: a trim ends at a segment's base."""
     decision = _decide(550)
     assert decision.offset == 500
     assert decision.blocked is not None
@@ -47,7 +47,7 @@ def test_trim_when_a_group_starts_at_a_base_then_all_below_it_is_trimmed() -> No
 
 
 def test_trim_when_a_group_starts_in_the_first_segment_that_is_left_then_nothing() -> None:
-    """The broker has yet to remove files below."""
+    """The broker has not removed the files below yet."""
     decision = _decide(250, Given(segments=stored_up_to(1000), local_start=200))
     assert (decision.offset, _reason(decision)) == (None, "share_group")
 
@@ -84,7 +84,7 @@ def test_trim_when_a_group_starts_below_the_local_start_then_nothing() -> None:
 
 
 def test_trim_when_groups_are_not_known_then_nothing() -> None:
-    """R8: a question that cannot be answered loses no records."""
+    """R8: a failed request to a coordinator loses no records."""
     decision = _decide(RetriableError("missing rights on the group"))
     assert (decision.offset, _reason(decision)) == (None, "share_groups_unknown")
     assert decision.blocked is not None
@@ -92,7 +92,7 @@ def test_trim_when_groups_are_not_known_then_nothing() -> None:
 
 
 def test_trim_when_groups_may_be_hidden_then_nothing_and_a_reason_of_its_own() -> None:
-    """R8: an operator can end this state, and is alarmed by its reason."""
+    """R8: the status reports the reason, and an operator can end the block."""
     decision = _decide(HiddenShareGroupsError("lacks Describe"))
     assert (decision.offset, _reason(decision)) == (None, "share_groups_hidden")
 

@@ -1,4 +1,4 @@
-"""What may be given up of a partition while the store takes nothing."""
+"""Which data of a partition may be shed while the store accepts nothing."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def test_sheddable_when_nothing_is_damaged_then_all_but_the_newest_may_go() -> N
 
 @pytest.mark.parametrize("number", [0, 2, 4])
 def test_sheddable_when_a_stored_copy_is_damaged_then_the_brokers_stays(number: int) -> None:
-    """It repairs the copy when the store is back."""
+    """The manager needs the broker's copy for the repair when the store is back."""
     assert end_of(damaged(Given(segments=STORED), number)) is None
 
 
 def test_sheddable_when_the_damaged_copy_is_behind_a_hole_then_stops_before_it() -> None:
-    """[200, 300) is not stored and may go; of [300, 400) the broker has the only whole copy."""
+    """[200, 300) is not stored and may be shed; [300, 400) is whole on the broker only."""
     with_hole = Given(segments=(*STORED[:2], *STORED[3:]))
 
     assert end_of(damaged(with_hole, 3)) == 300
 
 
 def test_sheddable_when_one_file_holds_stored_and_unstored_records_then_damage_keeps_it() -> None:
-    """A former leader rolled elsewhere."""
+    """A former leader rolled its segments at other offsets."""
     rolled = (
         local(0, 550),
         local(550, 600),
@@ -120,7 +120,7 @@ def test_sheddable_when_a_plug_in_reports_the_outage_then_nothing_is_given_up() 
     """Scenario 121."""
     view = in_outage(Given(segments=STORED))
 
-    assert sheddable(replace(view, limits=replace(view.limits, sheds=False))) is None
+    assert sheddable(replace(view, limits=replace(view.limits, can_shed=False))) is None
 
 
 def test_sheddable_when_the_log_begins_higher_then_only_what_the_broker_still_has() -> None:

@@ -88,13 +88,13 @@ def test_trim_when_high_watermark_is_lower_then_stops_below_it() -> None:
     assert _offset(given) == 500
 
 
-def test_trim_when_log_ends_below_what_is_stored_then_held_as_diverged() -> None:
+def test_trim_when_log_ends_below_what_is_stored_then_blocked_as_diverged() -> None:
     """R5: a broker that lost data decides nothing."""
     given = replace(ALL_STORED, high_watermark=450)
     assert (_offset(given), _reason(given)) == (None, "diverged")
 
 
-def test_trim_when_checkpoint_contradicts_stored_lineage_then_held() -> None:
+def test_trim_when_checkpoint_contradicts_stored_lineage_then_blocked() -> None:
     """R5."""
     given = replace(
         ALL_STORED,
@@ -113,7 +113,7 @@ def test_trim_when_younger_than_min_age_then_stays() -> None:
     assert (_offset(given), _reason(given)) == (200, "younger_than_min_age")
 
 
-def test_trim_when_within_local_retention_then_nothing_is_held() -> None:
+def test_trim_when_within_local_retention_then_nothing_is_blocked() -> None:
     given = replace(ALL_STORED, policy=policy(local_retention_ms=2 * HOUR_MS))
     assert (_offset(given), _reason(given)) == (None, None)
 
@@ -139,13 +139,13 @@ def test_trim_when_margin_is_set_then_that_much_stored_data_stays() -> None:
 @pytest.mark.parametrize(
     "state", [PolicyState.ENABLING, PolicyState.DISABLING, PolicyState.DISABLED]
 )
-def test_trim_when_policy_is_not_active_then_held(state: PolicyState) -> None:
+def test_trim_when_policy_is_not_active_then_blocked(state: PolicyState) -> None:
     """R9."""
     given = replace(ALL_STORED, policy=policy(state=state, local_retention_ms=0))
     assert (_offset(given), _reason(given)) == (None, "policy_not_active")
 
 
-def test_trim_when_another_claimed_then_held() -> None:
+def test_trim_when_another_claimed_then_blocked() -> None:
     """R7."""
     given = replace(ALL_STORED, owner=THEM)
     assert (_offset(given), _reason(given)) == (None, "not_owner")
@@ -216,7 +216,7 @@ def _reported(given: Given, *segments: SegmentRecord) -> Given:
 
 
 def test_trim_when_a_stored_segment_has_an_anomaly_then_stops_before_it() -> None:
-    """A damaged object may be all that is left of these records but for the broker."""
+    """The broker may have the only whole copy of these records."""
     stored = stored_up_to(1000)
     given = _reported(Given(segments=stored), stored[3])
 
@@ -236,7 +236,7 @@ def test_trim_when_another_segment_holds_what_the_damaged_one_does_then_passes()
 
 
 def test_trim_when_the_manager_found_the_damage_then_a_reader_cannot_open_the_gate() -> None:
-    """A reader clears the record of a whole object after it read one place of it."""
+    """A reader clears the anomaly after it has read one range of the object."""
     stored = stored_up_to(1000)
     damaged = frozenset({stored[3].metadata.segment_id.id})
     view = replace(Given(segments=stored).view(), damage=Damage(damaged=damaged))
@@ -247,7 +247,7 @@ def test_trim_when_the_manager_found_the_damage_then_a_reader_cannot_open_the_ga
 
 
 def test_trim_when_no_anomaly_can_be_added_then_nothing_is_trimmed() -> None:
-    """Of the segments that are damaged now any may be one that nobody could report."""
+    """Any damaged segment may be one that nobody could report."""
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
     given = Given(segments=stored_up_to(1000), anomalies=found)
 
@@ -260,7 +260,7 @@ def test_trim_when_no_anomaly_can_be_added_then_nothing_is_trimmed() -> None:
 
 
 def test_trim_when_no_anomaly_can_be_added_then_expired_data_is_still_trimmed() -> None:
-    """Else their segments would never be deleted, and the limit never left."""
+    """Otherwise their segments would never be deleted, and the number of anomalies never fall."""
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
 
     assert _offset(Given(segments=stored_up_to(1000), anomalies=found, log_start=200)) == 200

@@ -94,7 +94,7 @@ def test_trim_when_log_start_is_the_local_start_then_nothing_is_expired() -> Non
     assert _decided(given) == (None, None)
 
 
-def test_trim_when_no_log_start_is_recorded_then_held() -> None:
+def test_trim_when_no_log_start_is_recorded_then_blocked() -> None:
     """The broker must not move its own start before it is on record."""
     assert _decided(replace(ALL_STORED, log_start=None)) == (None, "log_start_not_recorded")
 
@@ -106,15 +106,17 @@ def test_trim_when_no_log_start_is_recorded_then_held() -> None:
         (PausableTask.COPY, (900, "newest_rolled_segment")),
     ],
 )
-def test_trim_when_paused_then_held(task: PausableTask, expected: tuple[int | None, str]) -> None:
+def test_trim_when_paused_then_blocked(
+    task: PausableTask, expected: tuple[int | None, str]
+) -> None:
     decided = decide_trim(replace(ALL_STORED.view(), paused=frozenset({task})))
 
     assert decided.blocked is not None
     assert (decided.offset, decided.blocked.reason) == expected
 
 
-def test_trim_when_a_lost_range_is_not_on_record_then_held() -> None:
-    """A trim would hide where the broker's own deletion began."""
+def test_trim_when_a_lost_range_is_not_on_record_then_blocked() -> None:
+    """A trim would hide the start of the external deletion."""
     given = replace(ALL_STORED, segments=OTHERS_STORED[1:], local_start=200, trimmed=0)
 
     blocked = decide_trim(given.view()).blocked
@@ -127,7 +129,7 @@ def test_trim_when_a_lost_range_is_not_on_record_then_held() -> None:
 @pytest.mark.parametrize(
     ("high_watermark", "expected"), [(100, None), (99, "above_high_watermark")]
 )
-def test_segment_when_it_ends_above_the_high_watermark_then_held(
+def test_segment_when_it_ends_above_the_high_watermark_then_blocked(
     high_watermark: int, expected: str | None
 ) -> None:
     view = replace(ALL_STORED, high_watermark=high_watermark).view()

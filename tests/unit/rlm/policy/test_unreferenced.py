@@ -1,4 +1,4 @@
-"""What an unclean election cut off from the log is deleted after the grace, and nothing else is."""
+"""Only segments that an unclean election cut off are deleted after the grace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEPT = tuple(remote(s, s + 100, epochs=OLD, changed_ms=LONG_AGO_MS) for s in (0,
 
 
 def successor(age_ms: int, *, state: SegmentState = SegmentState.COPY_SEGMENT_FINISHED) -> Given:
-    """A segment of the log that took their place was stored so long ago."""
+    """Return a segment of the present log that was stored this long ago."""
     stored = remote(150, 250, epochs=LOG, changed_ms=NOW_MS - age_ms, number=3, state=state)
     return Given(
         segments=(*KEPT, *CUT_OFF, stored),
@@ -39,7 +39,7 @@ def deleted(given: Given) -> list[int]:
 
 
 def test_segments_when_cut_off_for_longer_than_the_grace_then_deleted() -> None:
-    """R5; scenarios 7, 8: one that is in the log in part stays."""
+    """R5, scenarios 7, 8: a segment that is partly in the log stays."""
     decided = plan(successor(GRACE_MS + 1).view()).deletions
     assert [d.record.metadata.offsets.start_offset for d in decided] == [200, 300]
     assert f"remote.unreferenced.grace.ms={GRACE_MS}" in decided[0].reason
@@ -47,7 +47,7 @@ def test_segments_when_cut_off_for_longer_than_the_grace_then_deleted() -> None:
 
 @pytest.mark.parametrize("age_ms", [0, GRACE_MS])
 def test_segments_when_cut_off_for_less_than_the_grace_then_kept(age_ms: int) -> None:
-    """R5: however old they are themselves."""
+    """R5: the age of their records does not matter."""
     assert deleted(successor(age_ms)) == []
 
 
@@ -58,7 +58,7 @@ def test_segments_when_nothing_of_the_new_history_is_stored_then_kept() -> None:
 
 
 def test_segments_when_the_lineage_does_not_reach_back_to_them_then_kept() -> None:
-    """R5: a checkpoint that was cut by trims does not contradict what it no longer names."""
+    """R5: a checkpoint that trims have cut does not contradict the epochs that it lacks."""
     cut = Lineage.of((3, 400))
     given = replace(successor(GRACE_MS + 1), stored_lineage=cut, checkpoint=cut, local_start=400)
     stored = remote(400, 500, epochs=cut, changed_ms=LONG_AGO_MS, number=4)

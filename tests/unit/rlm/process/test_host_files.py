@@ -1,4 +1,4 @@
-"""What is checked from files before anything is made: wrong hosts change nothing."""
+"""Checks of files before anything is created: on a wrong host nothing changes."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_address_when_looked_up_then_is_own_if_an_interface_has_it(
 
 
 def test_addresses_of_this_hosts_interfaces_when_looked_up_then_are_own() -> None:
-    """As the kernel lists them."""
+    """The addresses that the kernel lists."""
     lines = Path("/proc/net/fib_trie").read_text().splitlines()
     local = {
         before.split()[-1] for before, line in itertools.pairwise(lines) if "/32 host LOCAL" in line
@@ -64,7 +64,7 @@ def test_name_when_it_has_no_address_then_resolves_to_none() -> None:
 
 
 class Names:
-    """What names resolve to, and how often that was asked."""
+    """Resolves names as set, and counts the calls."""
 
     def __init__(self) -> None:
         self.addresses: dict[str, frozenset[str]] = {}

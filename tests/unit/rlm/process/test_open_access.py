@@ -1,4 +1,4 @@
-"""What other users of the host could read is a warning, with the command that ends it."""
+"""Data that other users of the host can read causes a warning with the remedy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Host:
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """In a directory that other users can come to, as pytest's own is not."""
+    """A host in a directory that other users can enter, unlike pytest's own."""
     with TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Host(Path(name))
@@ -105,7 +105,7 @@ def test_access_when_the_store_is_to_be_readable_then_only_writing_is_a_warning(
 def test_access_when_the_file_is_open_then_a_warning_only_if_it_has_secrets(
     host: Host, key: str, *, is_secret: bool
 ) -> None:
-    """The key is named, its value is not."""
+    """The warning names the key, not its value."""
     host.set(**{key: "hunter2"})
     host.config_path.chmod(0o644)
     assert host.open_keys() == ([f"{key} 0644"] if is_secret else [])
@@ -139,7 +139,7 @@ def test_state_dir_when_it_is_made_then_other_users_can_not_read_it(tmp_path: Pa
 def test_umask_when_restricted_then_others_get_nothing_and_less_stays_less(
     tmp_path: Path, before: int, mode: int
 ) -> None:
-    """What libraries create, like RocksDB's files."""
+    """For files that libraries create, like RocksDB's."""
     own = os.umask(before)
     try:
         with restricted_umask():

@@ -47,7 +47,11 @@ class FakeSpawner:
 def _supervisor(spawner: FakeSpawner, *specs: ChildSpec) -> Supervisor:
     settings = BackoffSettings(initial_ms=1_000, max_ms=8_000)
     return Supervisor(
-        specs, spawner, lambda: RestartBackoff(settings, Random(1)), kill_after_ms=15_000
+        specs,
+        spawner,
+        lambda: RestartBackoff(settings, Random(1)),
+        kill_after_ms=15_000,
+        config_problem=lambda: "unknown key (key=lgo.dirs)",
     )
 
 
@@ -89,7 +93,7 @@ def test_step_when_start_fails_then_tries_again_later() -> None:
     assert len(spawner.children) == 1
 
 
-def test_step_when_a_child_exits_with_2_then_stops_all_and_ends_with_2() -> None:
+def test_step_when_a_first_start_exits_with_2_then_stops_all_and_ends_with_2() -> None:
     spawner = FakeSpawner()
     supervisor = _supervisor(spawner, MANAGER, GATEWAY)
     supervisor.step(0)
@@ -103,6 +107,42 @@ def test_step_when_a_child_exits_with_2_then_stops_all_and_ends_with_2() -> None
     assert supervisor.has_ended
     assert supervisor.exit_code == 2
     assert len(spawner.children) == 2
+
+
+def test_step_when_a_restart_exits_with_2_then_others_run_and_it_starts_again_later() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER, GATEWAY)
+    supervisor.step(0)
+    spawner.children[0].code = 1
+    supervisor.step(10)
+    supervisor.step(1_300)
+    spawner.children[2].code = 2
+
+    (event,) = supervisor.step(1_400)
+    manager, gateway = supervisor.statuses()
+    supervisor.step(1_400 + 1_599)
+    assert len(spawner.children) == 3  # the second pause is twice the first
+    supervisor.step(1_400 + 2_401)
+
+    assert event.needs_action
+    assert dict(event.fields)["problem"] == "unknown key (key=lgo.dirs)"
+    assert manager.failure == "its configuration is wrong: unknown key (key=lgo.dirs)"
+    assert (manager.pid, gateway.pid, spawner.children[1].signals) == (None, 101, [])
+    assert not supervisor.is_stopping
+    assert [each.failure for each in supervisor.statuses()] == ["", ""]
+
+
+def test_statuses_when_a_child_ended_then_its_failure_until_it_runs_again() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+    spawner.children[0].code = -9
+
+    supervisor.step(10)
+    assert [each.failure for each in supervisor.statuses()] == ["it ended with exit code -9"]
+    supervisor.step(10 + 1_201)
+
+    assert [each.failure for each in supervisor.statuses()] == [""]
 
 
 def test_stop_when_children_end_in_time_then_ends_with_0_and_starts_none() -> None:

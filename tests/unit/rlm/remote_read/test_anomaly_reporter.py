@@ -49,7 +49,7 @@ class ReportingWorld(RemoteWorld):
         return self.log.end_offset(0)
 
     def delete_partition(self) -> None:
-        """Its events are refused from here on."""
+        """Delete the partition, so that its events are refused."""
         for state in RemotePartitionDeleteState:
             self.metadata.publish(
                 RemotePartitionDeleteMetadata(

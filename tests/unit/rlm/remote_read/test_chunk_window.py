@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rlm.remote_read.chunk_window import BatchStart, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rsm.segment.coverage import StoredRange
-from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from tests.remote_world import RemoteWorld, positions_of, segment_of
@@ -23,8 +22,9 @@ START = BatchStart(position=0)
 
 
 def stored(segment: BuiltSegment = SEGMENT) -> StoredRange:
-    metadata = RemoteWorld()._planned(segment, segment.offsets.end_offset, Lineage.of((0, 0)))
-    return StoredRange(metadata=metadata, offsets=segment.offsets)
+    world = RemoteWorld()
+    world.claim()
+    return StoredRange(metadata=world.store(segment), offsets=segment.offsets)
 
 
 def chunks_at(*cuts: int) -> list[SegmentChunk]:
@@ -188,7 +188,7 @@ def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing()
 
 
 def with_first_offset_lowered(chunk: SegmentChunk, by: int) -> SegmentChunk:
-    """As damage that no CRC shows; `chunk` begins with a batch."""
+    """Change a chunk in a way that no CRC shows; `chunk` begins with a batch."""
     (base_offset,) = struct.unpack_from(">q", chunk.content)
     struct.pack_into(">q", chunk.content, 0, base_offset - by)
     return chunk

@@ -15,7 +15,7 @@ _PLENTY = 256 * _MIB
 
 
 def measured(*, begin_ms: float, ms_per_mib: float) -> RangeSize:
-    """Of a store that takes so long to begin, and then for each MiB."""
+    """Return measurements of a store with this time to start, and this time for each MiB."""
     found = RangeSize(least_bytes=4 * _MIB, most_bytes=16 * _MIB)
     for size in (1, 4, 1, 4):
         found = found.after(size * _MIB, begin_ms + size * ms_per_mib)
@@ -37,7 +37,7 @@ def test_size_when_only_a_little_was_read_then_as_if_the_store_started_at_once()
 
 
 def test_size_when_the_store_begins_soon_then_as_much_as_it_gives_in_little_time() -> None:
-    """A request costs us the same however little it brings."""
+    """A request takes the same processor time whatever its size."""
     for ms_per_mib, mib in ((0.5, 16), (2, 8), (3, 4), (10, 4)):
         fast = measured(begin_ms=1, ms_per_mib=ms_per_mib)
         assert fast.size_bytes(share_bytes=_PLENTY) == mib * _MIB
@@ -84,7 +84,7 @@ def test_size_when_measured_anything_then_within_bounds(
 
 
 def test_division_when_the_store_was_slow_then_of_segments_that_are_divided_after() -> None:
-    """A segment stays divided as it was: all who read it share its chunks."""
+    """A segment keeps its division, because all its readers share the chunks."""
     world = FetchWorld()
     world.claim()
     early, late = (world.store(segment_of(base)).segment_id for base in (0, 100))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
@@ -15,6 +20,7 @@ from tests.remote_world import (
     positions_of,
     segment_of,
 )
+from tests.segment_builder import build_batches, build_segment
 
 
 @pytest.mark.parametrize("ahead_count", [0, 1, 3])
@@ -31,6 +37,47 @@ def test_scan_when_over_segments_then_every_byte_in_order(
     content = bytes_of(list(scan))
 
     assert content == b"".join(segment.log for segment in segments)
+    assert scan.next_offset == 300
+
+
+def test_scan_when_segments_have_different_layouts_then_every_byte_in_order(
+    world: RemoteWorld,
+) -> None:
+    """R23: a topic that was streamed for a while."""
+    layouts = [RawLayout(), BlockV2Layout(block_bytes=4_096), BlockV1Layout(block_bytes=4_096)]
+    segments = [segment_of(base) for base in (0, 100, 200)]
+    world.claim()
+    names = []
+    for number, segment in enumerate(segments):
+        world.storage = SegmentStorageManager(
+            storage=world.objects,
+            keys=ObjectKeys(),
+            layouts=[*layouts[number:], *layouts[:number]],
+        )
+        names.append(world.store(segment).layout)
+
+    content = bytes_of(list(world.reader().scan(TIP, 0)))
+
+    assert content == b"".join(segment.log for segment in segments)
+    assert names == ["raw", "block_v2", "block_v1"]
+
+
+@pytest.mark.parametrize("deleted_count", range(4))
+@pytest.mark.parametrize("from_batch", [0, 1, 10, 29])
+def test_scan_when_a_merged_segment_overlaps_its_parts_then_each_batch_once(
+    world: RemoteWorld, from_batch: int, deleted_count: int
+) -> None:
+    """From the merge's end until all of its parts are deleted."""
+    batches = build_batches(30, value_bytes=1_000)
+    world.claim()
+    parts = [world.store(build_segment(batches[at : at + 10])) for at in (0, 10, 20)]
+    world.store(build_segment(batches))
+    for part in parts[:deleted_count]:
+        world.begin_deletion(part)
+
+    scan = world.reader().scan(TIP, from_batch * 10)
+
+    assert bytes_of(list(scan)) == b"".join(batches[from_batch:])
     assert scan.next_offset == 300
 
 
@@ -72,7 +119,7 @@ def test_scan_when_gap_is_at_the_end_of_all_then_continues_after_it(world: Remot
 
 
 def test_scan_when_hole_then_ends_before_it(world: RemoteWorld) -> None:
-    """Scenario 63: what is missing is not stepped over."""
+    """Scenario 63: missing offsets are not skipped."""
     world.claim()
     world.store(segment_of(0))
     world.store(segment_of(200))
@@ -84,7 +131,7 @@ def test_scan_when_hole_then_ends_before_it(world: RemoteWorld) -> None:
 
 
 def test_scan_when_epochs_change_between_segments_then_follows_lineage(world: RemoteWorld) -> None:
-    """Scenario 8: up to the cut from the old leader's segment, then from the new leader's."""
+    """Scenario 8: the old leader's segment is read up to the cut, then the new leader's."""
     lineage = Lineage.of((0, 0), (2, 60))
     old, new = segment_of(0), segment_of(60, leader_epoch=2)
     world.store(old)

@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 
 class ShortManager(SegmentStorageManager):
-    """Gives a byte less than it was asked for."""
+    """Returns one byte less than requested."""
 
     def fetch_log_segment_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
@@ -55,7 +55,7 @@ class CustomManager(SegmentStorageManager):
 
 
 def test_scan_when_the_segment_has_custom_metadata_then_every_read_gives_it_back() -> None:
-    """KIP-917, through the metadata topic: the reader's process is not the one that copied."""
+    """KIP-917: the reader's process gets the custom metadata from the metadata topic."""
     world = RemoteWorld()
     world.claim()
     segment = segment_of(0)
@@ -73,7 +73,7 @@ def test_scan_when_the_segment_has_custom_metadata_then_every_read_gives_it_back
 def test_chunk_when_not_all_of_it_was_read_then_corrupt_and_its_memory_is_free(
     manager_type: type[SegmentStorageManager],
 ) -> None:
-    """The rest of its memory may be what another client has read; an error is kept for long."""
+    """Its memory may have another client's data, and an error object lives long."""
     world = RemoteWorld()
     world.claim()
     metadata = world.store(segment_of(0, batch_count=200))

@@ -1,4 +1,4 @@
-"""One log over both tiers: every record once, in order, across a seam that may move."""
+"""One log over both tiers: every record once, in order, while the boundary may move."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from rlm.remote_read.reader import RemoteLogReader
-from rlm.remote_read.tiered_log import RemoteTier, Tier, TieredLog
+from rlm.remote_read.stored_records import Tier
+from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.batches.records import ControlType, Record
@@ -100,7 +101,7 @@ def test_read_when_bounds_are_inside_batches_then_exactly_those(world: RemoteWor
 
 
 def test_read_when_broker_trims_meanwhile_then_continues_in_the_store(world: RemoteWorld) -> None:
-    """Scenario 111: what the broker no longer has is looked up again, never skipped."""
+    """Scenario 111: an offset that the broker no longer has is looked up again, never skipped."""
     world.claim()
     world.store(segment_of(0))
     local = MemoryLocalLog(100, 400)
@@ -114,7 +115,7 @@ def test_read_when_broker_trims_meanwhile_then_continues_in_the_store(world: Rem
 
 
 def test_read_when_in_a_hole_of_both_tiers_then_error_names_it(world: RemoteWorld) -> None:
-    """Scenario 63: what neither tier has is an error at its place, after all that comes before."""
+    """Scenario 63: the error for offsets that neither tier has comes after all earlier records."""
     world.claim()
     world.store(segment_of(0))
     world.store(segment_of(200))
@@ -129,7 +130,7 @@ def test_read_when_in_a_hole_of_both_tiers_then_error_names_it(world: RemoteWorl
 
 
 def test_read_when_hole_is_still_local_then_read_from_the_broker(world: RemoteWorld) -> None:
-    """Scenario 105: where copies finished out of order the local log has what is missing."""
+    """Scenario 105: if copies finish out of order, the local log has the missing records."""
     world.claim()
     world.store(segment_of(0))
     world.store(segment_of(200))
@@ -161,7 +162,7 @@ def test_read_when_no_store_is_configured_and_needed_then_names_the_setting(
 
 
 def test_read_when_local_log_is_empty_then_all_from_the_store(world: RemoteWorld) -> None:
-    """Scenario 112: with nothing local, what is stored is read, not the local end."""
+    """Scenario 112: with an empty local log, the read ends at the stored end."""
     world.claim()
     world.store(segment_of(0))
 
@@ -202,7 +203,7 @@ def store_transactions(world: RemoteWorld) -> None:
 def test_read_when_committed_and_abort_lies_after_the_segment_then_left_out(
     world: RemoteWorld,
 ) -> None:
-    """Scenarios 50 and 51, R19: aborted records are left out, wherever their marker lies."""
+    """Scenarios 50 and 51, R19: aborted records are omitted, wherever their marker is."""
     store_transactions(world)
     log = tiered(world, MemoryLocalLog(25, 25), isolation=Isolation.READ_COMMITTED)
 
@@ -248,7 +249,7 @@ def test_read_when_old_message_formats_then_their_records(world: RemoteWorld) ->
 def test_read_when_stored_object_is_gone_then_error_though_broker_has_the_rest(
     world: RemoteWorld,
 ) -> None:
-    """Scenario 63: the loss of an object shows, also while local data hides the range after it."""
+    """Scenario 63: a missing object is an error, even if the local log has later records."""
     world.claim()
     gone = world.store(segment_of(0))
     world.objects.delete(gone.objects[0].key)
@@ -310,7 +311,7 @@ def test_start_offset_when_trimmed_then_the_stores(world: RemoteWorld) -> None:
 def test_read_when_a_gap_is_recorded_then_stepped_over_with_a_warning(
     world: RemoteWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R6, scenario 83: what is on both sides of it is read, once and in order."""
+    """R6, scenario 83: the records on both sides of it are read, once and in order."""
     world.claim()
     for base in (0, 200):
         world.store(segment_of(base))
@@ -338,7 +339,7 @@ def test_read_when_a_gap_ends_where_the_broker_begins_then_continues_there(
 def test_read_when_the_broker_still_has_what_a_gap_was_recorded_for_then_reads_it(
     world: RemoteWorld,
 ) -> None:
-    """A gap is on record before it is made: a stop in between has lost nothing yet."""
+    """The gap is recorded before the records are shed, so they may still exist."""
     world.claim()
     world.store(segment_of(0))
     world.record_gap(100, 150)

@@ -32,7 +32,7 @@ def offset_since(world: RemoteWorld, timestamp_ms: int) -> int | None:
 def test_offset_since_when_stored_then_first_not_older(
     world: RemoteWorld, since_ms: int, offset: int
 ) -> None:
-    """Scenario 42, of the remote tier: before the first gives it, exact gives the record itself."""
+    """Scenario 42, of the remote tier: a time before the first record, and exact times."""
     world.claim()
     for base in (0, 100):
         world.store(segment_of(base))
@@ -43,7 +43,7 @@ def test_offset_since_when_stored_then_first_not_older(
 def test_offset_since_when_all_are_older_then_none_and_nothing_is_fetched(
     world: RemoteWorld,
 ) -> None:
-    """Scenario 44: an answer that only the local log has costs no look into the store."""
+    """Scenario 44: if only the local log has the answer, the store is not read."""
     world.claim()
     world.store(segment_of(0))
 
@@ -86,7 +86,7 @@ def test_offset_since_when_below_log_start_then_the_first_readable(world: Remote
 
 
 def test_offset_since_when_a_marker_is_the_first_then_its_offset(world: RemoteWorld) -> None:
-    """The broker's own search counts markers, so both tiers answer alike."""
+    """The broker's own search counts markers, so both tiers give the same answer."""
     world.claim()
     marker = build_control_batch(1, ControlType.COMMIT, producer_id=7, timestamp_ms=BASE_MS + 500)
     world.store(build_segment([build_batch([record(0, timestamp_ms=BASE_MS)]), marker]))

@@ -1,4 +1,4 @@
-"""A log in chunks of any size gives what it gives as one chunk, also where it is damaged."""
+"""A log in chunks of any size gives the same as one chunk, even if it is damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chunks_of(pieces: Sequence[bytes]) -> list[SegmentChunk]:
 def cuts_of(
     stored: StoredRange, chunks: list[SegmentChunk], max_bytes: int
 ) -> tuple[bytes, list[tuple[int, int, int, int]], str]:
-    """What a reader from the start gets, as a gateway gives it: with as few chunks as it needs."""
+    """Return what a reader from the start gets through a gateway, from the fewest chunks."""
     served = bytearray()
     cuts: list[tuple[int, int, int, int]] = []
     begin, offset = BatchStart(position=0), stored.offsets.start_offset

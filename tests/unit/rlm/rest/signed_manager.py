@@ -1,4 +1,4 @@
-"""A manager's signed API on a real socket, and what a client of it needs."""
+"""A manager's signed API on a real socket, and the objects that its client needs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def serving(app: ASGIApp, tls: ssl.SSLContext | None = None) -> Iterator[str]:
 def registered(
     address: str, identity: ManagerIdentity = IDENTITY, *, serves_https: bool = False
 ) -> ProcessRegistered:
-    """What a command finds in the metadata of a manager."""
+    """Return a manager's registration as a command finds it in the metadata."""
     return replace(
         build.registration(http_address=address),
         broker_id=identity.broker_id,

@@ -14,6 +14,7 @@ from rlm.rest.api_listener import ApiListener, has_address
 from rlm.rest.http_server import HttpServer, bind_listener
 from rlm.rest.worker_api import healthy
 from rsm.segment.errors import RetriableError
+from tests.services import plain_http
 
 
 def _serve(bound: socket.socket) -> HttpServer:
@@ -21,7 +22,7 @@ def _serve(bound: socket.socket) -> HttpServer:
 
 
 def _answers(address: HostPort) -> bool:
-    answer = httpx.get(f"http://{address}/healthz", trust_env=False)
+    answer = plain_http.get(f"http://{address}/healthz")
     return answer.status_code == httpx.codes.OK
 
 
@@ -85,7 +86,7 @@ def test_listener_when_the_address_cannot_be_bound_then_retriable_without_a_sett
 
 
 def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one() -> None:
-    """As when a lease of DHCP ends."""
+    """For example when a DHCP lease ends."""
     lost: set[str] = set()
     listener = ApiListener(has_address=lambda host: host not in lost)
     listener.start(_serve)

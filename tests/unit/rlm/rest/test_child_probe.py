@@ -1,17 +1,15 @@
-"""What a supervisor learns of a child over HTTP."""
+"""The supervisor's requests to a child over HTTP."""
 
 from __future__ import annotations
-
-from contextlib import closing
 
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from rlm.process.readiness import ReadinessReport
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.worker_api import readiness_response
-from rlm.status.document import ReadinessReport
 from tests.unit.rlm.rest.signed_manager import serving
 
 READY = ReadinessReport(is_ready=True, warnings=("damaged",))
@@ -20,8 +18,8 @@ UNREADY = ReadinessReport(is_ready=False, reasons=("no cluster",))
 
 def _readiness(response: Response) -> ReadinessReport:
     app = Starlette(routes=[Route("/readyz", lambda _: response)])
-    with serving(app) as address, closing(ChildProbe()) as probe:
-        return probe.readiness(address)
+    with serving(app) as address:
+        return ChildProbe().readiness(address)
 
 
 @pytest.mark.parametrize("report", [READY, UNREADY])

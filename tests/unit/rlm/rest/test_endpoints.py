@@ -1,4 +1,4 @@
-"""docs/http.md, and whether the APIs serve what it describes."""
+"""docs/http.md is up to date, and the APIs serve what it describes."""
 
 from __future__ import annotations
 
@@ -49,6 +49,10 @@ class FullManager(FakeManager):
             raise RetriableError("broker does not answer")
         return (PREVIEW,)
 
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        self.retention(topic)
+        return partition == 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
@@ -81,6 +85,12 @@ APIS = {
                 "?topic=a",
             ),
             "/v1/retention": ("?topic=a", "?topic=away"),
+            "/v1/streamed-deletion": (
+                "?topic=a&partition=0",
+                "?topic=a&partition=1",
+                "?topic=away&partition=0",
+                "?topic=a",
+            ),
         },
     ),
     "worker": Api(

@@ -1,10 +1,9 @@
-"""A server that is slow on purpose does not keep a command."""
+"""A server that is slow on purpose does not delay a command."""
 
 from __future__ import annotations
 
 import errno
 import socket
-import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Thread
@@ -21,7 +20,7 @@ _BODY = b"[" + 18 * b" " + b"]"
 
 @contextmanager
 def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
-    """A server that answers one request; `then` byte by byte, each within any time for a read."""
+    """A server of one request, which sends `then` byte by byte, each within the read timeout."""
     left = Event()
 
     def serve(listener: socket.socket) -> None:
@@ -42,7 +41,7 @@ def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
 
 
 def _exchange(answer_s: float) -> closing[HttpExchange]:
-    return closing(HttpExchange(ssl.create_default_context(), answer_s=answer_s))
+    return closing(HttpExchange(answer_s=answer_s))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_answer_when_it_comes_byte_by_byte_then_given_up(at_once: bytes, then: b
     with (
         _trickling(at_once, then) as url,
         _exchange(0.2) as exchange,
-        pytest.raises(RetriableError, match=r"no whole answer within 0\.2 s"),
+        pytest.raises(RetriableError, match=r"no complete answer within 0\.2 s"),
     ):
         exchange.send("GET", url, {})
 
@@ -70,26 +69,24 @@ def test_answer_when_no_address_is_registered_then_says_so() -> None:
 
 
 def test_answer_when_none_comes_then_says_so() -> None:
-    """It was the name of a class."""
+    """The reason must not be the name of a class."""
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        closing(HttpExchange(ssl.create_default_context(), read_s=0.1)) as exchange,
+        closing(HttpExchange(read_s=0.1)) as exchange,
         pytest.raises(RetriableError, match=r"^no answer within 0\.1 s$"),
     ):
         exchange.send("GET", httpx.URL(f"http://127.0.0.1:{silent.getsockname()[1]}/"), {})
 
 
 def test_answer_when_the_connection_is_not_taken_then_says_so() -> None:
-    """As through a firewall that drops packets."""
+    """For example, a firewall drops the packets."""
     with ExitStack() as opened:
         full = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):  # more than its backlog takes
             waiting = opened.enter_context(closing(socket.socket()))
             waiting.settimeout(0)
             waiting.connect_ex(full.getsockname())
-        exchange = opened.enter_context(
-            closing(HttpExchange(ssl.create_default_context(), read_s=0.1))
-        )
+        exchange = opened.enter_context(closing(HttpExchange(read_s=0.1)))
         url = httpx.URL(f"http://127.0.0.1:{full.getsockname()[1]}/")
 
         with pytest.raises(RetriableError, match=r"^no connection within 0\.1 s$"):

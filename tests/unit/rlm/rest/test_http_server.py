@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rlm.config.values import HostPort
 from rlm.rest.http_server import HttpServer, bind_listener, bound_address
 from rlm.rest.timed_protocol import ConnectionLimits
+from tests.services import plain_http
 
 _ADMITTED = 64
 _QUICK = ConnectionLimits(request_s=0.2, answer_s=0.2)
@@ -30,7 +31,7 @@ async def _echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _Large:
-    """An answer that no socket buffers; `ended` once nobody waits any more for it to be taken."""
+    """A response too large for a socket's buffers; `ended` is set when the client has left."""
 
     def __init__(self) -> None:
         self.ended = Event()
@@ -60,7 +61,7 @@ def _connected(address: HostPort) -> socket.socket:
 
 
 def _rest(connection: socket.socket) -> bytes:
-    """What comes until the server ends the connection; TimeoutError if it does not."""
+    """Return the bytes until the server ends the connection; TimeoutError if it does not."""
     received = bytearray()
     try:
         while part := connection.recv(65_536):
@@ -103,7 +104,7 @@ def test_request_when_silent_connections_took_all_places_then_answered_once_they
         for each in silent:
             _rest(each)
 
-        answer = httpx.get(f"http://{address}/", trust_env=False)
+        answer = plain_http.get(f"http://{address}/")
 
     assert answer.status_code == httpx.codes.OK
 

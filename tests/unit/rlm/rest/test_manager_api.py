@@ -63,6 +63,9 @@ class FakeManager:
 
     def run_cycle(self) -> None: ...
 
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        return False
+
 
 @pytest.mark.parametrize(
     ("query", "expected"),
@@ -113,7 +116,7 @@ def test_readyz_when_ready_then_200() -> None:
 
 def test_metrics_when_scraped_then_has_values_and_no_creation_times() -> None:
     metrics = Metrics(CollectorRegistry())
-    metrics.remote_copy_bytes.labels("orders").inc(7)
+    metrics.copies.bytes.labels("orders").inc(7)
 
     text = get(manager_api(FakeManager(), metrics.registry), "/metrics").text
 
@@ -126,6 +129,7 @@ class AskedManager(FakeManager):
         super().__init__()
         self._error = error
         self.cycles = 0
+        self.requested: list[tuple[str, int]] = []
 
     def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         if self._error is not None:
@@ -134,6 +138,12 @@ class AskedManager(FakeManager):
 
     def run_cycle(self) -> None:
         self.cycles += 1
+
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        if self._error is not None:
+            raise self._error
+        self.requested.append((topic, partition))
+        return partition == 1
 
 
 @pytest.mark.parametrize(
@@ -171,3 +181,32 @@ def test_cycle_when_posted_then_one_is_run_and_a_get_is_refused() -> None:
     assert get(app, "/v1/cycle").status_code == 405
     assert post(app, "/v1/cycle").status_code == 202
     assert manager.cycles == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "requested"),
+    [
+        ("?topic=a&partition=1", 202, [("a", 1)]),
+        ("?topic=a&partition=2", 404, [("a", 2)]),
+        ("?topic=a", 400, []),
+        ("?partition=1", 400, []),
+        ("?topic=a&partition=-1", 400, []),
+    ],
+)
+def test_streamed_deletion_when_posted_then_is_requested_of_what_is_led_here(
+    query: str, status: int, requested: list[tuple[str, int]]
+) -> None:
+    manager = AskedManager()
+    app = manager_api(manager, CollectorRegistry())
+
+    assert get(app, f"/v1/streamed-deletion{query}").status_code == 405
+    assert post(app, f"/v1/streamed-deletion{query}").status_code == status
+    assert manager.requested == requested
+
+
+def test_streamed_deletion_when_the_metadata_is_unknown_then_503_with_the_reason() -> None:
+    app = manager_api(AskedManager(RetriableError("not read yet")), CollectorRegistry())
+
+    response = post(app, "/v1/streamed-deletion?topic=a&partition=1")
+
+    assert (response.status_code, response.json()) == (503, {"error": "not read yet"})

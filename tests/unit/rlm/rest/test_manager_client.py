@@ -13,7 +13,7 @@ from starlette.routing import Route
 from rlm.config.values import HostPort
 from rlm.rest import signing
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
-from rlm.rest.signed_api import RequestRefusal
+from rlm.rest.refusals import RequestRefusal
 from rsm.segment.errors import CorruptError, RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster, report
 from tests.unit.rlm.rest.signed_manager import (
@@ -118,7 +118,7 @@ def test_partitions_when_a_field_is_of_a_wrong_type_then_names_it_and_the_manage
 def test_partitions_when_the_answer_names_no_manager_then_says_what_that_may_be(
     refusing_address: str,
 ) -> None:
-    """A manager with too many connections answers so, and is no other process."""
+    """A manager with too many connections also answers like that."""
     manager = SignedManager()
     manager.set_secret(1)
 
@@ -157,11 +157,11 @@ def _refused_by(header: str) -> RetriableError:
 def test_partitions_when_refused_then_the_reason_as_the_operations_page_names_it(
     refusal: RequestRefusal,
 ) -> None:
-    """Those that the page listed were exactly those that were printed without their names."""
+    """Each reason of the page must be printed with its name."""
     context = _refused_by(refusal.value).context
 
     assert str(context["reason"]).startswith(f"{refusal.value}: ")
-    assert context["check"]
+    assert context["advice"]
 
 
 def test_partitions_when_refused_for_a_reason_of_a_newer_version_then_that_is_shown() -> None:
@@ -178,7 +178,7 @@ def test_partitions_when_the_reason_is_no_name_then_not_printed() -> None:
     [("127.0.0.1:1", "Connection refused"), ("no-such-host.invalid:1", "not known")],
 )
 def test_partitions_when_nobody_listens_then_the_systems_reason(address: str, reason: str) -> None:
-    """It was `All connection attempts failed`."""
+    """The reason must be the system's, not `All connection attempts failed`."""
     with closing(Cluster().client()) as client, pytest.raises(RetriableError) as raised:
         client.partitions(Cluster().manager(1, address))
 

@@ -1,4 +1,4 @@
-"""Who may ask a manager, and whose answers a command believes. Scenario 118."""
+"""Which requests a manager accepts, and which responses a command accepts. Scenario 118."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from rlm.rest.signing import SignedRequest
 from rlmm.events.secret import PREVIOUS_VALID_MS
 from rsm.segment.errors import CorruptError, RetriableError
 from tests import metadata_builder as build
+from tests.services import plain_http
 from tests.unit.rlm.cli.stated_managers import Cluster, report
 from tests.unit.rlm.rest.asgi_client import ask
 from tests.unit.rlm.rest.signed_manager import (
@@ -58,7 +59,7 @@ def _headers(
     target: UUID = INCARNATION,
     changes: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """What a command sends with a GET of _PATH; `changes` are signed, but not sent."""
+    """Return the headers of a command's GET of _PATH; `changes` are signed, but not sent."""
     now_ms = manager.cluster.metadata.broker_time_ms()
     sent = SignedRequest(
         method="GET",
@@ -160,7 +161,7 @@ def test_request_when_the_clocks_differ_then_taken_within_the_window(
 
 
 def test_request_when_for_an_earlier_run_then_refused(manager: SignedManager) -> None:
-    """A recorded request is no good for a manager that has restarted and forgot its nonces."""
+    """A recorded request is invalid for a restarted manager, which has no nonces."""
     answer = ask(manager.app, "GET", _PATH, _headers(manager, target=UUID(int=9)))
 
     assert (answer.status_code, manager.refusals) == (421, ["wrong_target"])
@@ -209,7 +210,7 @@ def test_secret_when_rotated_then_the_old_one_is_valid_for_ten_minutes(
     assert (during, manager.refusals) == ([], ["unknown_secret"])
 
 
-def test_secret_when_there_is_none_then_nobody_is_let_in() -> None:
+def test_secret_when_there_is_none_then_every_request_is_refused() -> None:
     manager = SignedManager()
 
     answer = ask(manager.app, "GET", _PATH, _headers(manager))
@@ -230,7 +231,7 @@ def test_client_when_the_manager_has_not_seen_the_rotation_then_signs_with_the_o
 def test_client_when_another_manager_answers_then_names_both_and_the_setting(
     manager: SignedManager, address: str
 ) -> None:
-    """With one loopback port on all hosts, a command asked the manager of its own host."""
+    """With one loopback port on all hosts, a command asks the manager of its own host."""
     other = replace(IDENTITY, broker_id=2, incarnation=UUID(int=2))
 
     with closing(client_of(manager.cluster)) as client, pytest.raises(RetriableError) as raised:
@@ -239,7 +240,7 @@ def test_client_when_another_manager_answers_then_names_both_and_the_setting(
     context = raised.value.context
     assert (context["broker_id"], context["found_broker_id"]) == (2, "1")
     assert context["address"] == address
-    assert "rest.listener" in str(context["check"])
+    assert "rest.listener" in str(context["advice"])
 
 
 def test_client_when_the_manager_has_restarted_then_says_so(
@@ -279,7 +280,7 @@ def test_client_when_the_manager_registered_no_address_then_names_the_setting() 
     with closing(client_of(Cluster())) as client, pytest.raises(RetriableError) as raised:
         client.partitions(registered(""))
 
-    assert "rest.listener" in str(raised.value.context["check"])
+    assert "rest.listener" in str(raised.value.context["advice"])
 
 
 def test_client_when_nobody_listens_then_names_broker_address_and_setting(
@@ -290,13 +291,13 @@ def test_client_when_nobody_listens_then_names_broker_address_and_setting(
 
     context = raised.value.context
     assert (context["broker_id"], context["address"]) == (1, "127.0.0.1:1")
-    assert "rest.listener" in str(context["check"])
+    assert "rest.listener" in str(context["advice"])
 
 
 def test_answer_when_read_then_its_body_holds_no_secret(
     manager: SignedManager, address: str
 ) -> None:
-    answer = httpx.get(f"http://{address}{_PATH}", headers=_headers(manager), trust_env=False)
+    answer = plain_http.get(f"http://{address}{_PATH}", headers=_headers(manager))
 
     sent = answer.text + str(answer.headers)
     assert answer.status_code == httpx.codes.OK
@@ -307,7 +308,7 @@ def test_answer_when_read_then_its_body_holds_no_secret(
 def test_request_when_its_headers_are_refused_then_its_body_is_not_awaited(
     manager: SignedManager,
 ) -> None:
-    """Who has no secret keeps nothing waiting."""
+    """A client without the secret occupies no connection."""
     sent: list[Message] = []
 
     async def receive() -> Message:

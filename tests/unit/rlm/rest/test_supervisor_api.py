@@ -3,9 +3,9 @@ from __future__ import annotations
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from rlm.process.child import ChildSpec
+from rlm.process.readiness import ReadinessReport
 from rlm.process.supervisor import ChildStatus
 from rlm.rest.supervisor_api import supervisor_api
-from rlm.status.document import ReadinessReport
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
 
@@ -30,9 +30,11 @@ class FakeProbe:
         return ReadinessReport(is_ready=not reasons, reasons=reasons, warnings=self._warnings)
 
 
-def status_of(name: str, *, pid: int | None = 1, start_count: int = 1) -> ChildStatus:
+def status_of(
+    name: str, *, pid: int | None = 1, start_count: int = 1, failure: str = ""
+) -> ChildStatus:
     spec = ChildSpec(name=name, command=(), http_address=name)
-    return ChildStatus(spec=spec, pid=pid, start_count=start_count)
+    return ChildStatus(spec=spec, pid=pid, start_count=start_count, failure=failure)
 
 
 def test_metrics_when_two_processes_answer_then_one_family_with_their_labels() -> None:
@@ -75,3 +77,13 @@ def test_readyz_when_children_are_not_ready_then_503_and_every_reason() -> None:
         "gateway: not running",
         "mute: process does not answer (address=mute)",
     ]
+
+
+def test_readyz_when_a_child_cannot_restart_then_503_and_why() -> None:
+    statuses = (status_of("manager", pid=None, failure="it ended with exit code 1"),)
+    app = supervisor_api(lambda: statuses, FakeProbe())
+
+    response = get(app, "/readyz")
+
+    assert response.status_code == 503
+    assert response.json()["reasons"] == ["manager: not running: it ended with exit code 1"]

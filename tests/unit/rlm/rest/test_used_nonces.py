@@ -12,7 +12,7 @@ def _nonces(clock: _Clock, *, max_count: int = 2) -> UsedNonces:
 
 
 def test_nonce_when_used_again_anywhere_in_its_window_then_replayed() -> None:
-    """Also one from ahead of the clock, which stays in the window for twice as long."""
+    """A nonce from ahead of the clock stays in the window for twice as long."""
     clock = _Clock()
     nonces = _nonces(clock)
     assert nonces.use(b"a", 1_100) is NonceUse.FRESH

@@ -33,7 +33,7 @@ def extents_of(content: bytes) -> list[tuple[int, int]]:
 def test_spans_of_any_batches_then_those_of_their_headers(
     shapes: Sequence[tuple[int, int]],
 ) -> None:
-    """Also where a header lies across two reads, and of messages of magic 0 and 1."""
+    """Headers may span two reads, and belong to messages of magic 0 and 1."""
     content = b"".join(
         build_batch([record(offset, b"." * size)])
         if magic == 2

@@ -196,7 +196,7 @@ def test_companions_when_batches_are_larger_than_the_window_then_indexes_agree(
 def test_transactions_that_end_in_later_segments_then_gathered(
     directory: Path, source: LogDirSource
 ) -> None:
-    """R19: all that overlap the segment, wherever their markers lie; D8's seam needs no merge."""
+    """R19: all transactions that overlap the segment, wherever their markers are."""
     before = aborted(1, 150, 250, 251)
     across = aborted(2, 390, 450, 380)  # another transaction, open since 380, kept the LSO low
     late = aborted(3, 380, 610, 611)
@@ -270,7 +270,7 @@ def test_transactions_when_index_is_empty_then_present(
 def test_snapshot_when_none_is_whole_then_recorded_as_absent(
     directory: Path, source: LogDirSource, clock: ManualClock, content: bytes | None
 ) -> None:
-    """Scenario 16, R21: after an older segment nobody writes one any more."""
+    """Scenario 16, R21: the broker never writes a snapshot for an older segment."""
     path = segment_file(directory, 400, "snapshot")
     path.unlink()
     if content is not None:
@@ -283,7 +283,7 @@ def test_snapshot_when_none_is_whole_then_recorded_as_absent(
 
 
 class WritingClock(ManualClock):
-    """While a reader sleeps, the broker finishes its snapshot: after the third pause."""
+    """A clock at whose third sleep the broker finishes its snapshot."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class WritingClock(ManualClock):
 
 
 def test_snapshot_when_the_broker_is_writing_it_then_awaited(directory: Path) -> None:
-    """R21: it is written after the next segment has begun, in place."""
+    """R21: the broker writes it in place, after it has begun the next segment."""
     segment_file(directory, 600, "log").unlink()
     snapshot_path = segment_file(directory, 400, "snapshot")
     snapshot_path.unlink()

@@ -70,7 +70,7 @@ def test_local_log_of_three_rolled_and_one_active_then_active_is_apart(
 def test_local_log_when_segments_are_put_aside_then_ignored(
     directory: Path, source: LogDirSource
 ) -> None:
-    """D9: what the broker is deleting, cleaning or swapping in is not part of the log."""
+    """D9: files that the broker deletes, cleans or swaps in are not part of the log."""
     write_segments(directory, segments_of(3))
     put_aside(directory, 0)
     for suffix in (".log.cleaned", ".log.swap", ".index.cleaned"):

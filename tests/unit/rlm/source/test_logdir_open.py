@@ -152,7 +152,7 @@ def test_verify_when_another_file_has_the_name_then_retriable(
 def test_verify_when_truncated_and_regrown_to_the_same_size_then_retriable(
     log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """R21, scenario 9: same inode, same size, even the same bytes: it was written to."""
+    """R21, scenario 9: same inode, size and even bytes, but the file was written to."""
     os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         content_of(opened.data.log)
@@ -167,7 +167,7 @@ def test_verify_when_truncated_and_regrown_to_the_same_size_then_retriable(
 def test_verify_when_no_longer_rolled_then_retriable(
     directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """R21: a truncation that made it the active segment again left its file as it was."""
+    """R21: a truncation made it the active segment again, and did not change its file."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         for base_offset in (100, 200, 300):
             put_aside(directory, base_offset)
@@ -179,7 +179,7 @@ def test_verify_when_no_longer_rolled_then_retriable(
 def test_chunks_when_cut_while_reading_then_retriable(
     log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """Scenario 9: nothing of such a pass is kept."""
+    """Scenario 9: the copy discards what it read."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         chunks = opened.data.log.chunks()
         next(chunks)
@@ -321,7 +321,7 @@ def test_open_when_a_segment_begins_inside_then_retriable(
 def test_open_when_last_stable_offset_is_inside_then_retriable(
     source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """Scenario 2: an open transaction holds the segment back."""
+    """Scenario 2: an open transaction blocks the segment."""
     with (
         pytest.raises(RetriableError, match="last stable offset"),
         source.open_segment(ORDERS, segment, EPOCH_ZERO, 99),

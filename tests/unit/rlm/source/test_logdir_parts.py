@@ -183,7 +183,7 @@ def test_active_part_when_a_bit_is_flipped_then_corrupt(
 
 
 def test_part_then_its_indexes_are_of_its_own_positions(source: LogDirSource) -> None:
-    """R10: indexes built by us; the broker's count from the file's begin."""
+    """R10: rlm builds the indexes, because the broker's count from the beginning of the file."""
     with source.open_segment(ORDERS, part(source, 230, 300), EPOCH_ZERO, 300) as opened:
         parts = opened.data.companions
         walked = list(opened.data.batches()) if opened.data.batches else []

@@ -72,7 +72,7 @@ def test_partitions_when_log_dir_vanished_then_error_not_empty(
 def test_partitions_when_partition_metadata_is_garbage_then_what_is_here_is_not_known(
     tmp_path: Path,
 ) -> None:
-    """One file stops nothing of what the broker leads."""
+    """One wrong file must not stop the work on led partitions."""
     log_dir = make_log_dir(tmp_path / "a")
     (make_partition(log_dir, ORDERS) / "partition.metadata").write_text("version: 0\n")
 
@@ -121,7 +121,7 @@ def test_find_when_another_log_dir_is_offline_then_still_found(tmp_path: Path) -
 
 
 def test_find_when_it_may_be_in_an_offline_log_dir_then_retriable(tmp_path: Path) -> None:
-    """R21: not found is said only when every log dir could be looked at."""
+    """R21: a partition counts as missing only if every log dir could be read."""
     log_dir = make_log_dir(tmp_path / "a")
 
     with pytest.raises(RetriableError, match="gone"):

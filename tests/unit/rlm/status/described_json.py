@@ -1,4 +1,4 @@
-"""What a real document and its description (rlm.status.json_shape) do not have in common."""
+"""Finds the differences between a real document and its description (rlm.status.json_shape)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
     "integer or text": (int, str),
     "object": (dict,),
+    "number": (int, float),
+    "list": (list,),
 }
 
 
@@ -21,7 +23,8 @@ def differences(shape: JsonShape, document: object, path: str = "") -> Iterator[
         yield f"{path}: not an object"
         return
     for name in shape.fields.keys() - document.keys():
-        yield f"{path}.{name}: missing"
+        if not shape.fields[name].is_optional:
+            yield f"{path}.{name}: missing"
     for name, value in document.items():
         found = f"{path}.{name}"
         if name not in shape.fields:

@@ -12,6 +12,8 @@ from rlm.policy.view import CopyFailure
 from rlm.status.attention import Problem, ProblemKind, find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
+from rlm.status.document import StreamReport
+from rlmm.events.registration import FileDefault
 from rlmm.state.anomalies import AnomalyKind
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.status.status_rows import reporting, row, tip_of, unreported
@@ -181,8 +183,9 @@ def test_gateway_when_dead_and_its_broker_leads_then_a_problem_with_these_partit
         (replace(MANAGER, role="gateway", is_live=False, broker_id=2),),
         (replace(MANAGER, role="gateway", is_live=False, broker_id=-1),),
         (replace(MANAGER, role="gateway", is_live=False), replace(MANAGER, role="gateway")),
+        (replace(MANAGER, role="gateway", is_live=False, is_stopped=True),),
     ],
-    ids=["its broker leads nothing", "of no broker", "replaced"],
+    ids=["its broker leads nothing", "of no broker", "replaced", "asked to stop"],
 )
 def test_gateway_when_dead_and_no_partition_needs_it_then_no_problem(
     processes: tuple[ProcessStatus, ...],
@@ -210,7 +213,7 @@ def test_copies_when_they_fail_then_the_managers_readiness_does_not_repeat_it() 
 
 
 def test_copies_when_those_of_other_topics_fail_then_the_managers_readiness_says_so() -> None:
-    """The named topic waits for its copy lag: nothing else shows what fails."""
+    """The named topic only waits for its copy lag, so no other problem shows the failure."""
     reasons = ("copies fail: no space left on device (3 partitions)",)
     unready = replace(MANAGER, is_ready=False, reasons=reasons)
 
@@ -290,3 +293,83 @@ def test_problem_when_printed_as_json_then_the_documented_fields() -> None:
         "reason": "copies fail: no space left on device",
         "next_command": "rlm storage check",
     }
+
+
+def streamed(**fields: int) -> PartitionStatus:
+    return row(stream=StreamReport(rollover_ms=60_000, **fields))
+
+
+@pytest.mark.parametrize(("open_ms", "is_hanging"), [(900_000, False), (900_001, True)])
+def test_stream_when_a_transaction_outlives_kafkas_default_then_it_hangs(
+    open_ms: int, *, is_hanging: bool
+) -> None:
+    found = problems(streamed(open_transaction_ms=open_ms))
+
+    assert [each.kind for each in found] == [ProblemKind.HANGING_TRANSACTION] * is_hanging
+
+
+def test_stream_when_its_broker_allows_longer_transactions_then_that_limit_counts() -> None:
+    rows = (
+        streamed(open_transaction_ms=2_000_000),
+        replace(streamed(open_transaction_ms=2_000_000), leader_id=2),
+    )
+    limits = {1: 3_600_000, 2: 60_000}
+
+    found = find_problems(rows, silent_managers={}, silent_leaders={}, transaction_max_ms=limits)
+
+    reason = (
+        "a transaction has been open for longer than transaction.max.timeout.ms=60000: "
+        "no later record is stored"
+    )
+    command = "kafka-transactions.sh find-hanging --topic orders"
+    assert only(found) == (ProblemKind.HANGING_TRANSACTION, reason, command)
+
+
+def test_stream_when_a_hanging_transaction_also_blocks_rolled_segments_then_one_problem() -> None:
+    blocked = Blocked(reason="not_stable_yet", values={"last_stable_offset": 7})
+    stream = StreamReport(open_transaction_ms=1_000_000)
+
+    found = problems(
+        row(stream=stream, copy_blocked=blocked, oldest_unstored_age_ms=1_000_000),
+    )
+
+    assert [each.kind for each in found] == [ProblemKind.HANGING_TRANSACTION]
+
+
+@pytest.mark.parametrize(("unstored_ms", "is_late"), [(960_000, False), (960_001, True)])
+def test_stream_when_records_wait_long_after_the_rollover_time_then_late(
+    unstored_ms: int, *, is_late: bool
+) -> None:
+    found = problems(streamed(unstored_ms=unstored_ms))
+
+    assert [(each.kind, each.command) for each in found] == [
+        (ProblemKind.STREAM_LATE, "rlm offload-status orders")
+    ] * is_late
+
+
+def test_stream_when_its_copies_fail_then_that_is_the_problem() -> None:
+    stream = StreamReport(unstored_ms=10_000_000, rollover_ms=1_000)
+
+    found = problems(row(stream=stream, copy_blocked=FAILING))
+
+    assert [each.kind for each in found] == [ProblemKind.COPY_BLOCKED]
+
+
+def test_stream_when_an_earlier_manager_reports_it_then_no_problem() -> None:
+    assert problems(row(stream=StreamReport(begin_offset=5, age_ms=10**9))) == ()
+
+
+def test_files_when_a_live_managers_differs_then_the_process_is_named() -> None:
+    """Not those of a dead manager, nor what a gateway registers."""
+    given = replace(MANAGER, file_defaults=(FileDefault(key="offload.mode", value="stream"),))
+    other = replace(
+        given, broker_id=2, file_defaults=(FileDefault(key="offload.mode", value="segment"),)
+    )
+    dead = replace(other, broker_id=3, is_live=False)
+    gateway = replace(other, broker_id=4, role="gateway")
+
+    (problem,) = problems(processes=(given, other, dead, gateway))
+
+    assert (problem.kind, problem.process) == (ProblemKind.FILES_DIFFER, "manager of broker 2")
+    assert "offload.mode=segment, not stream" in problem.reason
+    assert problem.command == "rlm processes --json"

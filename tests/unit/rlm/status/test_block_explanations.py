@@ -1,4 +1,4 @@
-"""Which blocks a person should act on, and what is said of each."""
+"""Which blocks a person should act on, and their explanations."""
 
 from __future__ import annotations
 

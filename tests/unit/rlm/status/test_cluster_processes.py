@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
-from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.events.registration import (
+    NO_BROKER,
+    FileDefault,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+)
 from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 
@@ -134,25 +141,53 @@ def test_process_when_its_heartbeats_ended_then_is_dead(
     [
         (registered(MANAGER, 1, process=5, age_ms=DAY_MS - 1), False),
         (registered(MANAGER, 2, process=5, age_ms=DAY_MS - 1), True),
-        (registered(MANAGER, 2, process=5, age_ms=DAY_MS), False),
+        (registered(MANAGER, 2, process=5, age_ms=30 * DAY_MS), True),
+        (registered(MANAGER, 7, process=5, age_ms=DAY_MS - 1), True),
+        (registered(MANAGER, 7, process=5, age_ms=DAY_MS), False),
         (registered(GATEWAY, NO_BROKER, process=5, age_ms=DAY_MS - 1), True),
         (registered(GATEWAY, NO_BROKER, process=5, age_ms=DAY_MS), False),
     ],
 )
-def test_dead_process_when_replaced_or_long_dead_then_is_listed_only_on_request(
+def test_dead_process_when_replaced_or_of_no_live_broker_then_is_listed_only_on_request(
     dead: Registration, *, is_listed: bool
 ) -> None:
+    """Broker 7 is not live. A dead process of a live one is listed until somebody forgets it."""
     living = (registered(MANAGER, 1), registered(GATEWAY, NO_BROKER))
 
     def lists(*, lists_all: bool) -> bool:
-        return any(each.state == "dead" for each in listed(*living, dead, lists_all=lists_all))
+        rows = listed(*living, dead, lists_all=lists_all)
+        return any(each.role != "broker" and each.state == "dead" for each in rows)
 
     assert lists(lists_all=False) is is_listed
     assert lists(lists_all=True)
 
 
+def test_process_when_it_was_asked_to_stop_then_is_stopped_for_a_day() -> None:
+    stopped = [
+        registered(GATEWAY, broker_id, age_ms=age_ms, readiness=ProcessReadiness.STOPPED)
+        for broker_id, age_ms in ((1, 1), (2, DAY_MS))
+    ]
+
+    (row,) = [each for each in listed(*stopped) if each.role == "gateway"]
+
+    assert (row.broker_id, row.state) == (1, "stopped")
+    assert row.reasons == ("it was asked to stop, or forgotten",)
+    assert (row.to_json()["live"], row.to_json()["ready"]) == (False, False)
+
+
+def test_dead_process_when_a_later_one_was_asked_to_stop_then_is_replaced() -> None:
+    dead = registered(GATEWAY, 1, process=5, age_ms=DAY_MS)
+    earlier, later = (
+        registered(GATEWAY, 1, age_ms=DAY_MS + change, readiness=ProcessReadiness.STOPPED)
+        for change in (1, -1)
+    )
+
+    assert ("gateway", 1, "dead") in states(listed(dead, earlier))
+    assert ("gateway", 1, "dead") not in states(listed(dead, later))
+
+
 class Incomparable(Registration):
-    """One that may be looked at, but not compared with others."""
+    """An incarnation that cannot be compared with others."""
 
     __hash__ = Registration.__hash__
 
@@ -188,6 +223,17 @@ def test_json_when_something_does_not_apply_then_is_null() -> None:
         "process_id": None,
         "boot_id": None,
         "network_namespace": None,
+        "file_defaults": {},
     }
     assert manager.to_json()["http_address"] == "10.0.0.1:8090"
     assert gateway.to_json()["broker_id"] is None
+
+
+def test_json_when_a_manager_registered_what_its_file_gives_then_has_each_key() -> None:
+    found = registered(MANAGER, 1)
+    defaults = (FileDefault(key="a", value="1"), FileDefault(key="b", value=None))
+    process = replace(found.process, file_defaults=defaults)
+
+    (*_, row) = listed(replace(found, process=process))
+
+    assert row.to_json()["file_defaults"] == {"a": "1", "b": None}

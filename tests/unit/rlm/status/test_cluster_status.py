@@ -88,6 +88,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "read_leases": [],
         "expiry_blocked": None,
         "oldest_unstored_age_ms": None,
+        "stream": None,
     }
 
 
@@ -104,6 +105,17 @@ def test_status_when_all_is_stored_then_nothing_is_pending() -> None:
     assert (row.last_tiered_offset, row.pending_upload_offset) == (499, -1)
 
 
+@pytest.mark.parametrize(("end", "unstored"), [(400, 100), (500, 0)])
+def test_status_when_records_are_not_stored_then_counts_offsets_to_the_high_watermark(
+    end: int, unstored: int
+) -> None:
+    assert status(stored_up_to(end)).unstored_offsets == unstored
+
+
+def test_status_when_the_leader_is_silent_then_what_is_not_stored_is_unknown() -> None:
+    assert status(offsets=None).unstored_offsets is None
+
+
 def test_status_when_hole_then_pending_names_it() -> None:
     """Scenario 80: the first offset that is not stored, though later ones are."""
     row = status((*stored_up_to(200), remote(300, 400)))
@@ -112,7 +124,7 @@ def test_status_when_hole_then_pending_names_it() -> None:
 
 
 def test_status_when_segments_are_not_finished_then_not_counted() -> None:
-    """Scenario 71: what is being copied or deleted is not in the remote size."""
+    """Scenario 71: the remote size does not count segments under copy or deletion."""
     others = (
         remote(400, 500, state=SegmentState.COPY_SEGMENT_STARTED),
         remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED, number=1),
@@ -121,6 +133,16 @@ def test_status_when_segments_are_not_finished_then_not_counted() -> None:
     row = status((*stored_up_to(400), *others))
 
     assert (row.remote_segments, row.remote_bytes) == (4, 4 * SEGMENT_BYTES)
+
+
+def test_status_when_a_merged_segment_overlaps_its_parts_then_the_bytes_of_the_store() -> None:
+    """Operators pay for both; the offsets are stored as if there were one."""
+    merged = remote(0, 400, number=9, size=4 * SEGMENT_BYTES)
+
+    row = status((*stored_up_to(400), merged))
+
+    assert (row.remote_segments, row.remote_bytes) == (5, 8 * SEGMENT_BYTES)
+    assert (row.last_tiered_offset, row.pending_upload_offset) == (399, 400)
 
 
 def test_status_when_stored_is_out_of_lineage_then_not_tiered() -> None:

@@ -1,4 +1,4 @@
-"""Where a record is, and what is said of its local copy."""
+"""Where a record is, and the explanation of its local copy."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_record_when_stored_then_its_segment_and_objects_are_named() -> None:
 
 
 def test_record_when_its_segment_is_of_another_history_then_it_is_not_readable() -> None:
-    """Scenario 7: what an unclean election cut off is shown, and not taken for stored."""
+    """Scenario 7: records that an unclean election cut off are shown, but not as stored."""
     cut_off = remote(600, 700, epochs=Lineage.of((7, 600)), number=9)
     found = where(replace(TIERED, segments=(*TIERED.segments, cut_off)).view(), 650)
     assert found.location == "local"
@@ -110,7 +110,7 @@ def test_record_when_its_copy_has_not_finished_then_it_is_local_only() -> None:
 
 
 def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
-    """Scenario 80: a hole is not passed off as anything else."""
+    """Scenario 80: a hole is shown as a hole."""
     holed = replace(TIERED, segments=stored_up_to(200))
     assert where(holed.view(), 250).location == "nowhere"
 
@@ -143,7 +143,7 @@ def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
 def test_local_copy_when_asked_for_then_the_gates_own_reason(
     given_: Given, offset: int, expected: tuple[str, str]
 ) -> None:
-    """Scenario 79: from the same functions that decide."""
+    """Scenario 79: the explanation uses the functions that decide."""
     found = local_copy(given_.view(), offset, None)
     assert (found.state, found.reason) == expected
 

@@ -22,7 +22,7 @@ HOUR_MS = 3_600_000
 
 
 class ThreadedProcess(Process):
-    """Copies on threads of its own, one at once and one to spare."""
+    """Copies on separate threads: one copy at once, and one spare thread."""
 
     def make_copies(self) -> CopyLanes:
         self.pool = ThreadPoolExecutor(2)
@@ -117,7 +117,7 @@ def test_copy_when_it_keeps_failing_then_warned_of_once(caplog: pytest.LogCaptur
 
 
 def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> None:
-    """What failed in an earlier lead says nothing of the store as it is now."""
+    """A failure from an earlier lead says nothing about the store now."""
     world = World(brokers=2)
     world.segments(1)
     process = world.start()
@@ -132,7 +132,7 @@ def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> Non
 
 
 def test_copy_when_a_segment_stays_corrupt_then_is_tried_ever_less() -> None:
-    """Each attempt reads and stores all that is before what is corrupt."""
+    """Each attempt reads and stores all bytes before the corrupt ones."""
     world = World()
     world.segments(3)
     bad = world.leader().files[1].batches

@@ -1,4 +1,4 @@
-"""Scenario 101: what is stamped ahead of time is reported, and not deleted early."""
+"""Scenario 101: records with future timestamps are reported, and not deleted early."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_expiry_when_a_segment_is_of_the_future_then_stops_before_it() -> None:
 
 
 def test_expiry_when_our_own_clock_jumped_ahead_then_nothing_expires_early() -> None:
-    """What our clock says counts no further than ten minutes beyond the brokers'."""
+    """This process's clock counts only up to ten minutes ahead of the brokers'."""
     given = replace(AHEAD, segments=(remote(0, 100),), broker_ms=NOW_MS - HOUR_MS)
     assert expiry_cut(given.view()) is None

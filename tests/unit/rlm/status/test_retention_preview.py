@@ -1,4 +1,4 @@
-"""What a dry run of retention reports."""
+"""The report of a dry run of retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition with three stored segments, of which objects are taken, changed and given back."""
+"""A partition with three stored segments, whose objects are removed, changed and restored."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class DamagedWorld(World):
         return record.metadata.state
 
     def unreadable(self) -> str | None:
-        """What a reader of the store alone misses of the three segments."""
+        """Return the offsets of the three segments that a reader of the store alone misses."""
         return first_unreadable(
             self, TIP, OffsetRange(start_offset=0, end_offset=30), self.leader()
         )

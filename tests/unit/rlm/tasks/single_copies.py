@@ -1,4 +1,4 @@
-"""Copies that no cycle would begin: of any rolled segment, whatever is stored before it."""
+"""Copies of any rolled segment, whatever is stored before it; no cycle would start them."""
 
 from __future__ import annotations
 

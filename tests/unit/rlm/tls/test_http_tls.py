@@ -10,11 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rlm.config.rest_tls import RestTlsConfig
+from rlm.config.tls import RestTlsConfig
 from rlm.rest.manager_client import ManagerClient
 from rlm.tls.http_tls import client_context, server_context
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from tests.log_dir_builder import ManualClock
+from tests.services import plain_http
 from tests.services.certificates import CertificateAuthority
 from tests.unit.rlm.cli.stated_managers import report
 from tests.unit.rlm.rest.signed_manager import SignedManager, client_of, registered, serving
@@ -57,6 +58,21 @@ def test_manager_when_its_authority_is_trusted_then_answers_by_https_only(
         rows = client.partitions(registered(address, serves_https=True))
         with pytest.raises(RetriableError, match="cannot be reached"):
             client.partitions(registered(address))
+
+    assert [row.topic_id_partition.topic for row in rows] == ["orders"]
+
+
+def test_client_when_no_truststore_is_set_then_trusts_the_authorities_of_the_system(
+    authority: CertificateAuthority, manager: SignedManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(keystore_location=str(authority.issue("manager").keystore))
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+
+    with (
+        serving(manager.app, server_context(config, ManualClock())) as address,
+        closing(client_of(manager.cluster, client_context(_config()))) as client,
+    ):
+        rows = client.partitions(registered(address, serves_https=True))
 
     assert [row.topic_id_partition.topic for row in rows] == ["orders"]
 
@@ -111,7 +127,7 @@ def test_api_when_no_keystore_is_set_then_plain_http(manager: SignedManager) -> 
     tls = server_context(_config(), ManualClock())
 
     with serving(manager.app, tls) as address:
-        assert httpx.get(f"http://{address}/healthz", trust_env=False).status_code == httpx.codes.OK
+        assert plain_http.get(f"http://{address}/healthz").status_code == httpx.codes.OK
 
 
 def _certificate(address: str) -> bytes:

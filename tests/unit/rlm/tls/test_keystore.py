@@ -1,4 +1,4 @@
-"""PEM files as TLS contexts take them, and what is said of those that cannot be used."""
+"""PEM files in TLS contexts, and the errors of unusable files."""
 
 from __future__ import annotations
 

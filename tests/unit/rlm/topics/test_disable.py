@@ -115,7 +115,7 @@ def test_disable_when_records_would_be_lost_then_says_first_that_the_topic_is_ac
 def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_not_suggested() -> (
     None
 ):
-    """**Data loss:** --force gives up what nobody knows of, because of a wrong address."""
+    """**Data loss:** --force would give up unknown records because of a wrong address."""
     world = tiered_world(retention_bytes="4096")
     world.topics.span = UNSTORED
     world.lags.stated = {}
@@ -160,7 +160,7 @@ def test_disable_when_forced_then_gives_up_what_is_at_risk() -> None:
 
 
 def test_disable_when_only_the_active_segment_is_expired_then_refuses_without_waiting() -> None:
-    """R9: the restored retention would delete it at once, and nobody will copy it."""
+    """R9: the broker would delete these records at once, and no manager would copy them."""
     world = tiered_world()
     world.topics.span = replace(UNSTORED, since_offset=60)
     process = world.process()
@@ -172,7 +172,7 @@ def test_disable_when_only_the_active_segment_is_expired_then_refuses_without_wa
 
 
 def test_disable_when_asked_for_lags_then_they_are_those_under_disabling() -> None:
-    """R9: a report from before trims stopped proves nothing."""
+    """R9: a report from before the trims stopped proves nothing."""
     world = tiered_world()
 
     disable(world.process())

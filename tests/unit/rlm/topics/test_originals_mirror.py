@@ -16,7 +16,8 @@ from rlmm.topic.memory import MemoryLog
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.errors import RetriableError
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import FaultPlan
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from tests.twins.broker import MemoryBroker
 from tests.twins.replica import Replica
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TIP, TOPIC, TOPIC_ID, Process, World
@@ -26,7 +27,7 @@ LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class MirroredWorld(World):
-    """One whose managers have a store. The topic is tiered, and had a retention of its own."""
+    """A world whose managers have a store. The topic is tiered, and had its own retention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +145,7 @@ def test_step_when_the_store_fails_then_tries_again() -> None:
 
 
 def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> None:
-    """The -1 that applies is ours: what was before is what has to come back."""
+    """`rlm` set the present -1: the earlier values have to be restored."""
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()

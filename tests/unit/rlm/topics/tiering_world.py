@@ -1,7 +1,7 @@
 """A cluster of brokers that hear of changes late, and a metadata topic, all in memory.
 
-Every effect uses `World.effect`, which writes it down, and can be set to crash before or after
-the n-th one: what a killed process leaves.
+`World.effect` records every effect. It can crash the process before or after the n-th one, which
+leaves what a killed process leaves.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.candidates import Lag
+from rlm.policy.topic.policy_values import FileDefaults
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
+from rlm.topics.inheritance import PolicyInheritance
+from rlm.topics.level_effects import LevelEffects
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import PublishedPosition
@@ -51,7 +55,7 @@ class CrashError(Exception):
 
 @dataclass
 class Effects:
-    """What was done to the world, in order, and where to crash."""
+    """The effects on the world, in order, and where to crash."""
 
     log: list[str] = field(default_factory=list)
     crash_before: int | None = None
@@ -82,7 +86,7 @@ class CrashingTopic(MemoryTopic):
 
 
 class MemoryTopicAdmin(TopicAdmin):
-    """One topic on several brokers. Each applies a change only when it was asked `lag` times."""
+    """One topic on several brokers. Each applies a change only at the request number `lag`."""
 
     def __init__(self, effects: Effects, *, node_ids: tuple[int, ...] = (1, 2)) -> None:
         self.effects = effects
@@ -95,8 +99,8 @@ class MemoryTopicAdmin(TopicAdmin):
         self.stale = dict.fromkeys(node_ids, self.overrides)
         self._asks_left = dict.fromkeys(node_ids, 0)
 
-    def view(self, topics: Iterable[str]) -> ClusterView:
-        known = {TOPIC: self._topic()} if TOPIC in set(topics) else {}
+    def view(self, topics: Iterable[str] | None) -> ClusterView:
+        known = {TOPIC: self._topic()} if topics is None or TOPIC in set(topics) else {}
         brokers = {n: BrokerAddress(node_id=n, host="broker", port=9092) for n in self.node_ids}
         return ClusterView(
             cluster_id="memory", controller_id=1, brokers=brokers, topics=known, refused={}
@@ -248,6 +252,27 @@ class Process:
             reassert=reassert,
             alarm=self.alarms.append,
         )
+
+    def inheritance(
+        self, *, node_id: int = 1, managers: FileDefaults | None = None
+    ) -> PolicyInheritance:
+        effects = LevelEffects(
+            self.world.topics,
+            own_topics=frozenset({"ours"}),
+            managers=managers or FileDefaults(),
+        )
+        return PolicyInheritance(
+            effects,
+            self.policies,
+            topics=self.world.topics,
+            metadata=self.metadata,
+            node_id=node_id,
+        )
+
+    def set_level(self, level: PolicyLevel) -> None:
+        """A command sets a policy level."""
+        event = PolicyLevelSet(event_id=self.world.new_id(), level=level)
+        assert self.metadata.publish(event).accepted
 
     def policy(self) -> TopicPolicy:
         found = self.metadata.topic_policy(TOPIC_ID)

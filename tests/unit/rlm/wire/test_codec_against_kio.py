@@ -1,4 +1,4 @@
-"""Our bytes and our values, compared with those of an independent implementation."""
+"""Bytes and values of rlm's codec, compared with those of an independent implementation."""
 
 from __future__ import annotations
 

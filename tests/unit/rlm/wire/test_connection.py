@@ -1,4 +1,4 @@
-"""A connection against a peer that misbehaves: every wait ends, at its deadline at the latest."""
+"""A connection to a peer that misbehaves: every wait ends by its deadline."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_connect_when_peer_does_not_answer_then_retriable(peer: _Peer) -> None:
 
 
 def test_connect_when_peer_accepts_and_is_frozen_then_ends_with_the_time_to_connect() -> None:
-    """Not with the time of a request, which may be long; the peer gives up in between."""
+    """It does not wait as long as for a request; the peer gives up earlier."""
     settings = ConnectionSettings(
         security=SecuritySettings(),
         connect_timeout_ms=_TIMEOUT_MS,

@@ -107,7 +107,7 @@ def test_produce_acks_when_read_then_what_was_written_and_none_before(
 def test_produce_acks_when_of_a_version_without_transactions_then_read_all_the_same(
     version: int, acks: int
 ) -> None:
-    """Brokers before 4.0 speak these; our tables, which are those of 4.3, do not."""
+    """Brokers before 4.0 have these versions; rlm's tables, from Kafka 4.3, do not."""
     message = struct.pack(">hii", acks, 30_000, 0)
     data = struct.pack(">hhih", PRODUCE.key, version, 1, -1) + message
     head = read_request_head(data, frame_bytes=len(data))
@@ -119,8 +119,8 @@ def test_produce_acks_when_of_a_version_without_transactions_then_read_all_the_s
 
 
 def test_produce_acks_when_tags_come_without_end_then_corrupt_before_they_are_looked_at() -> None:
-    """A head may come byte by byte, and is begun to be read with each of them."""
-    data = struct.pack(">hhih", PRODUCE.key, 9, 1, -1) + b"\xe0\xd4\x03"  # 60,000 of them
+    """A head may arrive byte by byte, and each byte starts the reading again."""
+    data = struct.pack(">hhih", PRODUCE.key, 9, 1, -1) + b"\xe0\xd4\x03"  # 60,000 tags
     head = read_request_head(data, frame_bytes=1 << 20)
     assert head is not None
 

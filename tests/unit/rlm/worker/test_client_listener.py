@@ -32,7 +32,7 @@ def connected(bound: socket.socket) -> socket.socket:
 
 
 def listen_again(bound: socket.socket) -> None:
-    """As a process that serves does: connections of an earlier one may be left."""
+    """Listen like a process that serves: connections of an earlier process may be left."""
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.listen()
 
@@ -89,7 +89,7 @@ def test_client_when_it_was_accepted_then_stays_connected(bound: socket.socket) 
 
 
 def test_socket_when_closed_to_clients_twice_then_serves_again(bound: socket.socket) -> None:
-    """A shutdown of a socket that does not listen would end each connection accepted later."""
+    """To shut down a socket that does not listen would end all connections accepted later."""
     for _ in "12":
         refuse_connections(bound)
     listen_again(bound)

@@ -39,7 +39,7 @@ class Steps:
         caplog.set_level(logging.INFO, "rlm.worker.periodic")
 
     def run(self, error: Exception | None) -> None:
-        """One step that raises this, or nothing, is over."""
+        """Run one step, which raises this error or none."""
         self.error = error
         before = self.done
         if before:
@@ -49,7 +49,7 @@ class Steps:
         wait_until(lambda: self.done > before and self.periodic.problem() is error, 30.0, "a step")
 
     def levels(self) -> list[str]:
-        """Of what was logged so far."""
+        """Return the levels of the logged lines."""
         self.periodic.stop()
         assert self.periodic.join(30_000)
         return [record.levelname for record in self._caplog.records]
@@ -147,3 +147,15 @@ def test_step_when_stopped_at_once_then_ends_without_waiting() -> None:
 
     assert periodic.join(30_000)
     assert len(calls) <= 1
+
+
+def test_end_when_running_then_one_more_step_and_no_further() -> None:
+    calls: list[int] = []
+    periodic = _counting(calls)
+    periodic.start()
+    wait_until(lambda: calls == [1], 30.0, "the first step")
+
+    assert periodic.end(30_000)
+    periodic.wake()
+
+    assert calls == [1, 1]

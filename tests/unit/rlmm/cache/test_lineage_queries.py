@@ -35,7 +35,7 @@ LIFE = (STARTED, FINISHED, DELETE_STARTED, DELETE_FINISHED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What a cache was made of: the log's lineage and start, and each segment in its last state."""
+    """The content of a cache: the log's lineage and start, and the last state of each segment."""
 
     cache: MetadataCache
     lineage: Lineage
@@ -83,7 +83,7 @@ def stored(draw: st.DrawFn) -> Stored:
 
 
 def part(segment: RemoteLogSegmentMetadata, epoch: int) -> OffsetRange | None:
-    """What an epoch wrote of a segment."""
+    """Return the part of a segment that an epoch wrote."""
     start = segment.segment_leader_epochs.start_offset(epoch)
     if start is None:
         return None
@@ -94,7 +94,7 @@ def part(segment: RemoteLogSegmentMetadata, epoch: int) -> OffsetRange | None:
 @settings(max_examples=300)
 @given(stored())
 def test_earliest_offset_when_asked_then_is_the_first_readable_one(found: Stored) -> None:
-    """Scenario 8: what is out of the lineage never answers."""
+    """Scenario 8: segments outside of the lineage never answer."""
     ranges = stored_ranges(found.lineage, found.finished)
     offsets = [
         max(each.offsets.start_offset, found.log_start)
@@ -143,7 +143,7 @@ def test_listing_when_by_epoch_then_holds_all_but_deleted_ones(
 def test_listing_when_by_state_then_is_the_whole_one_less_the_others(
     found: Stored, states: set[SegmentState], from_offset: int
 ) -> None:
-    """Those that are not finished are found without looking at those that are."""
+    """Unfinished segments are found without reading finished ones."""
     everything = found.cache.segments(ORDERS, states=LIFE, from_offset=from_offset)
 
     listed = found.cache.segments(ORDERS, states=tuple(states), from_offset=from_offset)

@@ -23,7 +23,7 @@ FIELDS = [each.name for each in fields(RemoteLogSegmentMetadata) if each.init]
 
 
 def on_demand(metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """As it was read, none of its fields asked for yet."""
+    """Return metadata just read, without an access to any of its fields."""
     return metadata_on_demand(metadata_to_message(metadata))
 
 

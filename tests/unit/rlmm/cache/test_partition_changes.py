@@ -1,4 +1,4 @@
-"""Which partitions' metadata changed since somebody looked."""
+"""Which partitions' metadata changed since an earlier look."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ROW = (Table.SEGMENTS, b"key")
 
 
 def written(directory: Path, *, flushed: bool = True) -> Path:
-    """A directory that a store was closed in, its row in a table file or in the log."""
+    """The directory of a closed store, whose row is in a table file or in the log."""
     store = RocksDbStore(directory)
     batch = store.batch()
     batch.put(*ROW, b"value")
@@ -105,7 +105,7 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_again
 def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_again(
     tmp_path: Path,
 ) -> None:
-    """Every answering process is notified before anybody can read that it is empty."""
+    """The error is reported before any query can see an empty cache."""
     store = RocksDbStore(with_a_damaged_block(tmp_path / "cache"))
     with pytest.raises(CorruptError):
         store.get(*ROW)
@@ -126,7 +126,7 @@ def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_again(
 
 
 def with_a_damaged_block(directory: Path) -> Path:
-    """Of data, not of what is read at the start."""
+    """Damage a block of data, which is not read at the start."""
     for table in written(directory).glob("*.sst"):
         data = bytearray(table.read_bytes())
         data[1] ^= 0xFF
@@ -192,7 +192,7 @@ def test_store_when_closed_then_releases_its_lock(tmp_path: Path) -> None:
 
 @contextmanager
 def no_file_larger_than(limit_bytes: int) -> Iterator[None]:
-    """What a full disk does to a file that grows: the system refuses the write."""
+    """Make writes to a growing file fail, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
     try:
@@ -227,7 +227,7 @@ def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_again
 def test_store_when_the_disk_is_full_at_the_start_then_opens_once_there_is_space(
     tmp_path: Path,
 ) -> None:
-    """A process starts degraded; nothing of what was written before is lost."""
+    """The process starts not ready; earlier data is not lost."""
     directory = written(tmp_path / "cache")
     with no_file_larger_than(0):
         store = RocksDbStore(directory)
@@ -274,7 +274,7 @@ def test_store_when_a_view_was_used_before_then_can_be_opened_again(tmp_path: Pa
 
 
 def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: Path) -> None:
-    """Scenario 37: bounded; what the user moved aside is not touched."""
+    """Scenario 37: bounded; a directory that the user moved aside is not changed."""
     first, second = "A/" * 11, "B" * 22
     (tmp_path / "cache.mine").mkdir()
     store = RocksDbStore(written(tmp_path / "cache"))

@@ -30,7 +30,7 @@ def rows(store: OrderedStore, table: Table) -> list[tuple[bytes, bytes]]:
 
 
 def test_copy_when_the_cache_is_in_use_then_whole_as_of_one_moment(tmp_path: Path) -> None:
-    """With the position that it is consistent with."""
+    """The copy's positions belong to its data."""
     target = MemoryStore()
     with closing(RocksDbStore(tmp_path / "cache")) as store:
         for number in range(3):
@@ -39,7 +39,7 @@ def test_copy_when_the_cache_is_in_use_then_whole_as_of_one_moment(tmp_path: Pat
         copy_cache(tmp_path / "cache", target, tmp_path / "scratch")
 
         for number in range(3, 6):
-            put(store, number)  # it continues, and is not in the copy
+            put(store, number)  # the original continues, and its new rows are not in the copy
         assert len(rows(store, Table.SEGMENTS)) == 6
     for table in Table:
         assert rows(target, table) == [
@@ -57,7 +57,7 @@ def test_copy_when_the_cache_is_closed_then_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["CURRENT", "MANIFEST-*"])
-def test_copy_when_the_cache_is_damaged_then_an_error_of_ours(tmp_path: Path, damaged: str) -> None:
+def test_copy_when_the_cache_is_damaged_then_an_error_of_rlm(tmp_path: Path, damaged: str) -> None:
     with closing(RocksDbStore(tmp_path / "cache")) as store:
         put(store, 1)
     for path in (tmp_path / "cache").glob(damaged):

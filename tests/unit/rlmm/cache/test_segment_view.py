@@ -197,7 +197,7 @@ def test_segment_when_a_later_record_begins_elsewhere_then_is_there_only(
 
 
 def test_segment_when_erased_then_leaves_no_row() -> None:
-    """R11: when its tombstones have been read, nothing is left but the bounds of searches."""
+    """R11: after its tombstones only the bounds of searches are left."""
     metadata = segment_metadata(1, 0, 10)
     log = log_of(step(metadata, STARTED), step(metadata, FINISHED))
     for record in list(log.records(0)):

@@ -33,5 +33,5 @@ def test_cache_when_of_this_version_then_shows_its_topic() -> None:
 
 @pytest.mark.parametrize("change", ["schema_version", "fold_version"])
 def test_cache_when_of_another_version_then_belongs_to_no_topic(change: str) -> None:
-    """Scenario 102: so it is rebuilt, after an upgrade and after the way back."""
+    """Scenario 102: the cache is rebuilt after an upgrade, and after a downgrade."""
     assert stored(change).identity() is None

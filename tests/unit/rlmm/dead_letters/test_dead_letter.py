@@ -32,7 +32,7 @@ LETTERS = st.builds(
 
 
 @given(LETTERS)
-def test_letter_when_encoded_and_decoded_then_is_the_same(dead_letter: DeadLetter) -> None:
+def test_dead_letter_when_encoded_and_decoded_then_is_the_same(dead_letter: DeadLetter) -> None:
     """Scenario 73, R22."""
     record = encode(dead_letter)
 
@@ -41,7 +41,7 @@ def test_letter_when_encoded_and_decoded_then_is_the_same(dead_letter: DeadLette
 
 
 @given(LETTERS)
-def test_letter_when_read_by_others_then_names_its_objects(dead_letter: DeadLetter) -> None:
+def test_dead_letter_when_read_by_others_then_names_its_objects(dead_letter: DeadLetter) -> None:
     message = pb.DeadLetter.FromString(encode(dead_letter).value)
 
     assert (
@@ -66,13 +66,13 @@ def test_end_of_deletion_when_made_of_a_letter_then_is_the_event_of_its_segment(
 
 
 @given(st.binary(max_size=30))
-def test_letter_when_bytes_are_arbitrary_then_is_corrupt(value: bytes) -> None:
+def test_dead_letter_when_bytes_are_arbitrary_then_is_corrupt(value: bytes) -> None:
     with pytest.raises((CorruptError, UnsupportedError)):
         decode(value)
 
 
 @given(LETTERS)
-def test_letter_when_of_a_newer_version_then_is_unsupported(dead_letter: DeadLetter) -> None:
+def test_dead_letter_when_of_a_newer_version_then_is_unsupported(dead_letter: DeadLetter) -> None:
     message = pb.DeadLetter.FromString(encode(dead_letter).value)
     message.min_fold_version = 99
 

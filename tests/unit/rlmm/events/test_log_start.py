@@ -1,4 +1,4 @@
-"""The leader epoch of a client's request of a log start, in its message."""
+"""The leader epoch in the message by which a client requests a log start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.metadata_builder import log_start_request
 
 
 def test_request_when_its_leader_epoch_is_unknown_then_its_message_has_none() -> None:
-    """As version 0.1.0 writes it."""
+    """As in records of version 0.1.0."""
     message = pb.MetadataEvent.FromString(encode(log_start_request(5)).value)
 
     assert not message.log_start_requested.HasField("leader_epoch")

@@ -1,4 +1,4 @@
-"""What the fold reads of a segment's record is what the codec takes, and no other."""
+"""The fold's parser accepts exactly the segment records that the codec accepts."""
 
 from __future__ import annotations
 
@@ -129,6 +129,29 @@ def test_step_when_a_number_of_its_segment_can_not_be_then_corrupt(
     field: str, value: int, *, taken: bool
 ) -> None:
     assert is_taken(changed(lambda event: setattr(event.metadata, field, value))) == taken
+
+
+@pytest.mark.parametrize(
+    ("state", "end_offset", "size_bytes", "taken"),
+    [
+        (SegmentState.COPY_SEGMENT_STARTED, 11, 0, True),
+        (SegmentState.COPY_SEGMENT_STARTED, 12, 0, False),
+        (SegmentState.COPY_SEGMENT_STARTED, 11, 1, False),
+        (SegmentState.DELETE_SEGMENT_STARTED, 11, 0, True),
+        (SegmentState.DELETE_SEGMENT_FINISHED, 11, 0, True),
+        (FINISHED, 11, 0, False),
+    ],
+)
+def test_step_when_its_end_is_not_known_then_has_neither_an_end_nor_a_size(
+    state: SegmentState, end_offset: int, size_bytes: int, *, taken: bool
+) -> None:
+    def change(event: pb.SegmentEvent) -> None:
+        fields = {"state": state.value, "end_offset": end_offset, "segment_size_bytes": size_bytes}
+        event.metadata.is_open = True
+        for name, value in fields.items():
+            setattr(event.metadata, name, value)
+
+    assert is_taken(changed(change)) == taken
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Registrations of processes: what version 0.1.0 wrote, and what a newer one may write."""
+"""Registrations of processes: those of version 0.1.0, and those of a newer version."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rlmm.codec import decode, encode
 from rlmm.events.registration import (
     UNREADY_REASON_MAX_CHARACTERS,
     UNREADY_REASONS_MAX_COUNT,
+    FileDefault,
     ProcessReadiness,
     ProcessRegistered,
     bounded_reasons,
@@ -63,6 +64,7 @@ def test_numbers_when_compared_then_those_of_what_topics_have_already() -> None:
         "UNKNOWN": 0,
         "READY": 1,
         "NOT_READY": 2,
+        "STOPPED": 3,
     }
     assert (UNREADY_REASONS_MAX_COUNT, UNREADY_REASON_MAX_CHARACTERS) == (8, 500)
 
@@ -88,7 +90,7 @@ def test_registration_when_its_readiness_is_of_a_newer_version_then_the_heartbea
 def test_registration_when_reasons_are_many_and_long_then_are_cut_off_on_both_sides(
     count: int,
 ) -> None:
-    """A heartbeat stays small, and so does what a process keeps of one."""
+    """A heartbeat stays small, and so does the state of a process that reads it."""
     long = tuple(f"{n}" + "x" * UNREADY_REASON_MAX_CHARACTERS for n in range(count))
     event = replace(registration(), unready_reasons=long)
     message = message_of(event)
@@ -101,3 +103,19 @@ def test_registration_when_reasons_are_many_and_long_then_are_cut_off_on_both_si
     assert written == read == bounded_reasons(long)
     assert len(read) == UNREADY_REASONS_MAX_COUNT
     assert {len(reason) for reason in read} == {UNREADY_REASON_MAX_CHARACTERS}
+
+
+def test_file_defaults_when_many_or_long_then_are_bounded_in_the_record_and_when_read() -> None:
+    """A heartbeat of another version cannot grow without limit, either."""
+    long = tuple(FileDefault(key=str(n), value="x" * 501) for n in range(33))
+    event = replace(registration(), file_defaults=(FileDefault(key="a", value=None), *long))
+    message = message_of(event)
+
+    written = message.process_registered.file_defaults
+    last = written[-1]
+    written.extend([last] * 5)
+    read = decoded(event, message).file_defaults
+
+    assert (last.key, last.value) == ("30", "x" * 500)
+    assert len(read) == 32
+    assert read[:2] == (FileDefault(key="a", value=None), FileDefault(key="0", value="x" * 500))

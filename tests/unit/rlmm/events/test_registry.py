@@ -1,4 +1,4 @@
-"""What the registry promises to those that go through all families."""
+"""The promises of the registry to code that uses all families."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ EVENTS: dict[str, Callable[[], Event]] = {
     "read_lease_taken": build.read_lease,
     "gaps_recorded": lambda: build.gaps(build.gap(1, 2)),
     "offload_requested": lambda: build.offload_request(5),
+    "offload_segment_changed": build.offload_segment_changed,
     "loss_accepted": lambda: build.loss_accepted(1),
     "anomaly_reported": build.anomaly_reported,
     "leadership_claimed": build.claim,
     "partition_delete": lambda: build.partition_delete(build.MARKED),
     "topic_policy_changed": build.policy,
+    "policy_level_set": build.policy_level,
     "topic_paused": lambda: build.paused(PausableTask.COPY),
     "process_registered": build.registration,
     "cluster_secret_set": build.cluster_secret,
@@ -36,7 +38,7 @@ EVENTS: dict[str, Callable[[], Event]] = {
 
 
 def test_records_of_a_deleted_partition_when_removed_then_claims_come_last() -> None:
-    """Without its claims, a fold of the other records would refuse what was accepted."""
+    """Without its claims, a fold of the other records would refuse accepted events."""
     assert [family.kind for family in PARTITION_FAMILIES][-1] is RecordKind.CLAIM
 
 
@@ -54,7 +56,7 @@ def test_events_when_listed_here_then_are_those_of_all_families() -> None:
 
 @pytest.mark.parametrize("field", EVENTS)
 def test_family_when_it_reuses_keys_then_a_later_event_has_the_same_key(field: str) -> None:
-    """And otherwise never, so that compaction keeps each record."""
+    """Otherwise each event has its own key, so that compaction keeps each record."""
     first, second = EVENTS[field](), EVENTS[field]()
 
     assert family_of(first).field == field

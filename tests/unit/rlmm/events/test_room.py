@@ -43,7 +43,7 @@ FULL_OF_LEASES = PartitionState(
 
 
 def test_anomalies_when_counted_then_a_fold_keeps_four_times_what_writers_write() -> None:
-    """All processes must fold alike, whatever their version."""
+    """All processes must fold in the same way, whatever their version."""
     assert (ANOMALIES_MAX_COUNT, FOLDED_ANOMALIES_MAX_COUNT) == (256, 1_024)
 
 
@@ -68,7 +68,7 @@ def test_anomaly_when_it_is_on_record_then_its_update_has_room() -> None:
 
 
 def test_accepted_loss_when_the_partition_has_as_many_anomalies_then_has_room() -> None:
-    """An operator can give up what fills the record."""
+    """An operator can accept the loss of the objects that fill the record."""
     event = build.anomaly_reported(build.anomaly(1, kind=AnomalyKind.LOSS_ACCEPTED))
 
     AnomalyFamily().require_room(event, lambda _: FULL, 0)

@@ -25,7 +25,7 @@ OWN, OTHER = LogStart(10, 1), LogStart(20, 0)
 
 
 def superseded(event: Event, state: PartitionState) -> tuple[RecordKind, ...] | None:
-    """What the event supersedes, once it is folded into this state of its partition."""
+    """Return the records that the event supersedes, once it is folded into this state."""
     return family_of(event).superseded_kinds(event, lambda _: state)
 
 
@@ -36,7 +36,7 @@ def superseded(event: Event, state: PartitionState) -> tuple[RecordKind, ...] | 
 def test_trim_when_it_is_the_only_one_that_counts_then_supersedes_the_others(
     known: tuple[LogStart, ...], expected: tuple[RecordKind, ...]
 ) -> None:
-    """Of another leader epoch, a trim further on may count again after an unclean election."""
+    """A further trim of another leader epoch may count again after an unclean election."""
     assert superseded(trim(10, by=writer(1)), PartitionState(trims=known)) == expected
 
 

@@ -1,4 +1,4 @@
-"""What an event may say, and what a policy's special values mean."""
+"""The valid values of events, and the special values of a policy."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.gaps import GapReason
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.metadata import SegmentState
+from rsm.segment.offload_settings import OffloadMode
 from tests.metadata_builder import (
     NEWEST_EPOCH,
     ORDERS,
@@ -50,6 +51,7 @@ def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
         (GapReason, ["SHED", "EXTERNAL_START", "ACCEPTED_LOSS"]),
         (AnomalyKind, ["MISSING", "CORRUPT", "LOSS_ACCEPTED"]),
         (OutagePolicy, ["HOLD", "SHED_OLDEST"]),
+        (OffloadMode, ["SEGMENT", "STREAM"]),
         (PausableTask, ["COPY", "TRIM", "DELETE"]),
         (PolicyState, ["ENABLING", "ACTIVE", "DISABLING", "DISABLED"]),
         (ProcessRole, ["MANAGER", "GATEWAY"]),

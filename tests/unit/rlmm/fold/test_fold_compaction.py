@@ -1,4 +1,4 @@
-"""A fold of the compacted log equals the live one, whatever was written by the owners' rules."""
+"""A fold of the compacted log equals the live one, if owners followed their rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.metadata_worlds import SEGMENTS, World, worlds
 
 
 def prefix(log: MemoryLog, length: int) -> MemoryLog:
-    """The same log as it was when it had this number of records."""
+    """Return the log as it was when it had this number of records."""
     clock = ManualClock()
     shorter = MemoryLog(clock)
     for record in log.records(0)[:length]:
@@ -39,11 +39,12 @@ def compacted(log: MemoryLog, data: st.DataObject) -> MemoryLog:
 
 
 def answers(cache: MetadataCache) -> object:
-    """All that a process would act on."""
+    """Return all answers that a process acts on."""
     return (
         cache.segments(ORDERS),
         cache.segments(ORDERS, leader_epoch=1),
         cache.partition_state(ORDERS),
+        cache.offload_segments.of(ORDERS),
         cache.earliest_log_offset(ORDERS),
         cache.size_bytes(ORDERS),
         cache.newer_record(ORDERS) is None,
@@ -71,7 +72,7 @@ def test_fold_when_any_prefixes_were_compacted_then_equals_the_live_one(
 def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
     world: World, data: st.DataObject
 ) -> None:
-    """R11: also in the midst of an owner's tombstones, some of which may be forgotten already."""
+    """R11: also after only some of an owner's tombstones, and some of these compacted away."""
     log = prefix(world.log, data.draw(st.integers(0, world.log.end_offset(0))))
 
     assert answers(folded(compacted(log, data))) == answers(folded(log))
@@ -91,7 +92,7 @@ def test_segment_when_retired_then_never_lives_again(world: World, data: st.Data
 @settings(max_examples=100)
 @given(worlds(), st.integers(1, 50))
 def test_fold_when_batches_differ_then_gives_the_same(world: World, max_records: int) -> None:
-    """Scenario 30: what one process folds in one go, another folds record by record."""
+    """Scenario 30: one process folds a batch at once, another one record by record."""
     one_by_one, batched = MemoryStore(), MemoryStore()
     fold_log(world.log, one_by_one, max_records=1)
 

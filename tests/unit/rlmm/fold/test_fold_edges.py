@@ -84,7 +84,7 @@ def test_copy_when_finished_at_the_deadline_of_its_start_then_is_accepted() -> N
 def test_copy_when_finished_then_the_later_of_its_deadlines_is_kept(
     own_deadline_ms: int, expected: int
 ) -> None:
-    """A deletion waits for it, whichever record compaction leaves."""
+    """The deletion waits for the deadline, whichever record compaction leaves."""
     started = step(SEGMENT, STARTED, copy_timeout_ms=500)
     finished = step(SEGMENT, FINISHED, copy_deadline_ms=own_deadline_ms)
 
@@ -197,7 +197,7 @@ def test_gaps_when_the_log_starts_at_the_end_of_one_then_it_is_none(
 def test_gaps_when_a_later_epoch_begins_in_one_then_it_ends_there(
     later_start: int, expected: tuple[object, ...]
 ) -> None:
-    """What the later leader wrote is no gap."""
+    """Records of the later leader are no gap."""
     later = claim(writer(1), lineage=Lineage.of((0, 0), (1, later_start)))
     log = log_of(claim(), gaps(gap(10, 20), gap(50, 60)), later)
 
@@ -242,7 +242,7 @@ def test_pause_when_tombstoned_then_nothing_is_paused() -> None:
 
 @pytest.mark.parametrize("event", [trim(50), log_start(50), gaps(gap(10, 20))])
 def test_record_when_its_key_is_tombstoned_then_what_it_said_holds(event: Event) -> None:
-    """A key is removed when another record says as much, or when compaction comes to it."""
+    """A key is removed when another record replaces it, or by compaction."""
     log = log_of(claim(), event)
 
     assert folded(log).partition_state(ORDERS) == folded(without(log, event)).partition_state(

@@ -1,4 +1,4 @@
-"""Any sequence of events gives what a model of KIP-405 gives that keeps all in dicts."""
+"""Any sequence of events gives the same as a model of KIP-405 that keeps all in dicts."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Model:
 
 @st.composite
 def events(draw: st.DrawFn, tip: TopicIdPartition) -> list[Event]:
-    """What leaders, zombies and repair jobs might write of a partition; some of it twice."""
+    """Records that leaders, zombies and repair jobs might write, some of them twice."""
     segments = [
         segment_metadata(1 + 10 * tip.partition, 0, 30, epochs=((0, 0), (1, 20)), partition=tip),
         segment_metadata(2 + 10 * tip.partition, 10, 40, epochs=((0, 10), (2, 20)), partition=tip),

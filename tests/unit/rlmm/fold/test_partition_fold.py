@@ -79,7 +79,7 @@ def test_copy_when_the_partition_is_to_be_deleted_then_none_begins() -> None:
 
 
 def test_segments_when_the_partition_is_to_be_deleted_then_end_and_are_deleted() -> None:
-    """Scenario 76: what was begun before continues."""
+    """Scenario 76: unfinished work continues."""
     log = log_of(
         claim(),
         step(SEGMENT, STARTED),
@@ -115,7 +115,7 @@ def test_claims_when_the_partition_is_deleted_then_may_be_removed() -> None:
 
 
 def test_deletion_of_a_partition_when_tombstoned_then_holds() -> None:
-    """R11: by it late copies stay refused."""
+    """R11: the record keeps late copies refused."""
     marked = partition_delete(MARKED)
     log = log_of(marked)
     log.append(0, encode(marked).key, None)
@@ -190,7 +190,7 @@ def test_anomaly_when_its_partition_is_deleted_then_refused() -> None:
 
 @pytest.mark.parametrize("unknown", range(4))
 def test_anomaly_when_another_is_tombstoned_then_is_kept(unknown: int) -> None:
-    """Whether the other's id would be before it, or after it."""
+    """The order of the two ids does not matter."""
     known, *others = sorted((anomaly(number) for number in range(1, 6)), key=lambda each: each.id)
     kept = others[1]
     assert known.id < kept.id < others[-1].id
@@ -202,7 +202,7 @@ def test_anomaly_when_another_is_tombstoned_then_is_kept(unknown: int) -> None:
 
 
 def test_anomalies_when_a_writer_ignores_the_limit_then_no_more_are_kept() -> None:
-    """One state is written to the cache as a whole: it must not grow with what anybody writes."""
+    """The cache writes a partition's state as a whole, so its size must be bounded."""
     many = [anomaly(number) for number in range(1, FOLDED_ANOMALIES_MAX_COUNT + 3)]
     again = replace(many[0], attempts=9)
     log = log_of(*map(anomaly_reported, [*many, again]))
@@ -214,7 +214,7 @@ def test_anomalies_when_a_writer_ignores_the_limit_then_no_more_are_kept() -> No
 
 
 def test_accepted_loss_when_there_are_as_many_anomalies_as_are_kept_then_is_kept() -> None:
-    """An operator can give up what fills the record; one that is cleared makes room."""
+    """An operator can accept losses, and a cleared anomaly makes room."""
     many = [anomaly(number) for number in range(1, FOLDED_ANOMALIES_MAX_COUNT + 1)]
     accepted, next_one = anomaly(1, kind=AnomalyKind.LOSS_ACCEPTED), anomaly(10_000)
     log = log_of(*map(anomaly_reported, [*many, accepted]))
@@ -228,7 +228,7 @@ def test_accepted_loss_when_there_are_as_many_anomalies_as_are_kept_then_is_kept
 
 
 def test_gaps_when_recorded_again_then_the_owners_last_ones_hold() -> None:
-    """R6: the whole set each time, so nothing that was superseded is needed any more."""
+    """R6: each record has the whole set, so superseded records are not needed any more."""
     log = log_of(
         claim(),
         gaps(gap(10, 20)),

@@ -1,4 +1,4 @@
-"""Which records a fold remembers, so that their owners can remove them one day."""
+"""Which records a fold remembers, so that their owners can remove them later."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.metadata_builder import (
     log_start_request,
     loss_accepted,
     offload_request,
+    offload_segment_changed,
     read_lease,
     segment_metadata,
     step,
@@ -67,6 +68,7 @@ def event_ids(log: MemoryLog, *, accepted: bool) -> list[bytes]:
         (loss_accepted(3), RecordKind.LOSS_ACCEPTED),
         (read_lease(), RecordKind.READ_LEASE),
         (anomaly_reported(), RecordKind.ANOMALY),
+        (offload_segment_changed(), RecordKind.OFFLOAD_SEGMENT),
     ],
 )
 def test_record_of_a_partition_when_folded_then_its_key_is_kept(
@@ -87,6 +89,7 @@ def test_record_of_a_partition_when_folded_then_its_key_is_kept(
         (loss_accepted(3), RecordKind.LOSS_ACCEPTED),
         (read_lease(), RecordKind.READ_LEASE),
         (anomaly_reported(), RecordKind.ANOMALY),
+        (offload_segment_changed(), RecordKind.OFFLOAD_SEGMENT),
     ],
 )
 def test_record_of_a_partition_when_tombstoned_then_its_key_is_forgotten(

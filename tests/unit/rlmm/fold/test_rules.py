@@ -22,6 +22,7 @@ from tests.metadata_builder import (
     dead_lettered,
     life,
     log_start,
+    open_segment_metadata,
     policy,
     registration,
     segment_metadata,
@@ -53,6 +54,33 @@ def test_segment_when_it_steps_forward_then_is_accepted(length: int) -> None:
 def test_segment_when_finished_from_nothing_then_is_accepted() -> None:
     """Scenario 29: also from nothing."""
     assert state_after(step(SEGMENT, FINISHED)) is FINISHED
+
+
+def test_segment_when_started_without_an_end_then_the_finished_state_has_it() -> None:
+    """R23: STARTED carries the begin only; the end comes with FINISHED."""
+    opened = open_segment_metadata(1, 50)
+    finished = segment_metadata(1, 50, 250, epochs=((0, 50), (1, 60)))
+    started = step(opened, STARTED, copy_timeout_ms=60_000)
+
+    before = folded(log_of(claim(), started)).segment(opened.segment_id)
+    after = folded(log_of(claim(), started, step(finished, FINISHED))).segment(opened.segment_id)
+
+    assert before is not None
+    assert after is not None
+    assert (before.metadata.offsets.start_offset, before.metadata.is_open) == (50, True)
+    assert (after.metadata.offsets, after.metadata.is_open) == (finished.offsets, False)
+    assert after.metadata.segment_size_bytes == finished.segment_size_bytes
+    assert after.copy_deadline_ms == before.copy_deadline_ms
+
+
+def test_segment_when_without_an_end_then_its_deletion_keeps_that() -> None:
+    opened = open_segment_metadata()
+    deleted = step(opened, DELETE_STARTED, by=writer(), expected_state=STARTED)
+
+    record = folded(log_of(claim(), step(opened, STARTED), deleted)).segment(opened.segment_id)
+
+    assert record is not None
+    assert (record.metadata.state, record.metadata.is_open) == (DELETE_STARTED, True)
 
 
 @pytest.mark.parametrize("late", [STARTED, FINISHED, DELETE_FINISHED])
@@ -91,7 +119,7 @@ def test_deletion_finished_when_not_started_then_is_refused() -> None:
 
 
 def test_deletion_when_the_copy_has_just_finished_then_is_refused() -> None:
-    """R7: a deletion names the state it was decided on."""
+    """R7: a deletion names the state that it was decided on."""
     log = log_of(claim(), step(SEGMENT, STARTED), step(SEGMENT, FINISHED), delete_started(STARTED))
 
     assert refusals(log) == {"unexpected_state": 1}
@@ -113,7 +141,7 @@ def test_deletion_when_by_a_restarted_process_of_the_same_epoch_then_is_refused(
 
 
 def test_copy_when_finished_by_an_older_leader_then_is_accepted() -> None:
-    """Scenario 6: the end of a copy begun earlier is not fenced."""
+    """Scenario 6: the end of an earlier copy is not fenced."""
     started: list[Event] = [claim(writer(0)), step(SEGMENT, STARTED)]
 
     assert state_after(*started, claim(writer(1)), step(SEGMENT, FINISHED)) is FINISHED
@@ -129,7 +157,7 @@ def test_deletion_when_finished_by_anyone_then_is_accepted() -> None:
 
 
 def test_copy_when_finished_after_its_own_deadline_then_is_refused() -> None:
-    """R11: a zombie must not revive a deleted copy, even if nothing of it is known any more."""
+    """R11: a zombie must not revive a deleted copy, even if none of its records is known."""
     clock = ManualClock(now_ms=1_000)
     log = MemoryLog(clock)
     clock.now_ms = 2_001
@@ -168,7 +196,7 @@ def test_copy_when_started_then_its_deadline_counts_from_the_brokers_time() -> N
 
 
 def test_copy_when_it_has_no_deadline_then_what_follows_is_folded_still() -> None:
-    """What a faulty writer says must stop nobody."""
+    """A faulty writer must not stop any process."""
     log = log_of(step(SEGMENT, STARTED, copy_timeout_ms=(1 << 63) - 1), claim())
 
     cache = folded(log)
@@ -286,8 +314,9 @@ def test_segment_when_any_of_its_records_is_tombstoned_then_is_gone() -> None:
 
 @pytest.mark.parametrize("removed", range(5))
 def test_retirement_when_it_ends_half_way_then_the_rest_revives_nothing(removed: int) -> None:
-    """R11: records go refused ones first, then from the story's beginning; none of what may be left
-    makes a segment that answers or that a leader would delete again.
+    """R11: refused records are removed first, then the others from the oldest on.
+
+    No remaining record makes a segment that answers, or that a leader would delete again.
     """
     zombie = step(SEGMENT, FINISHED)
     story = life(SEGMENT)

@@ -1,4 +1,4 @@
-"""Records that nobody should have written: each is dropped and reported, and the rest continues."""
+"""Invalid records: each is dropped and reported, and the fold continues."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ IMPOSSIBLE: dict[str, list[Event]] = {
 def test_record_when_it_cannot_be_read_then_is_counted_and_the_rest_is_folded(
     record: EncodedRecord, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Scenario 102 and bad input: logged once for all of its kind, with where the first stood."""
+    """Scenario 102 and bad input: each kind is logged once, with its first position."""
     log, store = MemoryLog(ManualClock()), MemoryStore()
     append(log, claim())
     for _ in range(3):

@@ -31,7 +31,7 @@ def test_checkpoint_when_of_another_topic_then_is_rebuilt(name: str, stored: Top
 
 
 def test_checkpoint_when_read_beyond_the_end_then_is_rebuilt() -> None:
-    """Scenario 37: the topic is shorter than what was read of it."""
+    """Scenario 37: the topic is shorter than the position that was read."""
     positions = {0: ReadPosition(offset=6)}
 
     assert "partition 0" in rebuild_reason(IDENTITY, IDENTITY, positions, {0: 5, 1: 0})

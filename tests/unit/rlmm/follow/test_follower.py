@@ -37,7 +37,7 @@ def test_follower_when_new_then_is_ready_once_all_that_was_there_is_applied() ->
 
 
 def test_segment_when_deleted_and_forgotten_in_one_batch_then_its_partition_has_changed() -> None:
-    """Who keeps what was made of a partition's metadata learns of all that changes it."""
+    """A process that caches data made of a partition's metadata learns of all changes."""
     world = World()
     world.write(claim(), step(SEGMENT, FINISHED))
     world.step(2)
@@ -84,7 +84,7 @@ def test_follower_when_the_topic_has_a_wrong_shape_then_says_so_until_repaired()
 
 
 def test_follower_when_reading_fails_then_stays_ready_and_loses_no_record() -> None:
-    """Scenario 34: what is known stays true while the topic cannot be reached."""
+    """Scenario 34: known records stay valid while the topic cannot be reached."""
     world = World()
     world.step(2)
     world.write(step(SEGMENT, FINISHED))
@@ -97,6 +97,21 @@ def test_follower_when_reading_fails_then_stays_ready_and_loses_no_record() -> N
 
     assert ready
     assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_follower_when_no_records_arrive_between_two_checks_then_reads_again() -> None:
+    """A client may stop fetching without an error when a leader fails."""
+    world = World()
+    world.step(2)
+    world.topic.is_stalled = True
+    world.write(step(SEGMENT, FINISHED))
+    found = []
+    for _ in range(2):
+        world.clock.sleep_ms(SETTINGS.check_interval_ms)
+        world.step(3)
+        found.append(world.cache.segment(SEGMENT.segment_id) is not None)
+
+    assert found == [False, True]
 
 
 def test_follower_when_restarted_then_continues_where_it_was() -> None:

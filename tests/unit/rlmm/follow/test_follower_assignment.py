@@ -118,7 +118,7 @@ def test_metadata_partition_when_another_of_its_partitions_is_hosted_then_is_kep
 
 
 def test_partition_when_hosted_again_then_is_read_from_its_beginning() -> None:
-    """Nothing that was dropped is merged with what is read again."""
+    """Data that was dropped is not merged with records that are read again."""
     world = new_world()
     write(world, stored(ONE))
     world.assignment.add([ONE])
@@ -208,7 +208,7 @@ def test_dropped_partition_when_its_drop_fails_then_does_not_answer_and_is_dropp
 
 
 def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
-    """So an answer that was found across a drop can be distinguished from a whole one."""
+    """So a query can detect that the data was dropped while it ran."""
     world = new_world()
     world.assignment.add([ONE])
     world.step(2)
@@ -226,7 +226,7 @@ def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
 
 
 def test_record_when_on_a_partition_that_is_not_its_own_then_changes_nothing() -> None:
-    """Who follows only some partitions would otherwise know another truth than who follows all."""
+    """Otherwise a process that follows only some partitions would have another state."""
     world = World(partition_count=COUNT)
     newer = pb.MetadataEvent(min_fold_version=FOLD_VERSION + 1).SerializeToString()
     write(world, stored(ONE))

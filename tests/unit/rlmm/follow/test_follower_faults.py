@@ -65,7 +65,7 @@ def test_topic_when_never_followed_then_is_created() -> None:
 
 
 def test_topic_when_it_comes_back_with_another_id_then_the_old_cache_is_set_aside() -> None:
-    """Scenario 37: rebuilt, not merged; what was known before is kept."""
+    """Scenario 37: rebuilt, not merged; the old data is kept aside."""
     world = following()
     world.log.delete()
     world.step(3)
@@ -130,7 +130,7 @@ def test_cache_when_there_is_space_again_then_recovers_by_itself() -> None:
 
 
 def test_cache_when_damaged_then_answers_nothing_until_it_was_caught_up_with_again() -> None:
-    """Empty for as long as the topic is away, it must not look like the truth."""
+    """An empty cache must not answer that nothing is stored while the topic is unreachable."""
     world = following()
     world.store.damaged = True
     world.topic.ensure_error = RetriableError("unreachable")
@@ -159,7 +159,7 @@ def test_cache_when_unwritable_but_not_damaged_then_continues_answering() -> Non
 
 
 def test_topic_when_unreachable_for_long_then_what_its_cleaner_took_is_not_missed() -> None:
-    """R12: a segment's deletion and its tombstones came and went meanwhile."""
+    """R12: meanwhile a segment was deleted, and compaction removed its tombstones."""
     world = World()
     world.write(claim(), step(SEGMENT, FINISHED))
     world.step(2)
@@ -206,7 +206,7 @@ def _delete_and_forget(world: World) -> None:
 
 
 def test_topic_when_cut_and_written_again_under_the_follower_then_read_from_its_start() -> None:
-    """Scenario 37, R12: as long as before, but other records; the epoch's end shows it."""
+    """Scenario 37, R12: the length is the same; the end of the leader epoch shows the change."""
     world = following()
     world.log.cut(0, 0)
     other = segment_metadata(2)

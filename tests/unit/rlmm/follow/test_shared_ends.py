@@ -1,4 +1,4 @@
-"""One question for the topic's ends, shared by all who may share it."""
+"""One request for the topic's ends, shared by all callers that may share it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Topic:
 
 
 def test_ends_when_asked_while_a_question_is_under_way_then_the_next_one_is_for_all() -> None:
-    """R15: an answer to a question that was put before proves nothing to who came later."""
+    """R15: the response to an earlier request proves nothing to a later caller."""
     topic = _Topic()
     ends = SharedEnds(topic.end_offsets)
     with ThreadPoolExecutor(4) as pool:
@@ -40,7 +40,12 @@ def test_ends_when_asked_while_a_question_is_under_way_then_the_next_one_is_for_
         wait_until(lambda: topic.asked == [[1]])
         later = [pool.submit(ends.of, [1], _LONG_MS) for _ in range(3)]
         wait_until(lambda: ends._waiting)
-        for end in (10, 11, 11, 11):  # the last two for who comes too late even for the second
+        for end in (
+            10,
+            11,
+            11,
+            11,
+        ):  # the last two callers come too late even for the second request
             topic.answers.put({1: end})
         found = [each.result(10) for each in (first, *later)]
 

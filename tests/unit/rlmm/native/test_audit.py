@@ -1,4 +1,4 @@
-"""What the records of Kafka's own tiering show, from lives of segments made up here."""
+"""Findings in records of Kafka's own tiered storage, from invented histories of segments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def stored(number: int, first_offset: int, last_offset: int) -> tuple[NativeReco
 
 
 def native_position(offset: int) -> NativePosition:
-    """The record at an offset, written as many milliseconds after 1970."""
+    """Return the record at an offset, with that number of milliseconds as its timestamp."""
     position = MetadataPosition(partition=0, offset=offset)
     return NativePosition(position=position, append_time_ms=offset)
 

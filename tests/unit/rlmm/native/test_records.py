@@ -86,7 +86,7 @@ def test_native_partition_delete_when_read_then_says_what_was_written() -> None:
     ],
 )
 def test_native_record_when_of_a_newer_kafka_then_is_unsupported(value: bytes) -> None:
-    """Scenario 102: what only a newer version writes is distinguished from what is broken."""
+    """Scenario 102: records of a newer version are distinguished from broken ones."""
     with pytest.raises(UnsupportedError):
         decode_native(value)
 
@@ -112,7 +112,7 @@ def test_native_record_when_cut_short_or_longer_then_is_corrupt(value: bytes) ->
     )
 )
 def test_native_record_when_damaged_then_fails_as_it_should_or_is_read(data: bytes) -> None:
-    """Nothing but the two errors, whatever the bytes; no length is believed."""
+    """Any bytes give one of the two errors, and no memory is allocated by a length."""
     try:
         record = decode_native(data)
     except (CorruptError, UnsupportedError):

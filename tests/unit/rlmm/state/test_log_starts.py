@@ -1,4 +1,4 @@
-"""Log starts and requests of them, where an unclean election has cut off what they were about."""
+"""Log starts and their requests, after an unclean election has cut off their log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.metadata_builder import (
 )
 
 CUT = Lineage.of((0, 0), (1, 30))
-"""The leader of epoch 1 did not have what was written from offset 30 on."""
+"""The leader of epoch 1 did not have the records from offset 30 on."""
 
 
 @st.composite
@@ -37,7 +37,7 @@ STARTS = st.lists(st.builds(LogStart, st.integers(0, 20), st.integers(-1, 5)))
 def test_starts_when_what_is_covered_is_forgotten_then_reach_as_far_in_any_lineage(
     starts: list[LogStart], lineage: Lineage
 ) -> None:
-    """R11: so it does not matter what of it compaction took."""
+    """R11: it does not matter which of the records compaction removed."""
     kept = uncovered(starts)
 
     assert max((each.within(lineage) for each in kept), default=0) == max(
@@ -57,7 +57,7 @@ def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_me
 
 
 def test_log_start_when_a_later_epoch_begins_below_it_then_moves_down_to_where_that_does() -> None:
-    """An unclean election: what the new leader takes there is not what was expired."""
+    """An unclean election: the new leader's records there did not expire."""
     lost = log_of(claim(), log_start(50), claim(writer(1), lineage=CUT))
     kept = log_of(claim(), claim(writer(1), lineage=CUT), log_start(50, by=writer(1)))
 
@@ -66,7 +66,7 @@ def test_log_start_when_a_later_epoch_begins_below_it_then_moves_down_to_where_t
 
 
 def test_request_when_a_later_epoch_begins_below_it_then_reaches_up_to_there() -> None:
-    """Nobody asked to delete what is written after an unclean election."""
+    """Nobody requested the deletion of records from after an unclean election."""
     asked = log_of(claim(), log_start_request(50), claim(writer(1), lineage=CUT))
     again = log_of(
         claim(),
@@ -95,7 +95,7 @@ def test_request_when_a_later_leader_took_it_then_is_of_its_epoch() -> None:
 
 
 def test_request_when_it_was_met_before_an_unclean_election_then_never_comes_back() -> None:
-    """R11: not even when compaction took the log start that had met it, and no record of it."""
+    """R11: not even if compaction removed the log start that had met the request."""
     first, last = claim(), log_start(60, by=writer(1))
     events = (log_start_request(50), claim(writer(1), lineage=CUT), log_start(40, by=writer(1)))
 
@@ -109,7 +109,7 @@ def test_request_when_it_was_met_before_an_unclean_election_then_never_comes_bac
 
 
 def test_log_start_when_the_former_history_is_elected_again_then_reaches_as_far_as_before() -> None:
-    """What had been expired of it is not readable again."""
+    """Records that had expired in it are not readable again."""
     back = Lineage.of((0, 0), (2, 70))
     log = log_of(claim(), log_start(60), claim(writer(1), lineage=CUT))
     append(log, trim(10, by=writer(1), lineage=CUT))
@@ -127,7 +127,7 @@ def test_request_when_nobody_owns_the_partition_yet_then_holds() -> None:
 
 
 def test_gaps_when_below_the_log_start_or_cut_off_then_count_no_more() -> None:
-    """What the later leader has written is no gap: a reader would step over it."""
+    """Records of the later leader are no gap: a reader would skip them."""
     recorded = gaps(gap(10, 20), gap(25, 50), gap(70, 80))
     later = gaps(gap(40, 50), by=writer(1))
 
@@ -141,7 +141,7 @@ def test_gaps_when_below_the_log_start_or_cut_off_then_count_no_more() -> None:
 
 
 def test_log_start_when_the_cut_is_known_only_afterwards_then_holds() -> None:
-    """The later leader's own start is of its epoch, whatever the former one's reaches."""
+    """The later leader's log start belongs to its epoch, whatever the former leader's is."""
     log = log_of(claim(), log_start(60), claim(writer(1)), log_start(40, by=writer(1)))
 
     assert folded(log).partition_state(ORDERS).log_start_offset == 60

@@ -1,4 +1,4 @@
-"""What a user's client settings cannot change in how events are written."""
+"""Settings of event writes that a user's client settings cannot change."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_topic_when_replicated_more_than_asked_then_fits() -> None:
 def test_topic_when_of_another_shape_then_the_setting_is_named(
     found: TopicShape, setting: str, expected: str
 ) -> None:
-    """Scenario 40, R12: what was expected and what was found."""
+    """Scenario 40, R12: the expected and the found value."""
     with pytest.raises(InvalidConfigError) as raised:
         check_shape(SETTINGS, found)
 

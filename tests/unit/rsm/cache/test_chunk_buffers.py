@@ -1,4 +1,4 @@
-"""Memory of chunks that is used again, and never while somebody still looks at it."""
+"""Memory of chunks is reused, but never while a view of it exists."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def address_of(buffer: memoryview) -> int:
 
 
 def fill(buffer: memoryview) -> memoryview:
-    """Have memory for all of it."""
+    """Write to all of the buffer, so that it has memory."""
     buffer[:: mmap.PAGESIZE] = bytes(-(-len(buffer) // mmap.PAGESIZE))
     return buffer
 
 
 def faults_of(buffer: memoryview) -> float:
-    """How much of it had no memory, as a share."""
+    """Return the share of the buffer that had no memory."""
     before = _faults()
     fill(buffer)
     return (_faults() - before) * mmap.PAGESIZE / len(buffer)
@@ -51,7 +51,7 @@ def faults_of(buffer: memoryview) -> float:
 def test_held_bytes_when_large_then_whole_units_unless_the_cache_is_small(
     budget_bytes: int, length_bytes: int, expected: int
 ) -> None:
-    """What fits into a small cache is not to be refused for a unit that is not filled."""
+    """A chunk that fits into a small cache is not refused because of a partly filled unit."""
     assert ChunkBuffers(budget_bytes=budget_bytes).buffered_bytes(length_bytes) == expected
 
 
@@ -68,7 +68,7 @@ def test_buffer_when_nobody_has_it_any_more_then_the_next_one_of_its_size() -> N
 
 
 def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again_before() -> None:
-    """What is being sent to a client stays what it is."""
+    """Bytes that are being sent to a client must not change."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     first = buffers.take(2 * MIB)
     address = address_of(first)
@@ -105,7 +105,7 @@ def test_buffers_when_all_is_released_then_no_addresses_are_kept_without_memory(
 
 
 def test_buffer_when_there_is_room_with_memory_then_it_is_that() -> None:
-    """Rather than room whose memory went to the system, of a slab that is used more."""
+    """The free space of a fuller slab has no memory any more."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     first = [fill(buffers.take(4 * MIB)) for _ in range(4)]
     second = [fill(buffers.take(4 * MIB)) for _ in range(4)]
@@ -120,7 +120,7 @@ def test_buffer_when_there_is_room_with_memory_then_it_is_that() -> None:
 
 
 def test_buffer_when_two_rooms_are_alike_then_of_the_slab_that_is_used_more() -> None:
-    """The other one may be empty before long, and have room for a large one."""
+    """The other slab may soon be empty, with space for a large chunk."""
     buffers = ChunkBuffers(budget_bytes=64 * MIB)
     first = [buffers.take(4 * MIB) for _ in range(4)]
     second = [buffers.take(4 * MIB) for _ in range(4)]
@@ -153,7 +153,7 @@ def test_buffers_when_another_size_is_wanted_then_what_small_ones_had_is_used_fo
 
 
 def test_buffers_when_sizes_take_turns_then_memory_is_touched_once() -> None:
-    """As where a reader passes through segments that are divided in various ways."""
+    """For example, a reader passes through segments with different chunk sizes."""
     buffers = ChunkBuffers(budget_bytes=64 * MIB)
     held: deque[memoryview] = deque()
     new_bytes = 0.0
@@ -213,7 +213,7 @@ def test_buffer_when_very_large_then_of_its_own() -> None:
 
 
 def test_buffer_when_released_within_take_then_taken_back_later_and_nobody_waits() -> None:
-    """The garbage collector runs anywhere."""
+    """The garbage collector may run at any point."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     buffer = buffers.take(2 * MIB)
     address = address_of(buffer)
@@ -251,7 +251,7 @@ def test_made_ready_then_the_next_buffer_of_that_size_has_been_touched() -> None
 @pytest.mark.parametrize(
     ("budget_bytes", "length_bytes"), [(8 * MIB, 4 * MIB), (32 * MIB, 9 * MIB), (32 * MIB, 100)]
 )
-def test_made_ready_when_small_or_more_than_is_kept_then_nothing_is_held(
+def test_made_ready_when_small_or_more_than_is_kept_then_nothing_is_kept(
     budget_bytes: int, length_bytes: int
 ) -> None:
     buffers = ChunkBuffers(budget_bytes=budget_bytes)
@@ -261,7 +261,7 @@ def test_made_ready_when_small_or_more_than_is_kept_then_nothing_is_held(
     assert buffers.free_bytes == 0
 
 
-def test_made_ready_when_there_is_nothing_to_touch_it_with_then_nothing_is_held() -> None:
+def test_made_ready_when_there_is_nothing_to_touch_it_with_then_nothing_is_kept() -> None:
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
 
     with _no_descriptors():

@@ -101,7 +101,7 @@ def test_read_when_several_chunks_then_all_at_once_and_what_follows_in_memory() 
 
 
 def test_read_when_others_are_active_then_what_follows_is_no_more_than_a_share() -> None:
-    """Scenario 115: what is given away at once may stay away until it was sent."""
+    """Scenario 115: a lease that is given at once may last until its bytes are sent."""
     world = World(chunk_count=8)
     for index in (1, 2, 3, 4, 5):
         world.take(index)
@@ -326,7 +326,7 @@ def test_forget_when_a_chunk_is_used_then_it_is_dropped_with_its_last_user() -> 
 
 
 def test_forget_when_a_chunk_is_being_read_then_who_waits_gets_it() -> None:
-    """And what was read ahead, for which nobody waits, is dropped at once."""
+    """A prefetched chunk, for which nobody waits, is dropped at once."""
     world = World()
     world.take(1)
     reading = world.read(2)
@@ -356,7 +356,7 @@ def test_discard_when_asked_for_again_then_read_again() -> None:
 def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
     data: st.DataObject,
 ) -> None:
-    """Scenario 115: whatever is asked for, given up, failed or kept in use."""
+    """Scenario 115: whatever is requested, cancelled, failed or in use."""
     world = World(chunk_count=3, concurrent_reads=3)
     pending: list[tuple[Reading, tuple[int, ...]]] = []
     leases: list[ChunkLease[str]] = []
@@ -389,7 +389,7 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
 
 
 def do_meanwhile(world: World, act: str, index: int, reader: str) -> None:
-    """What nobody waits for."""
+    """Read a chunk that nobody waits for."""
     match act:
         case "ahead":
             world.ahead(index, reader=reader)
@@ -411,7 +411,7 @@ def taken(pending: list[tuple[Reading, tuple[int, ...]]]) -> list[ChunkLease[str
 
 
 def test_cache_when_used_by_threads_then_bounded_reads_and_nothing_left_in_use() -> None:
-    """The executor bounds what is under way; no read is lost between threads."""
+    """The executor limits concurrent reads; no read is lost between threads."""
     with ThreadPoolExecutor(4) as executor:
         world = World(chunk_count=6, concurrent_reads=4, executor=executor)
 

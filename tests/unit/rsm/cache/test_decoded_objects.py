@@ -6,7 +6,7 @@ from rsm.cache.decoded_objects import DecodedObjects
 
 
 class Loads:
-    """Counts what was loaded; each load is of `length_bytes`."""
+    """Counts the loads; each load has `length_bytes`."""
 
     def __init__(self, length_bytes: int) -> None:
         self.length_bytes = length_bytes

@@ -111,7 +111,7 @@ def test_read_when_the_file_is_damaged_then_it_is_dropped_and_read_again(
         case "empty":
             path.write_bytes(b"")
         case "grown":
-            os.truncate(path, 1 << 40)  # no memory would hold it
+            os.truncate(path, 1 << 40)  # larger than any memory
         case "gone":
             path.unlink()
         case _:
@@ -136,7 +136,7 @@ def test_read_when_the_disk_fails_then_reads_pass_through_and_it_is_tried_again_
     directory: Path,
     clock: FakeClock,
 ) -> None:
-    """Scenario 98: a cache without a disk is off, and nobody notices but by the store's load."""
+    """Scenario 98: without its disk the cache is off, and only the store's load grows."""
     directory.rmdir()
     directory.write_bytes(b"no directory any more")
 
@@ -155,7 +155,7 @@ def test_read_when_the_disk_fails_then_reads_pass_through_and_it_is_tried_again_
 def test_forget_when_what_was_read_was_wrong_then_the_store_is_asked_again(
     storage: DiskCachedChunkStorage, inner: WatchedStorage
 ) -> None:
-    """Scenario 62: a bit that flipped on its way must not be kept."""
+    """Scenario 62: a chunk with a flipped bit must not be cached."""
     inner.create_with_content("b", source_of(CONTENT))
     for name in ("a", "b"):
         storage.read_range(name, span(0, 50))
@@ -230,7 +230,7 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
 def test_kept_when_an_earlier_process_left_files_then_their_objects_are_known(
     storage: DiskCachedChunkStorage, inner: WatchedStorage, directory: Path, clock: FakeClock
 ) -> None:
-    """Of an object with a damaged file, another one names it; what no file names is removed."""
+    """An intact file names the object of a damaged one; a file that names no object is removed."""
     inner.create_with_content("b", source_of(CONTENT))
     for start in (0, 50):
         storage.read_range("a", span(start, start + 50))
@@ -260,7 +260,7 @@ def test_forget_when_an_earlier_process_left_files_then_they_go(
 def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
     storage: DiskCachedChunkStorage, directory: Path, clock: FakeClock
 ) -> None:
-    """They do not name their object, so nobody could know when that is deleted."""
+    """Such files do not name their object, so its deletion could not be noticed."""
     storage.read_range("a", span(0, 50))
     (path,) = directory.iterdir()
     path.write_bytes(path.read_bytes()[: 50 + 4])

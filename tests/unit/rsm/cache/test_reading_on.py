@@ -1,4 +1,4 @@
-"""What readers that read on find in memory, and what is held for them."""
+"""What sequential readers find in memory, and which chunks are reserved for them."""
 
 from __future__ import annotations
 

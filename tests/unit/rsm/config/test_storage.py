@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rsm.config.storage import parse_storage, plugin_prefixes
-from rsm.opening import SegmentSettings
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.segment.errors import InvalidConfigError
+from rsm.store_settings import SegmentSettings
 
 _RSM = "rsm.config."
 _MANAGER_KEY = "remote.log.storage.manager.class.name"

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys, segment_of_key
+from rsm.layout.keys import (
+    LedgerKey,
+    LedgerPart,
+    ObjectKey,
+    ObjectKeys,
+    SegmentKey,
+    StreamedKey,
+    after_all_below,
+    segment_of_key,
+)
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 
@@ -40,6 +49,12 @@ def ledger_keys(draw: st.DrawFn) -> LedgerKey:
     )
 
 
+@st.composite
+def streamed_keys(draw: st.DrawFn) -> StreamedKey:
+    key = draw(ledger_keys())
+    return StreamedKey(segment_id=key.segment_id, part=key.part)
+
+
 def key_of(topic: str = "t", base_offset: int = 0, suffix: str = "log") -> ObjectKey:
     partition = TopicIdPartition(topic_id=UUID(int=1), topic=topic, partition=0)
     return ObjectKey(
@@ -49,10 +64,8 @@ def key_of(topic: str = "t", base_offset: int = 0, suffix: str = "log") -> Objec
     )
 
 
-@given(prefix=PREFIXES, key=object_keys() | ledger_keys())
-def test_parse_when_key_was_built_then_gives_its_parts_back(
-    prefix: str, key: ObjectKey | LedgerKey
-) -> None:
+@given(prefix=PREFIXES, key=object_keys() | ledger_keys() | streamed_keys())
+def test_parse_when_key_was_built_then_gives_its_parts_back(prefix: str, key: SegmentKey) -> None:
     keys = ObjectKeys(prefix=prefix)
 
     text = keys.build(key)
@@ -70,11 +83,11 @@ def test_parse_when_text_is_any_then_total(prefix: str, text: str) -> None:
     assert parsed is None or keys.build(parsed) == text
 
 
-@given(prefix=PREFIXES, key=object_keys() | ledger_keys())
+@given(prefix=PREFIXES, key=object_keys() | ledger_keys() | streamed_keys())
 def test_segment_of_key_when_the_prefix_is_any_then_the_segment(
-    prefix: str, key: ObjectKey | LedgerKey
+    prefix: str, key: SegmentKey
 ) -> None:
-    """What is stored outlives a change of the prefix."""
+    """Stored objects stay readable after a change of the prefix."""
     assert segment_of_key(ObjectKeys(prefix=prefix).build(key)) == key.segment_id
 
 
@@ -99,6 +112,17 @@ def test_build_when_the_key_is_a_ledgers_then_as_pulsar_names_it() -> None:
     ]
 
     stem = "a/orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002-ledger-42"
+    assert names == [stem, f"{stem}-index", f"{stem}-companion"]
+
+
+def test_build_when_the_key_is_a_streams_then_as_pulsar_names_it() -> None:
+    key = key_of(topic="orders")
+    names = [
+        ObjectKeys(prefix="a").build(StreamedKey(segment_id=key.segment_id, part=part))
+        for part in LedgerPart
+    ]
+
+    stem = "a/orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002"
     assert names == [stem, f"{stem}-index", f"{stem}-companion"]
 
 
@@ -150,3 +174,41 @@ def test_key_when_suffix_is_none_then_refused(suffix: str) -> None:
 def test_prefix_when_no_key_can_begin_so_then_refused(prefix: str) -> None:
     with pytest.raises(InvalidConfigError, match=r"rsm\.config\.key\.prefix"):
         ObjectKeys(prefix=prefix)
+
+
+@given(prefix=PREFIXES, key=object_keys(), other=object_keys())
+def test_prefixes_when_of_a_topic_then_they_begin_its_keys_and_no_other_topics(
+    prefix: str, key: ObjectKey, other: ObjectKey
+) -> None:
+    keys = ObjectKeys(prefix=prefix)
+    tip, of_other = key.segment_id.topic_id_partition, other.segment_id.topic_id_partition
+
+    begin = keys.topic_prefix(tip.topic, tip.topic_id)
+
+    assert keys.build(key).startswith(begin)
+    assert begin.startswith(keys.name_prefix(tip.topic))
+    assert keys.partition_prefix(tip).startswith(begin)
+    is_same = (of_other.topic, of_other.topic_id) == (tip.topic, tip.topic_id)
+    assert keys.build(other).startswith(begin) == is_same
+
+
+@given(prefix=PREFIXES, key=object_keys(), other=object_keys())
+def test_after_all_below_when_sorted_then_between_the_keys_of_a_topic_and_all_later_ones(
+    prefix: str, key: ObjectKey, other: ObjectKey
+) -> None:
+    keys = ObjectKeys(prefix=prefix)
+    tip = key.segment_id.topic_id_partition
+    begin = keys.topic_prefix(tip.topic, tip.topic_id)
+
+    after = after_all_below(begin).encode()
+
+    later = keys.build(other).encode()
+    assert keys.build(key).encode() < after
+    if later > begin.encode() and not later.startswith(begin.encode()):
+        assert later > after
+
+
+@pytest.mark.parametrize("topic", ["", "a/b", "..", "x" * 250])
+def test_name_prefix_when_no_topic_has_the_name_then_refused(topic: str) -> None:
+    with pytest.raises(InvalidConfigError):
+        ObjectKeys().name_prefix(topic)

@@ -1,4 +1,4 @@
-"""What objects say of who wrote them (PIP-17's extra metadata)."""
+"""The attributes of objects about their writer (PIP-17's extra metadata)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
@@ -17,11 +18,15 @@ from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import copied
 
 ORIGIN = ObjectOrigin(software_version="kafka-rlm/9.9", cluster_id="q1Sh-9_ISia_zwGINzRvyQ")
-LAYOUTS = (BlockV1Layout(origin=ORIGIN), RawLayout(origin=ORIGIN))
+LAYOUTS = (
+    BlockV1Layout(origin=ORIGIN),
+    RawLayout(origin=ORIGIN),
+    BlockV2Layout(origin=ORIGIN),
+)
 
 
 def attributes_of(storage: ChunkStorage, layout: SegmentLayout) -> list[dict[str, str]]:
-    """Those of a copied segment's objects, in the order of writing."""
+    """Return the attributes of a copied segment's objects, in the order of writing."""
     manager = SegmentStorageManager(storage=storage, keys=ObjectKeys(), layouts=[layout])
     metadata = copied(manager)
     return [dict(storage.info(stored.key).attributes) for stored in metadata.objects]
@@ -33,6 +38,7 @@ def test_copy_when_attributes_are_free_then_every_object_says_its_origin(
 ) -> None:
     version_key = {
         "block_v1": "s3managedledgeroffloadersoftwareversion",
+        "block_v2": "s3managedledgeroffloadersoftwareversion",
         "raw": "softwareversion",
     }[layout.name]
     origin = {version_key: "kafka-rlm/9.9", "kafkaclusterid": "q1Sh-9_ISia_zwGINzRvyQ"}
@@ -42,7 +48,7 @@ def test_copy_when_attributes_are_free_then_every_object_says_its_origin(
     assert [origin.items() <= attributes.items() for attributes in found] == [True] * len(found)
 
 
-@pytest.mark.parametrize(("layout", "files"), [(LAYOUTS[0], 5), (LAYOUTS[1], 2)])
+@pytest.mark.parametrize(("layout", "files"), [(LAYOUTS[0], 5), (LAYOUTS[1], 2), (LAYOUTS[2], 5)])
 def test_copy_when_attributes_cost_a_file_then_only_those_that_pulsar_needs(
     tmp_path: Path, layout: SegmentLayout, files: int
 ) -> None:

@@ -34,7 +34,7 @@ def test_originals_when_encoded_then_are_read_back(
 
 
 @given(content=st.binary() | st.text().map(str.encode))
-def test_content_when_it_is_anything_then_is_refused_with_our_error(content: bytes) -> None:
+def test_content_when_it_is_anything_then_is_refused_with_an_error_of_rlm(content: bytes) -> None:
     with pytest.raises(CorruptError):
         decode_originals(content)
 

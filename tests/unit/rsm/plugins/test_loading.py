@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rsm.opening import SegmentSettings, open_segments, open_store
+from rsm.opening import open_segments, open_store
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.memory import MemoryChunkStorage
+from rsm.store_settings import SegmentSettings
 from tests.unit.rsm.plugins import plugin_classes
 
 MODULE = "tests.unit.rsm.plugins.plugin_classes"

@@ -20,7 +20,7 @@ WHOLE = ByteRange(start_position=0, end_position=10)
 
 
 class Lying(MemoryChunkStorage):
-    """Returns what a test says, whatever the interface says."""
+    """Returns the results that a test sets, also invalid ones."""
 
     def __init__(self, answer: Any = None) -> None:
         super().__init__(wall_ms=lambda: 0)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.block_v1.block_format import MIN_BLOCK_BYTES
-from rsm.layout.block_v1.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
+from rsm.layout.block_v2.offload_context import OffloadContext
+from rsm.layout.blocks.block_format import MIN_BLOCK_BYTES
+from rsm.layout.blocks.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
 from rsm.pulsar.ledger import Ledger
 from rsm.pulsar.offloader import open_offloader
 from rsm.segment.errors import (
@@ -24,6 +25,7 @@ from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from tests.golden_ledger import (
     BLOCK_BYTES,
+    CONTEXT,
     DATA_FILE,
     INDEX_FILE,
     LEDGER_ID,
@@ -48,7 +50,7 @@ def store() -> WatchedStorage:
 def read_all(
     store: WatchedStorage, ledger_id: int = LEDGER_ID, uuid: UUID = UUID_A1
 ) -> list[bytes]:
-    ledger = open_offloader(store).read_offloaded(ledger_id, uuid)
+    ledger = open_offloader(store).read_offloaded(ledger_id, OffloadContext(uuid=uuid))
     return [data for _, data in ledger.entries()]
 
 
@@ -65,7 +67,7 @@ def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> W
 def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(
     store: WatchedStorage,
 ) -> None:
-    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, CONTEXT)
 
     found = [
         (entry_id, len(data), hashlib.sha256(data).hexdigest())
@@ -85,7 +87,7 @@ def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(
 def test_offload_when_the_entries_are_pulsars_then_both_objects_are_the_same_bytes(
     store: WatchedStorage,
 ) -> None:
-    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, CONTEXT)
     copy = WatchedStorage()
 
     open_offloader(copy, block_bytes=BLOCK_BYTES).offload(
@@ -126,7 +128,7 @@ def test_read_offloaded_when_offloaded_then_the_entries_come_back(
     start, end = sorted(min(each, len(sizes)) for each in asked)
     offloader.offload(Ledger(ledger_id=ledger_id, entries=iter(entries)), UUID_A1)
 
-    ledger = offloader.read_offloaded(ledger_id, UUID_A1)
+    ledger = offloader.read_offloaded(ledger_id, CONTEXT)
     whole = list(ledger.entries())
     part = list(ledger.entries(first_entry_id + start, first_entry_id + end))
     blocks = list(ledger.blocks())
@@ -142,7 +144,7 @@ def test_read_offloaded_when_offloaded_then_the_entries_come_back(
 
 def test_entries_when_read_on_from_the_middle_then_nothing_is_read_twice() -> None:
     store = offloaded(*[100] * 50, block_bytes=10_000)
-    ledger = open_offloader(store, read_buffer_bytes=224).read_offloaded(3, UUID_A1)
+    ledger = open_offloader(store, read_buffer_bytes=224).read_offloaded(3, CONTEXT)
     list(ledger.entries(0, 20))
     store.reads.clear()
 
@@ -157,7 +159,7 @@ def test_entries_when_read_on_from_the_middle_then_nothing_is_read_twice() -> No
 def test_entries_when_a_ledger_is_large_then_ranges_are_of_the_read_buffers_length(
     store: WatchedStorage,
 ) -> None:
-    ledger = open_offloader(store, read_buffer_bytes=100_000).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store, read_buffer_bytes=100_000).read_offloaded(LEDGER_ID, CONTEXT)
     store.reads.clear()
 
     list(ledger.entries())
@@ -169,7 +171,7 @@ def test_entries_when_a_ledger_is_large_then_ranges_are_of_the_read_buffers_leng
 def test_entries_when_the_ledger_has_them_not_then_not_found(
     store: WatchedStorage, start: int, end: int
 ) -> None:
-    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, CONTEXT)
 
     with pytest.raises(NotFoundError):
         ledger.entries(start, end)
@@ -260,12 +262,12 @@ def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(
 ) -> None:
     offloader = open_offloader(store)
 
-    offloader.delete_offloaded(LEDGER_ID, UUID_A1)
-    offloader.delete_offloaded(LEDGER_ID, UUID_A1)
+    offloader.delete_offloaded(UUID_A1, ledger_id=LEDGER_ID)
+    offloader.delete_offloaded(UUID_A1, ledger_id=LEDGER_ID)
 
     assert not list(store.list(""))
     with pytest.raises(NotFoundError):
-        offloader.read_offloaded(LEDGER_ID, UUID_A1)
+        offloader.read_offloaded(LEDGER_ID, CONTEXT)
 
 
 def test_offloader_when_it_has_no_store_then_every_call_is_refused() -> None:
@@ -274,11 +276,12 @@ def test_offloader_when_it_has_no_store_then_every_call_is_refused() -> None:
 
     calls: tuple[Callable[[], object], ...] = (
         lambda: offloader.offload(Ledger(ledger_id=3, entries=[(0, b"a")]), UUID_A1),
-        lambda: offloader.read_offloaded(3, UUID_A1),
-        lambda: offloader.delete_offloaded(3, UUID_A1),
+        lambda: offloader.read_offloaded(3, CONTEXT),
+        lambda: offloader.delete_offloaded(UUID_A1),
+        lambda: offloader.streaming_offload(UUID_A1),
     )
     for call in calls:
-        with pytest.raises(UnsupportedError, match=r"no store is configured.*ledger_id=3"):
+        with pytest.raises(UnsupportedError, match="no store is configured"):
             call()
 
 
@@ -318,7 +321,7 @@ def test_entries_when_pulsar_gave_up_at_a_large_entry_then_those_before_are_read
     index[index.index(b"\x20\x01", 32) + 1] = 9  # the last entry's id
     index += (2).to_bytes(8, "big") + (2).to_bytes(4, "big") + (400).to_bytes(8, "big")
     store.rewrite(index_name, bytes(index))
-    ledger = open_offloader(store).read_offloaded(3, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(3, CONTEXT)
 
     before = list(ledger.entries(0, 2))
 
@@ -343,7 +346,7 @@ def test_entries_when_objects_were_cut_anywhere_then_corrupt() -> None:
 
 @given(data=st.data())
 def test_entries_when_bits_were_flipped_then_corrupt_or_other_data(data: st.DataObject) -> None:
-    """The format has no checksum: what is not structure is an entry's data, and comes as it is.
+    """The format has no checksum: changed bytes of an entry's data are returned as they are.
 
     A block's last entry may seem to be longer by whole 4-byte units of the padding after it.
     """

@@ -102,7 +102,7 @@ def test_scan_when_the_callers_fetch_fails_then_its_error_after_all_batches_befo
 def test_scan_when_it_ends_inside_a_segment_then_fetches_little_after_its_last_batch(
     world: RemoteWorld, end: int
 ) -> None:
-    """The index says where it ends; what is fetched ahead of that is small."""
+    """The index gives the end; little is fetched ahead after it."""
     ((segment, _),) = stored(world, 0)
     fetched: list[ByteRange] = []
 

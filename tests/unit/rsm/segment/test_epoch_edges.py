@@ -1,4 +1,4 @@
-"""Where two histories part, and what is covered, to the offset."""
+"""Where two histories diverge, and which offsets are covered, exact to the offset."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def test_common_end_when_a_segment_has_no_epochs_then_its_end() -> None:
 @pytest.mark.parametrize(
     ("stored", "checkpoint", "joined", "conflict"),
     [
-        # an epoch that is stored from where the checkpoint begins wrote nothing that is left
+        # The checkpoint begins where the stored epoch does: no record of that epoch is left.
         (((0, 0), (1, 100)), ((3, 100),), ((0, 0), (3, 100)), None),
         (((0, 0), (1, 99)), ((3, 100),), ((0, 0), (1, 99), (3, 100)), None),
-        # the lower start of the epoch that both know
+        # Of an epoch that both have, the lower start counts.
         (((0, 0), (1, 120)), ((1, 100),), ((0, 0), (1, 100)), None),
         (((0, 0), (1, 80)), ((1, 100),), ((0, 0), (1, 80)), None),
-        # a newer stored epoch: at the checkpoint's begin it was cut off, below it contradicts
+        # A newer stored epoch was cut off where the checkpoint begins; below that it contradicts.
         (((0, 0), (1, 100), (3, 100)), ((1, 100),), ((0, 0), (1, 100)), None),
         (((0, 0), (1, 90), (3, 99)), ((1, 100),), ((0, 0), (1, 90)), 100),
-        # the stored history is without the checkpoint's first epoch
+        # The stored lineage lacks the checkpoint's first epoch.
         (((0, 0), (2, 150)), ((1, 100),), ((0, 0), (1, 100)), 100),
     ],
 )

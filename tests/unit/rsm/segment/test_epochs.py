@@ -53,7 +53,7 @@ def test_within_when_any_range_then_same_epochs_offset_by_offset(
 def test_common_end_when_any_two_histories_then_they_agree_up_to_it(
     current: Lineage, written: Lineage, start: int, length: int
 ) -> None:
-    """Scenario 7, 8: what is served was written in the epochs that the log has there now."""
+    """Scenarios 7, 8: the served part was written in the epochs that the log has there now."""
     end = start + length
     epochs = written.within(OffsetRange(start_offset=start, end_offset=end)).entries
     if not epochs:
@@ -100,13 +100,13 @@ def test_stitch_when_an_unclean_election_cut_stored_epochs_then_the_checkpoint_d
 
 
 def test_stitch_when_stored_has_a_newer_epoch_below_the_local_start_then_conflict() -> None:
-    """R5: two epochs for one offset, decided by nobody."""
+    """R5: two epochs for one offset, and nothing decides between them."""
     joined = stitch(Lineage.of((0, 0), (3, 50)), Lineage.of((1, 100)))
     assert joined.conflict_offset == 100
 
 
 def test_stitch_when_stored_parted_from_the_first_local_epoch_then_conflict() -> None:
-    """R5: what is below may be of epoch 1 or of epoch 0, and nothing says which."""
+    """R5: nothing shows whether the lower records are of epoch 1 or of epoch 0."""
     joined = stitch(Lineage.of((0, 0), (2, 41)), Lineage.of((1, 31), (3, 61)))
     assert joined.conflict_offset == 31
 

@@ -50,7 +50,7 @@ def test_line_when_a_value_has_line_ends_then_is_one_line(value: str) -> None:
 def test_line_when_only_pythons_own_formatter_is_installed_then_no_field_is_lost(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """As in a Spark driver."""
+    """For example in a Spark driver."""
     record = logging.makeLogRecord(
         {"msg": LogLine("the store was slow", chunk="a%s", duration_ms=9)}
     )

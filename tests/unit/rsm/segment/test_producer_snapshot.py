@@ -21,7 +21,7 @@ def test_is_whole_when_crc_is_right_then_true(entries: bytes) -> None:
 
 @given(entries=st.binary(min_size=4, max_size=100), kept=st.integers(0, 100))
 def test_is_whole_when_cut_short_then_false(entries: bytes, kept: int) -> None:
-    """R21: the snapshot is written in place, so a reader may meet half of it."""
+    """R21: the broker writes the snapshot in place, so a reader may see half of it."""
     whole = snapshot(b"\x01" + entries)
 
     assert not is_whole_snapshot(whole[: kept % len(whole)])

@@ -1,4 +1,4 @@
-"""Answers that break off anywhere, and what is asked for then."""
+"""Responses that break off at any byte, and the requests that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a bucket's lifecycle rules take objects that rlm stored."""
+"""Which lifecycle rules of a bucket delete or archive objects of rlm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def s3_rule(**parts: Any) -> dict[str, Any]:
         (s3_rule(**DAYS, Filter={"And": {"Prefix": "", "Tags": [{"Key": "a"}]}}), []),
     ],
 )
-def test_s3_rules_when_read_then_those_that_take_our_objects(
+def test_s3_rules_when_read_then_those_that_take_objects_of_rlm(
     rule: dict[str, Any], effects: list[str]
 ) -> None:
     assert [each.effect for each in s3_rules({"Rules": [rule]})] == effects
@@ -91,7 +91,7 @@ def test_gcs_rules_when_they_change_the_storage_class_then_left_out() -> None:
         ("logs/", "rlm/", False),
     ],
 )
-def test_rule_when_compared_with_the_prefix_of_our_keys_then_concerns_what_it_may_take(
+def test_rule_when_compared_with_the_prefix_of_the_keys_then_concerns_what_it_may_take(
     prefix: str, key_prefix: str, *, concerns: bool
 ) -> None:
     rule = ExpiryRule(name="r", effect="deletes objects", prefix=prefix)

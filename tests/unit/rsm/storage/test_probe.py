@@ -12,7 +12,8 @@ from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import FaultPlan
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from rsm.storage.wrappers.restricted import NoAppendChunkStorage, ReadOnlyChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper

@@ -1,4 +1,4 @@
-"""What a user gets wrong on the command line of an audit."""
+"""A user's mistakes on the command line of an audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_tools.audit.command import audit, command_parser
 
 
 def arguments(root: Path, *more: str) -> Namespace:
-    """Of an audit that can ask nobody anything: there is no cluster."""
+    """Return the arguments of an audit that reaches no cluster."""
     options = ("bootstrap.servers=127.0.0.1:1", f"rsm.config.storage.filesystem.root={root}")
     words = [word for option in options for word in ("--option", option)]
     return command_parser().parse_args([*words, *more])
@@ -27,7 +27,7 @@ def test_audit_when_its_page_can_not_be_written_then_reported_before_any_work(
 
 
 def test_audit_when_its_store_is_not_there_then_reported_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="the store's root must exist"):
+    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
         audit(arguments(tmp_path / "away"))
 
 
@@ -46,3 +46,14 @@ def test_audit_when_what_is_given_would_say_nothing_then_reported_before_any_wor
 ) -> None:
     with pytest.raises(InvalidConfigError, match=named):
         audit(arguments(tmp_path, *more))
+
+
+@pytest.mark.parametrize("treatment", ["--delete", "--quarantine"])
+def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_connects(
+    treatment: str, tmp_path: Path
+) -> None:
+    """As in `rlm`: the tests have no terminal."""
+    with pytest.raises(InvalidConfigError, match="look with --dry-run, then give --yes"):
+        audit(arguments(tmp_path / "away", treatment))
+    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
+        audit(arguments(tmp_path / "away", treatment, "--dry-run"))

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from rsm.storage.bindings import FilesystemSettings
+from rsm.storage.settings import FilesystemSettings
 from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
@@ -31,7 +31,7 @@ class FailingSpark:
 
 
 class ReadMetadata:
-    """Says whether it was read whole, and nothing else."""
+    """Reports whether it was read completely, and nothing else."""
 
     def __init__(self, unread: Mapping[str, int]) -> None:
         self._unread = unread
@@ -70,7 +70,7 @@ def test_audit_when_an_executor_fails_then_its_error_is_reported_and_not_its_sta
     with pytest.raises(IncompleteError) as raised:
         audit(error, {}, tmp_path).run()
 
-    said = "the store cannot be read completely (reason=no answer (root=/x))"
+    said = "the store cannot be read completely: no answer (root=/x)"
     assert str(raised.value) == said
 
 

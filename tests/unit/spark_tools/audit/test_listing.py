@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from rsm.opening import SegmentSettings
 from rsm.segment.local_segment import BytesSource
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from rsm.storage.settings import FilesystemSettings
+from rsm.store_settings import SegmentSettings
 from spark_tools.audit.findings import Finding
 from spark_tools.audit.key_ranges import ExpectedRow, key_ranges
 from spark_tools.audit.listing import (
@@ -30,7 +30,7 @@ FAR_AHEAD = Age(cut_off_ms=2**60)
 
 @pytest.fixture
 def store(tmp_path: Path) -> StoreConnection:
-    """Below a prefix: what is right, cut short, overwritten by as much, and what nobody names."""
+    """Objects below a prefix: intact, truncated, overwritten with equal length, and unknown."""
     storage = FilesystemChunkStorage(tmp_path)
     for name, content in (
         ("cold/a/right", CONTENT),
@@ -66,7 +66,7 @@ EXPECTED = [
 def test_compare_when_listed_in_ranges_then_each_difference_once(
     store: StoreConnection, objects_per_range: int, *, read_bytes: bool
 ) -> None:
-    """Scenario 85. Checksums are made of what comes, and of what must be there alone."""
+    """Scenario 85: the audit computes checksums only of expected objects."""
     ranges = key_ranges(EXPECTED, objects_per_range=objects_per_range)
     batches = range_rows(ranges).to_batches()
 
@@ -85,7 +85,7 @@ def test_compare_when_listed_in_ranges_then_each_difference_once(
 def test_look_when_asked_again_then_what_is_there_with_what_it_is(
     store: StoreConnection, *, read_bytes: bool
 ) -> None:
-    """Scenario 84: the second sighting. What nobody names is not read: it may be large."""
+    """Scenario 84: the second sighting. Unknown objects are not read, because they may be large."""
     suspicions = [
         Finding(kind="missing", object_key="cold/a/right"),
         Finding(kind="missing", object_key="cold/c/absent"),

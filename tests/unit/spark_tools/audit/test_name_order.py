@@ -20,7 +20,7 @@ def _rows(count: int) -> list[ExpectedRow]:
 
 @pytest.mark.parametrize("count", [0, 1, 6, 7, 2_500])
 def test_rows_when_of_several_pieces_then_ascend_by_their_names_bytes(count: int) -> None:
-    """A piece holds more than is read of it at once."""
+    """A piece is larger than one read."""
     rows = _rows(count)
 
     with in_name_order(rows, piece_rows=1_200) as ordered:

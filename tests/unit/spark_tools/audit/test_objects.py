@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.keys import LedgerPart, ObjectKey, ObjectKeys, StreamedKey
 from rsm.segment.metadata import StoredObject
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding
@@ -79,6 +79,20 @@ def test_compare_when_nothing_names_an_object_then_an_orphan_only_once_it_is_old
         ("foreign", "cold/readme"),
     ]
     assert kinds(found(OURS, age_ms=1_000), found("cold/readme", age_ms=1_000)) == []
+
+
+def test_compare_when_an_orphans_name_has_no_offset_then_found_without_it() -> None:
+    """R22: an object of a stream."""
+    streamed = KEYS.build(StreamedKey(segment_id=segment_id(9), part=LedgerPart.DATA))
+
+    findings = [
+        finding
+        for name in sorted((OURS, streamed))
+        for finding in compare([found(name, age_ms=999)], (), KEYS, AGE)
+    ]
+
+    assert [each.kind for each in findings] == ["orphan", "orphan"]
+    assert {each.object_key: each.start_offset for each in findings} == {OURS: 17, streamed: -1}
 
 
 def test_compare_when_in_quarantine_then_found_by_the_age_it_has_there() -> None:

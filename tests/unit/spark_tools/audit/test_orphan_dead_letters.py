@@ -23,7 +23,7 @@ def orphan(name: str, *, is_quarantined: bool = False, why_kept: str = "") -> Or
     )
 
 
-def test_letters_when_orphans_are_dead_then_each_says_what_was_seen_and_read() -> None:
+def test_dead_letters_when_orphans_are_dead_then_each_says_what_was_seen_and_read() -> None:
     """R22: two sightings, and the position of the metadata."""
     (dead_letter,) = orphan_dead_letters([orphan("a")], OrphanTreatment.DELETE, SEEN)
 
@@ -41,7 +41,7 @@ def test_letters_when_orphans_are_dead_then_each_says_what_was_seen_and_read() -
     ("treatment", "names"),
     [(OrphanTreatment.DELETE, ["a", "b"]), (OrphanTreatment.QUARANTINE, ["a"])],
 )
-def test_letters_when_some_are_alive_or_in_quarantine_then_not_of_these(
+def test_dead_letters_when_some_are_alive_or_in_quarantine_then_not_of_these(
     treatment: OrphanTreatment, names: list[str]
 ) -> None:
     """Scenario 84 and R22."""

@@ -19,6 +19,7 @@ from tests.metadata_builder import (
     ORDERS,
     STARTED,
     log_starts,
+    open_segment_metadata,
     segment_metadata,
 )
 
@@ -39,6 +40,12 @@ def record(
     return SegmentRecord(metadata=metadata, copy_deadline_ms=deadline_ms, changed_ms=changed_ms)
 
 
+def open_record(number: int, start: int) -> SegmentRecord:
+    """A copy that is under way, whose end is not known yet."""
+    metadata = open_segment_metadata(number, start)
+    return SegmentRecord(metadata=metadata, copy_deadline_ms=0, changed_ms=CUT_OFF_MS)
+
+
 def found(
     *segments: SegmentRecord, state: PartitionState | None = None
 ) -> list[tuple[str, int, int]]:
@@ -57,6 +64,13 @@ def test_examine_when_segments_overlap_then_found() -> None:
         ("overlap", 5, 8),
         ("overlap", 9, 20),
     ]
+
+
+def test_examine_when_a_merged_segment_and_its_parts_are_stored_then_the_parts_are_found() -> None:
+    """The bytes of the findings are what the store has twice, not the merged segment as well."""
+    merged, *parts = record(9, 0, 30), record(1, 0, 10), record(2, 10, 20), record(3, 20, 30)
+
+    assert found(*parts, merged) == [("overlap", 0, 10), ("overlap", 10, 20), ("overlap", 20, 30)]
 
 
 def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> None:
@@ -83,6 +97,8 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
         ([record(2, 10, 20, state=STARTED, deadline_ms=CUT_OFF_MS - 1)], 0, [(10, 20)]),
         ([record(2, 12, 20, state=STARTED, changed_ms=CUT_OFF_MS)], 0, []),
         ([record(2, 10, 15, state=STARTED, changed_ms=CUT_OFF_MS)], 0, [(15, 20)]),
+        ([open_record(2, 10)], 0, []),
+        ([open_record(2, 12)], 0, []),
         ([], CUT_OFF_MS, []),
         ([], CUT_OFF_MS - 1, [(10, 20)]),
     ],
@@ -90,7 +106,7 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
 def test_examine_when_copies_are_under_way_then_a_hole_is_found_once_it_is_old(
     between: list[SegmentRecord], last_changed_ms: int, gaps: list[tuple[int, int]]
 ) -> None:
-    """Copies begin and end in no order."""
+    """Copies begin and end in any order."""
     last = record(3, 20, 30, changed_ms=last_changed_ms)
 
     holes = [each for each in found(record(1, 0, 10), *between, last) if each[0] == "gap"]
@@ -170,6 +186,18 @@ def test_examine_when_an_attempt_dangles_then_found_once_it_is_old(
     segment: SegmentRecord, kind: str | None
 ) -> None:
     assert found(segment) == ([] if kind is None else [(kind, 0, 10)])
+
+
+def test_totals_when_a_merged_segment_and_its_parts_are_stored_then_all_their_objects() -> None:
+    """The store has both, and its operator pays for both."""
+    sums = TotalsByTopic()
+    for each in (record(1, 0, 10), record(2, 10, 20), record(9, 0, 20)):
+        (stored, *_) = each.metadata.objects
+        sums.add(replace(each.metadata, objects=(replace(stored, length_bytes=50),)))
+
+    (totals,) = sums.totals([])
+
+    assert (totals.segments_count, totals.stored_bytes) == (3, 150)
 
 
 def test_totals_when_of_several_topics_then_the_largest_first() -> None:

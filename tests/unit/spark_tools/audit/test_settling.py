@@ -1,4 +1,4 @@
-"""What is left of an audit's suspicions, by metadata that was read from memory after them."""
+"""Which suspicions of an audit remain after it has read later metadata."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def settled(
     age_ms: int = 0,
     length_bytes: int = 10,
 ) -> SettledFindings:
-    """By a second look that found these objects."""
+    """Settle the suspicions by a second look that found these objects."""
     sightings: Mapping[str, ChunkInfo] = {
         name: ChunkInfo(name=name, length_bytes=length_bytes, last_modified_ms=age_ms)
         for name in there
@@ -117,7 +117,7 @@ def test_settle_when_nothing_is_suspected_then_what_the_metadata_shows_of_each_p
 def test_settle_when_objects_are_still_absent_then_missing_in_every_partition(
     metadata: MetadataSnapshot,
 ) -> None:
-    """One of two objects of a segment, and the only one; sorted by kind and name."""
+    """One of a segment's two objects, and a segment's only object; sorted by kind and name."""
     absent = [name_of(3, 0, SECOND), name_of(1, 0, ORDERS, "meta")]
 
     result = settled(metadata, *(suspicion(FindingKind.MISSING, name) for name in absent))
@@ -173,7 +173,7 @@ def test_settle_when_an_unknown_object_is_young_then_is_no_orphan(
 def test_settle_when_orphans_are_proven_dead_or_not_then_each_with_the_reason(
     metadata: MetadataSnapshot,
 ) -> None:
-    """Stored elsewhere, of a deleted segment, in quarantine, and perhaps the only copy."""
+    """Orphans with other copies, of a deleted segment, in quarantine, or the only copy."""
     dead, deleted = name_of(9, 50, SECOND), name_of(5, 0, ORDERS)
     only, moved = name_of(9, 500, ORDERS), quarantined_name(KEYS, name_of(8, 50, ORDERS))
     suspicions = (
@@ -201,7 +201,7 @@ def test_settle_when_orphans_are_proven_dead_or_not_then_each_with_the_reason(
 def test_settle_when_its_partition_is_damaged_then_a_dead_orphan_is_kept(
     metadata: MetadataSnapshot,
 ) -> None:
-    """It may be what is missing; orphans of other partitions go, and other reasons stay."""
+    """The orphan may be the missing object; other partitions' orphans can be removed."""
     absent = name_of(1, 0, ORDERS)
     needed, only, elsewhere = (
         name_of(9, 50, ORDERS),
@@ -219,14 +219,14 @@ def test_settle_when_its_partition_is_damaged_then_a_dead_orphan_is_kept(
 
     reasons = {each.found.name: each.why_kept for each in result.orphans}
     assert "missing or damaged" in reasons[needed]
-    assert "not all from offset 500" in reasons[only]
+    assert "not all offsets from 500" in reasons[only]
     assert reasons[elsewhere] == ""
 
 
 def test_settle_when_names_say_nothing_then_shown_and_not_acted_on(
     metadata: MetadataSnapshot,
 ) -> None:
-    """Whatever kind they were suspected of; what follows them is settled too."""
+    """The kind of the suspicion does not matter; later suspicions are settled, too."""
     orphan = name_of(9, 50, ORDERS)
     suspicions = (
         suspicion(FindingKind.FOREIGN, "cold/what is this"),

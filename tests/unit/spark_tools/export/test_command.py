@@ -1,4 +1,4 @@
-"""What a user gets wrong on the command line of an export."""
+"""A user's mistakes on the command line of an export."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_export_when_an_option_has_another_case_then_it_wins_over_the_default(
 
 
 def arguments(directory: Path, option: str, value: str) -> Namespace:
-    """Of an export that can ask nobody anything: there is no cluster."""
+    """Return the arguments of an export that reaches no cluster."""
     options = (
         "bootstrap.servers=127.0.0.1:1",
         f"rsm.config.storage.filesystem.root={directory}",

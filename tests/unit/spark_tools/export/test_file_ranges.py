@@ -40,7 +40,7 @@ def planned(start: int, end: int) -> PlannedRange:
 
 
 def parts(pieces: list[Piece], *ranges: PlannedRange) -> list[str]:
-    """Of files that take two segments; holes are marked."""
+    """Return the parts of files that take two segments; holes are marked."""
     sizes = [each.size_bytes for each in pieces if isinstance(each, SegmentPiece)]
     found = cut(ranges, pieces, 2 * max(sizes))
     return [("" if isinstance(each, FileRange) else "hole ") + str(each.offsets) for each in found]

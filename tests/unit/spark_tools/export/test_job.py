@@ -1,4 +1,4 @@
-"""When an export tries again what the store did not answer for."""
+"""When an export retries ranges for which the store did not answer."""
 
 from __future__ import annotations
 

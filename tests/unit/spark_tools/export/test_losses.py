@@ -1,4 +1,4 @@
-"""What expires before it was exported is reported once, whatever is exported above it."""
+"""A range that expires before its export is reported once, whatever is exported above it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_expired_when_never_seen_by_an_export_then_on_record_before_more_is_expo
 
 
 class Counted(list[ExportedRange]):
-    """Lines of a manifest, and how often somebody has gone through all of them."""
+    """Lines of a manifest, and the number of passes over them."""
 
     passes = 0
 
@@ -163,7 +163,7 @@ def attempted(files: LocalFiles, attempt: str) -> list[WrittenFiles]:
 def test_add_lines_when_killed_at_any_point_then_what_they_lack_is_reported_when_it_expires(
     tmp_path: Path,
 ) -> None:
-    """Also what lies above the damage in the same file, which is to be tried later."""
+    """This includes later offsets of the same file, which the next run tries again."""
     kills = 0
     for changes in range(100):
         directory = tmp_path / str(changes)
@@ -187,7 +187,7 @@ def test_add_lines_when_killed_at_any_point_then_what_they_lack_is_reported_when
         }
         if any(line.end_offset == 300 for line in later):
             assert reported == set(range(50, 100))
-        if kills == changes:  # it came to its end
+        if kills == changes:  # the export has ended
             assert len(later) == 2
             break
     assert kills > 3

@@ -1,4 +1,4 @@
-"""What counts as exported, whenever an export is killed, also while another one runs."""
+"""Which ranges count as exported if an export is killed, also while another one runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def added(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]:
 
 
 def readable_offsets(directory: Path) -> list[int]:
-    """What a reader of `data` gets."""
+    """Return the offsets that a reader of `data` gets."""
     files = [each for each in (directory / "data").rglob("*") if each.is_file()]
     return sorted(int(word) for each in files for word in each.read_text().split())
 
@@ -77,7 +77,7 @@ def test_add_when_it_returns_then_the_line_and_its_files_are_there(tmp_path: Pat
 def test_add_when_killed_at_any_point_then_done_again_each_offset_is_there_once(
     tmp_path: Path,
 ) -> None:
-    """Of an attempt of two ranges with something between them."""
+    """An attempt of two ranges that do not adjoin."""
     kills = 0
     wanted = (0, 10), (20, 30)
     for changes in range(1000):
@@ -99,7 +99,7 @@ def test_add_when_killed_at_any_point_then_done_again_each_offset_is_there_once(
         if not done:
             added(files, (0, 30))
             assert readable_offsets(directory) == list(range(30))
-        if kills == changes:  # it came to its end
+        if kills == changes:  # the export has ended
             assert files.names("_attempts") == []
             break
     assert kills > 8
@@ -125,7 +125,7 @@ def test_add_when_another_export_was_faster_then_nothing_of_this_one_counts(
 
 
 class Overtaken(LocalFiles):
-    """Another export adds a range right before this one's line is moved to its number."""
+    """Another export adds a line right before this one's line gets its number."""
 
     def __init__(self, directory: Path, other: tuple[int, int]) -> None:
         super().__init__(directory)
@@ -140,7 +140,7 @@ class Overtaken(LocalFiles):
 
 
 def test_add_when_overtaken_after_it_looked_for_others_then_fenced(tmp_path: Path) -> None:
-    """By ranges that begin elsewhere: two exports may cut a partition differently."""
+    """The ranges begin elsewhere: two exports may cut a partition differently."""
     (line,) = prepared(LocalFiles(tmp_path), (5, 20))
 
     with pytest.raises(FencedError, match="another export"):
@@ -220,7 +220,7 @@ def test_complete_when_attempts_are_old_then_removed_and_others_left(tmp_path: P
 def test_complete_when_the_attempt_has_other_files_then_its_export_may_still_add_them(
     tmp_path: Path,
 ) -> None:
-    """It may be at work: it adds its lines one by one."""
+    """The other export may still run, and add its lines one by one."""
     files = LocalFiles(tmp_path)
     slow = Manifest(files)
     one, other = prepared(files, (0, 10), (20, 30))
@@ -233,7 +233,7 @@ def test_complete_when_the_attempt_has_other_files_then_its_export_may_still_add
 
 
 def test_complete_when_a_file_is_in_neither_place_then_corrupt(tmp_path: Path) -> None:
-    """To take that for done would leave records out."""
+    """If the range counted as exported, its records would be missing."""
     files = LocalFiles(tmp_path)
     (line,) = added(files, (0, 10))
     files.remove(f"{line.path}/{line.files[0]}")
@@ -255,7 +255,7 @@ def test_lines_when_an_earlier_version_wrote_them_then_another_directory_is_aske
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "no line", '{"topic": 1}'])
 def test_lines_when_one_is_garbage_then_corrupt(tmp_path: Path, text: str) -> None:
-    """To take it for nothing would export its offsets again."""
+    """If the line were ignored, its offsets would be exported again."""
     files = LocalFiles(tmp_path)
     added(files, (0, 10))
     files.write("manifest/other.json", text)

@@ -35,7 +35,7 @@ def in_files(directory: Path, files: ParquetFiles, dates: int) -> list[int]:
 
 
 def test_write_when_timestamps_are_scattered_then_a_file_for_each_date(tmp_path: Path) -> None:
-    """Not one for each change of the date: those are as many as there are rows."""
+    """A file per change of the date could mean a file per row."""
     dates = 150
     files = ParquetFiles(tmp_path, "part", ("offset",), "snappy")
     for first in range(0, 600, 4):
@@ -50,7 +50,7 @@ def test_write_when_timestamps_are_scattered_then_a_file_for_each_date(tmp_path:
 def test_write_when_rows_are_written_several_times_then_a_date_continues_in_its_file(
     tmp_path: Path,
 ) -> None:
-    """With more dates than files may be open at once, some have two."""
+    """With more dates than open files, some dates have two files."""
     for dates, is_one_each in ((20, True), (150, False)):
         directory = tmp_path / str(dates)
         files = ParquetFiles(directory, "part", ("offset",), "snappy", gathered_bytes=1)
@@ -77,7 +77,7 @@ def test_write_when_without_dates_then_one_file_with_all_rows(tmp_path: Path) ->
 
 
 def test_date_when_a_producer_set_a_time_that_no_calendar_has_then_none(tmp_path: Path) -> None:
-    """One such record would make the dates of all others text, to readers of directories."""
+    """One such record would turn the column `date` into text for readers."""
     far = 9_000_000_000_000_000_000
     batch = with_date(rows(0, [0, far, -far, -1, DAY_US]))
 

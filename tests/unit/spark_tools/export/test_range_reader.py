@@ -26,7 +26,7 @@ _CRC_POSITION, _CRC_FROM = 17, 21
 
 
 class Logs:
-    """The bytes of segments by their base offset, or the error of who asks for them."""
+    """The bytes of segments by their base offset, or the error that a read raises."""
 
     def __init__(self, logs: dict[int, bytes | TieredStorageError]) -> None:
         self._logs = logs
@@ -70,7 +70,7 @@ def read(
 
 
 def test_rows_when_a_batch_cannot_be_decoded_then_the_range_ends_after_the_last_row() -> None:
-    """Else what was written already would be exported again once the segment is restored."""
+    """Otherwise the written rows would be exported again once the segment is restored."""
     first, second, third = batches(0, 3)
     log = first + undecodable(second) + third
 

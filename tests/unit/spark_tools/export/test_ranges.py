@@ -72,12 +72,12 @@ def left(pieces: list[SegmentPiece], exported: list[ExportedRange]) -> list[str]
 def test_remaining_when_exported_before_then_what_was_not(
     exported: list[tuple[int, int]], expected: list[str]
 ) -> None:
-    """Also where what was not lies below what was: a segment may be recorded late."""
+    """Also if the missing ranges are below exported ones: a segment may be recorded late."""
     assert left([piece(0, 10), piece(10, 30)], done(*exported)) == expected
 
 
 def test_remaining_when_nothing_is_stored_of_what_is_left_then_it_is_no_range() -> None:
-    """A recorded gap between what was exported and what is stored."""
+    """A recorded gap between the exported and the stored offsets."""
     assert left([piece(0, 10), piece(20, 30)], done((0, 10), (20, 30))) == []
 
 

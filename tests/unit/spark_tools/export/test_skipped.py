@@ -1,4 +1,4 @@
-"""What stays on record of ranges that could not be exported."""
+"""The records of ranges that could not be exported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_record_when_killed_at_any_point_then_nothing_that_is_skipped_is_missing
             (each.start_offset, each.end_offset)
             for each in unexported(left, {KEY: [offsets(0, 5)]})
         }
-        if kills == changes:  # it came to its end
+        if kills == changes:  # the export has ended
             assert sorted(str(each.offsets) for each in left) == ["[20, 30)", "[5, 10)"]
             break
     assert kills > 1

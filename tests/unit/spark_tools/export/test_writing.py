@@ -1,4 +1,4 @@
-"""What a Spark job of an export must leave for its ranges to count."""
+"""The outcome that a Spark job of an export must have for its ranges to count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases that are renewed until they are released, and what the topic is written meanwhile."""
+"""Leases that are renewed until they are released, and the records written meanwhile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lease(
 
 
 class RefusingTopic(MemoryTopic):
-    """Of a cluster that cannot be reached while `refuses`."""
+    """The topic of a cluster that is unreachable while `refuses`."""
 
     refuses = False
     refused_count = 0
@@ -62,7 +62,7 @@ class Written:
         return self.topic
 
     def leases(self) -> list[ReadLeaseTaken | None]:
-        """What was written, in order; None is the end of one."""
+        """Return the written leases in order; None is the end of one."""
         found: list[ReadLeaseTaken | None] = []
         for record in self.log.records(0):
             event = None if record.value is None else decode(record.key, record.value)

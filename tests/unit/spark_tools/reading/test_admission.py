@@ -36,7 +36,7 @@ def test_ends_when_offsets_are_limited_then_shared_by_what_waits() -> None:
 
 
 def test_ends_when_bytes_are_limited_then_shared_by_what_waits() -> None:
-    """A record of b takes nine times as much: as many bytes are fewer offsets."""
+    """A record of b is nine times larger, so the same bytes are fewer offsets."""
     assert admitted_ends(TWO, TriggerLimits(max_bytes=400)) == {"a": 10, "b": 103}
 
 

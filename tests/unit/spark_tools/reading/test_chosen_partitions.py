@@ -1,4 +1,4 @@
-"""The partitions that the options choose of those that the cluster has."""
+"""The partitions that the options select among those of the cluster."""
 
 from __future__ import annotations
 

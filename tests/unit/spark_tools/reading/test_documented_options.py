@@ -26,7 +26,7 @@ def documented() -> frozenset[str]:
 
 
 def meant(name: str) -> list[str]:
-    """The accepted options that a documented name is, or is short for."""
+    """Return the accepted options that a documented name means."""
     if name.endswith("*"):
         return [each for each in _ACCEPTED if each.startswith(name.removesuffix("*"))]
     if name.startswith(_SHORTENED):

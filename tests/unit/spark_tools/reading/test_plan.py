@@ -155,7 +155,7 @@ def test_split_when_of_any_size_then_each_wanted_offset_is_in_one_piece(
 
 
 def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
-    """R6: what was lost and recorded reads like a gap of compaction."""
+    """R6: recorded losses are read like a gap of compaction."""
     gap = RecordedGap(
         offsets=OffsetRange(start_offset=10, end_offset=15), reason=GapReason.SHED, recorded_ms=1
     )
@@ -170,7 +170,7 @@ def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
 def continued(
     partition: StoredPartition, local_start: int, local_end: int, **given: str
 ) -> list[tuple[str, int, int]]:
-    """What is planned to the end of a broker's log: from where, and which offsets."""
+    """Plan to the end of a broker's log; return the sources and their offsets."""
     local = OffsetRange(start_offset=local_start, end_offset=local_end)
     pieces = plan(partition, options(endingOffsets="latest", **given), local)
     names = {SegmentPiece: "stored", BrokerPiece: "broker", Hole: "hole"}
@@ -180,7 +180,7 @@ def continued(
 
 
 def test_plan_when_reading_continues_at_the_broker_then_no_gap_and_nothing_twice() -> None:
-    """What is stored is read from there, though the broker still has some of it."""
+    """Stored offsets are read from the store, although the broker still has some of them."""
     partition = stored(segment(1, 0, 10), segment(2, 10, 25))
 
     assert continued(partition, 12, 40) == [
@@ -217,7 +217,7 @@ def test_plan_when_nobody_has_what_lies_before_the_broker_then_never_stepped_ove
     ]
 
 
-def test_plan_when_the_start_is_behind_what_is_stored_then_only_the_broker_is_read() -> None:
+def test_plan_when_the_start_is_above_what_is_stored_then_only_the_broker_is_read() -> None:
     starting = f'{{"{ORDERS.topic}":{{"{ORDERS.partition}":27}}}}'
 
     found = continued(stored(segment(1, 0, 25)), 12, 40, startingOffsets=starting)

@@ -20,7 +20,7 @@ from tests.unit.spark_tools.reading.test_plan import (
 )
 
 SEGMENT = segment(1, 0, 100)
-"""Of 4096 bytes."""
+"""A segment of 4096 bytes."""
 
 
 def with_gaps(partition: StoredPartition, *gaps: tuple[int, int]) -> StoredPartition:
@@ -82,7 +82,7 @@ def test_split_when_a_segment_is_large_then_as_many_pieces_as_its_bytes_fill(
 
 
 def test_split_when_a_piece_is_of_no_segment_then_stays_whole() -> None:
-    """How large it is, only the broker knows."""
+    """Only the broker knows the size."""
     offsets = OffsetRange(start_offset=10, end_offset=20)
     pieces = [kind(topic_id_partition=ORDERS, offsets=offsets) for kind in (BrokerPiece, Hole)]
 

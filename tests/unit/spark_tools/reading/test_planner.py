@@ -1,4 +1,4 @@
-"""What is leased and read of the partitions that the options choose."""
+"""The leases and reads of the partitions that the options select."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
 
 
 def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() -> None:
-    """The client refuses more than its maximum before it asks anybody."""
+    """The client refuses more than its maximum before it sends a request."""
     planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"}, leases())
     given = options(endingOffsets="latest", timeoutMs=str(MAX_TIMEOUT_MS + 1))
 
@@ -219,7 +219,7 @@ def test_summary_when_bounded_then_counts_what_the_tasks_would_read() -> None:
 def test_batch_when_one_partition_of_a_topic_has_segments_then_does_not_warn(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The other one may have been empty since it was made."""
+    """The other partition may have been empty since its creation."""
     log = MemoryLog(ManualClock())
     append(log, claim())
     append(log, step(segment_metadata(), FINISHED))

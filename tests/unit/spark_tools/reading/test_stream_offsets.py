@@ -91,7 +91,7 @@ def test_initial_when_an_offset_is_named_then_is_kept_though_nothing_is_stored()
 def test_latest_when_what_is_wanted_has_expired_then_is_asked_for_and_fails(
     stored_now: tuple[tuple[int, int], ...],
 ) -> None:
-    """Never stepped over, and never waited for in silence."""
+    """The stream neither skips them nor waits for them silently."""
     partition, start = stored(*stored_now, log_start=1_000), {"orders": {"0": 500}}
 
     end = latest_offsets([partition], start)
@@ -103,7 +103,7 @@ def test_latest_when_what_is_wanted_has_expired_then_is_asked_for_and_fails(
 
 @pytest.mark.parametrize("starting", ["earliest", "latest"])
 def test_between_when_a_partition_is_new_then_is_read_from_its_beginning(starting: str) -> None:
-    """As Spark's Kafka source does: what came since is not lost for a stream that began before."""
+    """As in Spark's Kafka source: a stream that began before loses no record."""
     options = ReadOptions.of({"subscribe": "orders", "startingOffsets": starting})
     partition = stored((3, 10), (10, 20))
 
@@ -158,7 +158,7 @@ def test_latest_when_there_is_a_target_then_nothing_beyond_it() -> None:
     assert latest_offsets(two, {"orders": {"0": 25}}, target=target) == {"orders": {"0": 25}}
 
 
-def test_target_when_there_is_a_hole_below_the_start_then_what_is_behind_it_is_read() -> None:
+def test_target_when_there_is_a_hole_below_the_start_then_what_follows_it_is_read() -> None:
     partition = stored((0, 10), (20, 40))
     target = stored_offsets([partition])
 
@@ -167,7 +167,7 @@ def test_target_when_there_is_a_hole_below_the_start_then_what_is_behind_it_is_r
     assert latest_offsets([partition], {"orders": {"0": 5}}, target=target) == {"orders": {"0": 10}}
 
 
-def test_target_when_nothing_is_stored_of_a_partition_then_its_place_is_kept() -> None:
+def test_target_when_nothing_is_stored_of_a_partition_then_its_position_is_kept() -> None:
     two = [stored(), replace(stored((0, 20)), topic_id_partition=OTHER)]
     start = {"orders": {"0": 50, "1": 10}}
 

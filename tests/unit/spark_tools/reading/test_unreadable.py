@@ -20,5 +20,5 @@ from spark_tools.reading.unreadable import may_be_left_out
 def test_error_when_the_mode_is_to_go_on_then_only_what_is_lost_is_left_out_in_silence(
     error: TieredStorageError, mode: Mode, *, expected: bool
 ) -> None:
-    """A store that is away for a moment is no reason for rows that are missing."""
+    """A short outage of the store must not lead to missing rows."""
     assert may_be_left_out(error, mode) is expected

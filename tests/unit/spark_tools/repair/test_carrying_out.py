@@ -26,8 +26,8 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from rsm.storage.settings import FilesystemSettings
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse
@@ -86,7 +86,7 @@ class World:
         states: dict[RemoteLogSegmentMetadata, SegmentState | None],
         judged: dict[DeadLetterLocation, Judgement] | None = None,
     ) -> list[dict[str, Any]]:
-        """What comes back of letters at the offsets from 0 on; `written` are the records."""
+        """Return the outcomes of dead letters at offsets from 0 on; `written` are the records."""
         given = rulings(states, judged)
         done = carry_out([received(values)], self.terms, given, FakeClock(), self.written.extend)
         batches = list(done)
@@ -100,7 +100,7 @@ def rulings(
     newer: dict[bytes, int] | None = None,
     leases: tuple[ReadLease, ...] = (),
 ) -> Rulings:
-    """As a driver's whose metadata has these segments."""
+    """Return the rulings of a driver whose metadata has these segments."""
     return Rulings(
         keys=ObjectKeys(),
         source=MetadataSource(topic_id="topic-a", partition_count=1, positions={0: 18}, unread={}),
@@ -143,11 +143,11 @@ def world(tmp_path: Path) -> World:
         max_attempts=7,
     )
     store = StoreConnection(settings=FilesystemSettings(root=tmp_path))
-    return World(store=tmp_path, terms=RepairTerms(store=store, topics=topics, itemized=True))
+    return World(store=tmp_path, terms=RepairTerms(store=store, topics=topics, is_itemized=True))
 
 
 def test_carry_out_when_proved_then_objects_go_and_the_end_is_published(world: World) -> None:
-    """Scenario 74: what is absent already counts as done."""
+    """Scenario 74: an absent object counts as deleted."""
     world.put(segment(1))
     values = [encode(dead_letter(number)).value for number in (1, 2)]
 
@@ -166,7 +166,7 @@ def test_carry_out_when_proved_then_objects_go_and_the_end_is_published(world: W
 def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_order(
     world: World,
 ) -> None:
-    """Parts are under way at once; what is not there any more counts as deleted."""
+    """Parts run concurrently; absent objects count as deleted."""
     numbers = range(1, 6_502)
     world.put(segment(1), segment(1_000), segment(1_001), segment(6_501))
     values = [encode(dead_letter(number)).value for number in numbers]
@@ -179,7 +179,7 @@ def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_ord
 
 
 def test_carry_out_when_not_itemized_then_counts_alone(world: World) -> None:
-    world.terms = replace(world.terms, itemized=False)
+    world.terms = replace(world.terms, is_itemized=False)
     values = [encode(dead_letter(number)).value for number in (1, 2)] + [b"\xff"]
 
     rows = world.outcomes(values, dict.fromkeys((segment(1), segment(2)), DELETE_STARTED))
@@ -191,7 +191,7 @@ def test_carry_out_when_not_itemized_then_counts_alone(world: World) -> None:
 
 
 def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World) -> None:
-    """Scenario 74: nothing counts as done before its record is there for good."""
+    """Scenario 74: nothing counts as done before its record is acknowledged."""
 
     def refuse(records: Iterable[OutgoingRecord]) -> None:
         assert len(list(records)) == 1
@@ -207,7 +207,7 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
 def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
     world: World,
 ) -> None:
-    """Scenario 74: what is deleted already is reported, what is not has one attempt more."""
+    """Scenario 74: deleted objects are reported, and the others have one more attempt."""
     bad = replace(segment(2), objects=(StoredObject(key="segments/../x.log"),))
     world.put(segment(1))
     values = [encode(dead_letter(1)).value, encode(replace(dead_letter(2), metadata=bad)).value]
@@ -232,7 +232,7 @@ def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
 def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
     world: World, *, is_acknowledged: bool
 ) -> None:
-    """Spark has the same process do other tasks."""
+    """Spark reuses the process for other tasks."""
 
     def write(records: Iterable[OutgoingRecord]) -> None:
         assert gc.get_threshold()[0] > before[0]
@@ -289,7 +289,7 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
 def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
     world: World, offsets: tuple[int, int], state: SegmentState, outcome: str
 ) -> None:
-    """R13: what a lease is on stays, for every deletion."""
+    """R13: no deletion removes leased segments."""
     world.put(segment(1))
     start_offset, end_offset = offsets
     lease = ReadLease(
@@ -319,7 +319,7 @@ def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
 def test_carry_out_when_a_letter_names_another_segments_object_then_kept(
     world: World, state: SegmentState
 ) -> None:
-    """R22: that a segment may be deleted is no proof for what is another's."""
+    """R22: the proof for one segment is no proof for the objects of another one."""
     alive = replace(segment(2), objects=(named(segment(2)),))
     world.put(alive)
     forged = replace(segment(1), objects=(named(segment(1)), *alive.objects))
@@ -365,7 +365,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
 def test_carry_out_when_a_name_says_nothing_then_deleted_only_if_the_metadata_lists_it(
     world: World, state: SegmentState
 ) -> None:
-    """R22: below another prefix than the job was given, a name is no proof of whose it is."""
+    """R22: a name below another prefix does not show whose object it is."""
     ours = replace(segment(1), objects=(StoredObject(key="elsewhere/ours"),))
     anybodys = replace(segment(2), objects=(StoredObject(key="elsewhere/anybodys"),))
     world.put(ours, anybodys)
@@ -382,7 +382,7 @@ def test_carry_out_when_a_name_says_nothing_then_deleted_only_if_the_metadata_li
 def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
     objects: tuple[StoredObject, ...],
 ) -> None:
-    """R22: nothing is left that would list them."""
+    """R22: otherwise no record would list these objects."""
     proved = replace(
         dead_letter(1),
         metadata=replace(segment(1), objects=objects),
@@ -396,7 +396,7 @@ def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
 
 
 def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world: World) -> None:
-    """R14: the job that can read it finds it where it was."""
+    """R14: the job that can read it finds it unchanged."""
     message = pb.DeadLetter.FromString(encode(dead_letter(1)).value)
     message.min_fold_version = 9
     value = message.SerializeToString()
@@ -434,7 +434,7 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
 
 
 def test_judgement_when_gone_after_its_own_deletion_then_swept() -> None:
-    """R22: of the dead letter's own topic, and read past what the dead letter names."""
+    """R22: from the dead letter's own topic, and read beyond the position in the dead letter."""
     proved = replace(
         dead_letter(1),
         delete_started=MetadataPosition(partition=0, offset=17),
@@ -480,7 +480,7 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
 
 
 def test_rehearse_when_asked_then_counts_outcomes_and_changes_nothing(world: World) -> None:
-    """By the names that they have when they come true."""
+    """The documented names are those of real outcomes."""
     values = [encode(dead_letter(number)).value for number in (1, 2, 3, 1)] + [b"\xff", None]
     states: dict[RemoteLogSegmentMetadata, SegmentState | None]
     states = {segment(1): DELETE_STARTED, segment(2): DELETE_FINISHED, segment(3): FINISHED}

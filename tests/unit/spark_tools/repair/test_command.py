@@ -1,4 +1,4 @@
-"""What a user gets wrong on the command line of a repair. Nobody is asked: there is no cluster."""
+"""A user's mistakes on the command line of a repair, without a cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_repair_when_a_dry_run_is_to_do_what_it_does_not_then_refused(
 def test_repair_when_parked_letters_have_no_topic_of_their_own_then_refused(
     tmp_path: Path, name: str
 ) -> None:
-    """Parked among the dead letters they would come back again and again."""
+    """In the same topic, parked dead letters would be read again and again."""
     topics = (
         "remote.delete.dead.letter.topic=letters",
         "rlmm.config.remote.log.metadata.topic.name=metadata",

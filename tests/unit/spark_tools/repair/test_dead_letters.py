@@ -55,7 +55,7 @@ def ledger_of(segment: RemoteLogSegmentMetadata) -> str:
 
 
 @pytest.mark.parametrize("item", [DEAD, ORPHAN])
-def test_letter_when_written_and_read_then_is_the_same(item: AnyDeadLetter) -> None:
+def test_dead_letter_when_written_and_read_then_is_the_same(item: AnyDeadLetter) -> None:
     record = write_dead_letter(item)
 
     assert read_dead_letter(record.key, record.value) == item
@@ -69,7 +69,7 @@ def test_letter_when_written_and_read_then_is_the_same(item: AnyDeadLetter) -> N
         pytest.param(pb.DeadLetter(min_fold_version=99).SerializeToString(), True, id="newer"),
     ],
 )
-def test_letter_when_it_cannot_be_read_then_says_whether_a_newer_version_can(
+def test_dead_letter_when_it_cannot_be_read_then_says_whether_a_newer_version_can(
     value: bytes, *, is_newer: bool
 ) -> None:
     found = read_dead_letter(b"key", value)
@@ -79,7 +79,7 @@ def test_letter_when_it_cannot_be_read_then_says_whether_a_newer_version_can(
 
 
 @pytest.mark.parametrize(("key_bytes", "is_too_large"), [(0, False), (1, True)])
-def test_letter_when_key_and_value_are_too_large_then_is_no_letter(
+def test_dead_letter_when_key_and_value_are_too_large_then_is_no_letter(
     key_bytes: int, *, is_too_large: bool
 ) -> None:
     """At the limit it is read, and found to be broken."""
@@ -91,7 +91,7 @@ def test_letter_when_key_and_value_are_too_large_then_is_no_letter(
 
 
 def test_attempt_when_it_fails_then_both_counts_of_a_dead_letter_rise() -> None:
-    """Managers count theirs in the same letters."""
+    """Managers count their own attempts in the same dead letters."""
     again = tried_again(tried_again(DEAD, "first", 7), "second", 8)
 
     assert isinstance(again, DeadLetter)
@@ -148,6 +148,6 @@ def test_names_when_one_is_not_shown_to_be_the_segments_then_says_which(
     assert found == (f"the dead letter names {reason}" if reason else "")
 
 
-def test_letters_when_encoded_then_as_their_own_modules_do() -> None:
+def test_dead_letters_when_encoded_then_as_their_own_modules_do() -> None:
     assert write_dead_letter(DEAD) == dead_letter.encode(DEAD)
     assert write_dead_letter(ORPHAN) == orphan_dead_letter.encode(ORPHAN)

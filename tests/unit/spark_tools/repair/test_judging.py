@@ -45,7 +45,7 @@ ORPHANS = OrphanTerms(keys=KEYS, cut_off_ms=2_000, seen_since_ms=0)
 
 
 def named(segment: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """With one object, named as the job expects."""
+    """Return a dead letter with one object of the expected name."""
     name = ObjectKey(segment_id=segment.segment_id, base_offset=0, suffix="meta")
     return replace(segment, objects=(StoredObject(key=KEYS.build(name)),))
 
@@ -108,7 +108,7 @@ def subject(segment: RemoteLogSegmentMetadata) -> bytes:
 def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
     metadata: MetadataSnapshot,
 ) -> None:
-    """R22: what a letter says of its segment's state is no matter."""
+    """R22: the state in the dead letter does not matter."""
     segments = (ALIVE, DYING, UNKNOWN)
 
     found = ruled(metadata, {(0, n): (subject(each), None) for n, each in enumerate(segments)})
@@ -124,7 +124,7 @@ def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
 def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
     metadata: MetadataSnapshot,
 ) -> None:
-    """R22: and the executors get only those."""
+    """R22: the executors get only these rulings."""
     forged = replace(DYING, objects=(*DYING.objects, StoredObject(key="orders/0/another.log")))
 
     found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
@@ -141,7 +141,7 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
 def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
-    """R22: what is unknown may be in what could not be read."""
+    """R22: the unknown segment may be in the unreadable record."""
     partition = metadata_partition(UNKNOWN.topic_id_partition, 3)
     gone = replace(
         dead_letter(UNKNOWN),
@@ -181,7 +181,7 @@ def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
 def test_rule_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
     metadata: MetadataSnapshot,
 ) -> None:
-    """Letters that somebody wrote without a key, and what is no letter."""
+    """Dead letters without a key, and records that are no dead letters."""
     told = dead_letter(DYING)
 
     found = ruled(metadata, {(0, 0): (None, encode(told).value), (0, 1): (b"key", b"\xff")})
@@ -259,7 +259,7 @@ def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_passed_on(
 def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
-    """R14: what only a newer version folds may forbid it."""
+    """R14: a record of a newer version may forbid the deletion."""
     key = partition_key(RecordKind.TRIM, DYING.topic_id_partition, UUID(int=1))
     newer = pb.MetadataEvent(min_fold_version=99).SerializeToString()
     log.append(metadata_partition(DYING.topic_id_partition, 3), key, newer)

@@ -28,7 +28,7 @@ def subject(number: int) -> bytes:
 
 
 def rulings() -> Rulings:
-    """As of metadata that has segments 1 and 2 in deletion, with two objects each."""
+    """Return rulings of metadata with segments 1 and 2 in deletion, with two objects each."""
     subjects = [subject(number) for number in (1, 2)]
     return Rulings(
         keys=ObjectKeys(),
@@ -43,7 +43,7 @@ def rulings() -> Rulings:
 
 
 def test_find_when_a_record_is_no_letter_of_its_key_or_refused_then_its_place() -> None:
-    """Scenario 79: and of other keys nothing."""
+    """Scenario 79: the record says nothing of other keys."""
     short = replace(dead_letter(1), metadata=replace(dead_letter(1).metadata, objects=()))
     records = [
         (subject(1), encode(dead_letter(1)).value),

@@ -130,7 +130,7 @@ def test_judge_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
 
 
 def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
-    """R22 and scenario 108: the letter was right when it was written."""
+    """R22, scenario 108: the dead letter was correct when it was written."""
     dead_letter = world.dead_letter()
     assert world.manager.publish(step(segment_metadata(9), STARTED)).accepted
 
@@ -170,7 +170,7 @@ def test_judge_when_the_metadata_topic_is_created_again_then_nothing_is_judged(
 def test_judge_when_there_are_several_about_an_object_then_the_last_one_counts(
     world: World,
 ) -> None:
-    """What it says of the object is what it was last seen as."""
+    """The last one describes the object as it was last seen."""
     earlier = replace(world.dead_letter(), attempts=5)
 
     out_of_range_cache = [decision for decision, _ in world.judged(earlier, world.dead_letter())]

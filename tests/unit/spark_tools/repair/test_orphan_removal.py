@@ -44,7 +44,7 @@ def names(storage: MemoryChunkStorage) -> list[str]:
 
 
 def test_remove_when_as_seen_then_gone_and_nothing_else(storage: MemoryChunkStorage) -> None:
-    """R22, and 74: what is absent already counts as done."""
+    """R22, scenario 74: an absent object counts as deleted."""
     removals = remove_orphans(storage, [dead_letter(), dead_letter("cold/absent")], KEYS)
 
     assert [(each.refusal, each.failure) for each in removals] == [("", ""), ("", "")]
@@ -52,7 +52,7 @@ def test_remove_when_as_seen_then_gone_and_nothing_else(storage: MemoryChunkStor
 
 
 def test_remove_when_another_object_is_there_then_refused(storage: MemoryChunkStorage) -> None:
-    """R22: registered or written again since it was seen."""
+    """R22: registered or written again after it was seen."""
     (longer,) = remove_orphans(storage, [dead_letter(length_bytes=5)], KEYS)
 
     storage.delete("cold/b")
@@ -107,7 +107,7 @@ def test_remove_when_the_copy_in_quarantine_is_another_then_the_object_stays(
 
 
 class Refusing(ChunkStorageWrapper):
-    """Deletes nothing, and does not answer about one name."""
+    """A store that deletes nothing, and fails for one name."""
 
     def info(self, name: str) -> ChunkInfo:
         if name == "cold/b":

@@ -1,4 +1,4 @@
-"""What is written about letters that are larger than topics take."""
+"""The outcome records of dead letters that are larger than topics accept."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dead_letter() -> DeadLetter:
 def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
     key: bytes | None, value: bytes
 ) -> None:
-    """Scenario 79: written whole it would be refused, and the job could never go on."""
+    """Scenario 79: a record that is too large would be refused, and stop the job permanently."""
     one = received(key, value)
     assert isinstance(one.dead_letter, UnreadableDeadLetter)
 
@@ -87,7 +87,7 @@ def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
 
 
 def test_outcome_when_a_reason_is_long_then_what_is_written_has_its_beginning() -> None:
-    """Reasons name objects, whose names are whatever a letter says."""
+    """Reasons name objects, and a dead letter may contain any name."""
     encoded, told = encode(dead_letter()), "refused " * 200_000
     one = received(encoded.key, encoded.value)
     refused, proved = (

@@ -68,7 +68,7 @@ def test_judge_when_the_segment_is_gone_then_proof_only_after_its_deletion() -> 
 
 @pytest.mark.parametrize("letter_of", ["topic-a", "topic-b", ""])
 def test_judge_when_the_metadata_is_not_whole_then_an_unknown_segment_waits(letter_of: str) -> None:
-    """R14 and R22: a newer version may find it there, whatever else is not proved now."""
+    """R14 and R22: a newer version may find the segment in records that this one cannot read."""
     assert judged(None, letter_of=letter_of, unread={"newer_version": 1}) is Decision.WAIT
 
 

@@ -49,7 +49,7 @@ ORPHAN = OrphanDeadLetter(
 
 
 class Refusing(ChunkStorageWrapper):
-    """Deletes nothing, as S3 says it, and counts how often it is asked whether it is there."""
+    """Refuses deletions like S3, and counts the checks of its access."""
 
     def __init__(self, inner: ChunkStorage, *, is_reachable: bool) -> None:
         super().__init__(inner)
@@ -80,7 +80,7 @@ def judged(
 def test_remove_when_the_store_is_out_of_reach_then_it_is_no_attempt_of_a_letter(
     inner: MemoryChunkStorage, outcome: str, *, is_reachable: bool
 ) -> None:
-    """Else an outage of some batches would park every letter."""
+    """Otherwise an outage during some batches would park every dead letter."""
     storage = Refusing(inner, is_reachable=is_reachable)
     encoded = encode(SEGMENT)
     received = ReceivedDeadLetter(

@@ -1,4 +1,4 @@
-"""What is done with one letter, by what the driver sent of the metadata."""
+"""The judgement of one dead letter by the metadata that the driver sent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SUBJECT = segment_subject(SEGMENT.segment_id)
 
 
 def dead_letter(*objects: str) -> DeadLetter:
-    """Of the segment; names its own objects if none are given."""
+    """Return a dead letter of the segment; by default it names the segment's own objects."""
     named = tuple(StoredObject(key=key) for key in objects) or SEGMENT.objects
     return DeadLetter(
         metadata=replace(SEGMENT, objects=named),
@@ -104,7 +104,7 @@ def lease(start_offset: int, end_offset: int) -> ReadLease:
         pytest.param(None, Decision.SWEEP, id="removed, and that is proven"),
     ],
 )
-def test_letter_when_its_segment_has_a_state_then_that_decides(
+def test_dead_letter_when_its_segment_has_a_state_then_that_decides(
     state: SegmentState | None, decision: Decision
 ) -> None:
     """R22."""
@@ -115,7 +115,7 @@ def test_letter_when_its_segment_has_a_state_then_that_decides(
     "changes",
     [{"delete_started": None}, {"metadata_topic_id": ""}, {"metadata_topic_id": "another"}],
 )
-def test_letter_when_its_segment_is_unknown_without_proof_then_refused(
+def test_dead_letter_when_its_segment_is_unknown_without_proof_then_refused(
     changes: dict[str, object],
 ) -> None:
     unproven = replace(dead_letter(), **changes)  # type: ignore[arg-type]  # field names are the test's own
@@ -123,8 +123,8 @@ def test_letter_when_its_segment_is_unknown_without_proof_then_refused(
     assert rulings(None).judgement(PLACE, unproven).decision is Decision.REFUSE
 
 
-def test_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
-    """A newer version reads it, and then refuses what is another's."""
+def test_dead_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
+    """A newer version can read the metadata, and then refuses the other segment's object."""
     unread = replace(rulings(None).source, unread={"newer_version": 1})
     forged = dead_letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
 
@@ -133,7 +133,7 @@ def test_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_na
     assert judgement.decision is Decision.WAIT
 
 
-def test_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
+def test_dead_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
     superseded = Judgement(decision=Decision.SUPERSEDED)
     found = replace(rulings(), judged={PLACE: superseded})
 
@@ -142,7 +142,7 @@ def test_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() ->
     assert found.judgement((3, 18), dead_letter()).decision is Decision.DELETE
 
 
-def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
+def test_dead_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
     """A letter whose key is another segment's, and an orphan's below a segment's key."""
     other = replace(dead_letter(), metadata=OTHER)
 
@@ -164,17 +164,17 @@ def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
         pytest.param((SEGMENT.objects[0].key,) * 2, "names 1 objects", id="one of them twice"),
     ],
 )
-def test_letter_when_it_names_other_objects_than_its_segments_then_refused(
+def test_dead_letter_when_it_names_other_objects_than_its_segments_then_refused(
     state: SegmentState, named: tuple[str, ...], reason: str
 ) -> None:
-    """R22: nothing is deleted, not even what is the segment's own."""
+    """R22: nothing is deleted, not even the segment's own objects."""
     judgement = rulings(state).judgement(PLACE, dead_letter(*named))
 
     assert judgement.decision is Decision.REFUSE
     assert reason in judgement.reason
 
 
-def test_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go() -> None:
+def test_dead_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go() -> None:
     named = (SEGMENT.objects[0].key, "warm/7.log")
     found = replace(rulings(), listed={SUBJECT: frozenset({"warm/7.log"})})
 
@@ -183,8 +183,8 @@ def test_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go(
     assert elsewhere.judgement(PLACE, dead_letter(*named)).decision is Decision.REFUSE
 
 
-def test_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
-    """How many there were nobody knows, but there is no segment without any."""
+def test_dead_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
+    """The number of objects is unknown, but each segment has at least one."""
     unknown = replace(rulings(None), objects_count={})
     empty = replace(dead_letter(), metadata=replace(SEGMENT, objects=()))
 
@@ -200,7 +200,7 @@ def test_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
         ([lease(199, 300)], Decision.WAIT),
     ],
 )
-def test_letter_when_somebody_reads_its_offsets_then_waits(
+def test_dead_letter_when_somebody_reads_its_offsets_then_waits(
     held: list[ReadLease], decision: Decision
 ) -> None:
     """R13."""
@@ -212,7 +212,7 @@ def test_letter_when_somebody_reads_its_offsets_then_waits(
     assert ("a Spark job" in judgement.reason) is (decision is Decision.WAIT)
 
 
-def test_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_left() -> None:
+def test_dead_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_left() -> None:
     leases = {partition_subject(ORDERS): (lease(0, 300),)}
 
     swept = replace(rulings(DELETE_FINISHED), leases=leases)
@@ -223,7 +223,7 @@ def test_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED, FINISHED, None])
-def test_letter_when_a_record_needs_newer_rules_then_waits(state: SegmentState | None) -> None:
+def test_dead_letter_when_a_record_needs_newer_rules_then_waits(state: SegmentState | None) -> None:
     """R14."""
     found = replace(rulings(state), newer={partition_subject(ORDERS): 99})
 

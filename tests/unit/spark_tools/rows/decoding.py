@@ -1,4 +1,4 @@
-"""The rows that batches are decoded to."""
+"""Decodes batches to rows for tests."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ sys.stdout.write(f"{rows_of(sys.stdin.buffer.read())}")
 
 
 def one_by_one(*batches: bytes) -> list[dict[str, Any]]:
-    """What the decoder of single records says of the same batches."""
+    """Return the result of the decoder of single records for the same batches."""
     data = memoryview(b"".join(batches))
     return [
         {
@@ -115,7 +115,7 @@ def test_rows_when_of_any_batches_then_those_that_are_decoded_one_by_one(
 
 
 def _is_decoded_at_once(batch: bytes) -> bool:
-    """By compiled code, not record by record."""
+    """Return whether compiled code decodes it, instead of the decoder of single records."""
     (plain,) = BatchTable.of(memoryview(batch), [0]).plain()
     return decode_batches(plain, EVERYTHING, COLUMNS) is not None
 
@@ -188,7 +188,7 @@ def test_rows_when_numba_is_not_installed_then_the_same() -> None:
 
 
 def test_planning_when_imported_then_without_the_compiler() -> None:
-    """It takes most of a second, in each of the processes in which Spark plans."""
+    """The compiler's import takes most of a second in each process in which Spark plans."""
     program = "import sys, spark_tools.data_source; sys.exit('numba' in sys.modules)"
 
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -28,7 +28,7 @@ def protobuf_text(text: str, *references: tuple[str, SchemaText]) -> SchemaText:
 
 
 def column_of(schema: SchemaText, message: str | None = None) -> ColumnSchema:
-    """What decodes by a schema."""
+    """Return the decoder of a schema."""
     return open_column(schema, message)
 
 

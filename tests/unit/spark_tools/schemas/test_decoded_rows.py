@@ -78,7 +78,7 @@ def test_rows_when_failfast_then_the_error_says_where() -> None:
         "topic=orders",
         "partition=3",
         "offset=101",
-        "reason=the bytes end",
+        ": the bytes end",
     ):
         assert part in str(caught.value)
 
@@ -99,7 +99,7 @@ def test_rows_when_payloads_are_hostile_then_each_is_a_value_or_has_an_error(
 
 
 class CountingSource(SchemaSource):
-    """Has schema 1 alone; counts what it is asked."""
+    """Has schema 1 alone; counts the requests."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -152,7 +152,7 @@ def test_registry_when_it_does_not_answer_then_no_record_counts_as_undecodable()
 
 
 class HostileSource(CountingSource):
-    """Has schemas that are none."""
+    """A source whose schemas are invalid."""
 
     def by_id(self, schema_id: int) -> SchemaText:
         if schema_id == 1:

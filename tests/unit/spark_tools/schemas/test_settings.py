@@ -46,7 +46,7 @@ def test_settings_when_given_then_those() -> None:
 def test_registry_when_secrets_are_given_then_they_reach_its_client_and_no_repr(
     tmp_path: Path,
 ) -> None:
-    """By options and by a file, which options win over."""
+    """By options, and by a file that options override."""
     file = tmp_path / "registry.properties"
     file.write_text(
         "schema.registry.url=http://other\n"

@@ -1,4 +1,4 @@
-"""What is reported of a Spark that cannot do its work; a stand-in says what Spark says then."""
+"""The errors for a Spark that cannot do its work; a stand-in raises Spark's errors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
+from rsm.storage.settings import FilesystemSettings
 from spark_tools.spark.job_session import (
     environment_of,
     job_session,
@@ -117,7 +117,7 @@ def test_environment_when_the_user_said_nothing_then_this_python_and_errors_only
     added = environment_of({"SPARK_SUBMIT_OPTS": "-Xmx1g"})
 
     assert added["PYSPARK_PYTHON"] == sys.executable
-    # Of two of one name the JVM takes the second: the user's.
+    # Of two options of one name the JVM uses the second, which is the user's.
     log_settings, users = added["SPARK_SUBMIT_OPTS"].split(" ")
     path = Path(log_settings.removeprefix("-Dlog4j2.configurationFile=file://"))
     assert "rootLogger.level = error" in path.read_text()

@@ -1,4 +1,4 @@
-"""A broker with a listener for every way to be reached, and what clients of each must know.
+"""A broker with a listener for each security protocol, and the settings of clients of each.
 
 Listener         protocol         who the client is
 PLAINTEXT        plain text       ANONYMOUS, who may do everything
@@ -47,7 +47,7 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuredBroker:
-    """`ports` by listener; `own` is the broker's certificate, `authority` what all trust."""
+    """`ports` by listener; `own` is the broker's certificate; all trust `authority`."""
 
     cluster: KafkaCluster
     ports: dict[str, int]
@@ -56,7 +56,7 @@ class SecuredBroker:
 
     @contextmanager
     def without_reading(self, topic: str, *, principal: str = f"User:{USER}") -> Iterator[None]:
-        """Until the block ends `principal` sees that topic and may not read it."""
+        """Let `principal` describe that topic but not read it, until the block ends."""
         described = acl(topic, AclOperation.DESCRIBE, AclPermissionType.ALLOW, principal=principal)
         denied = acl(topic, AclOperation.READ, AclPermissionType.DENY, principal=principal)
         with self.with_acls(described, denied):
@@ -64,7 +64,7 @@ class SecuredBroker:
 
     @contextmanager
     def with_acls(self, *bindings: AclBinding) -> Iterator[None]:
-        """Until the block ends these apply."""
+        """Add these ACLs until the block ends."""
         admin = admin_client(self.cluster.bootstrap_servers)
         for made in admin.create_acls(list(bindings)).values():
             made.result(30.0)
@@ -127,7 +127,7 @@ def _filter_of(binding: AclBinding) -> AclBindingFilter:
 
 @contextmanager
 def secured_broker(directory: Path) -> Iterator[SecuredBroker]:
-    """One that runs until the block ends."""
+    """Run such a broker until the block ends."""
     authority = CertificateAuthority(directory)
     own = authority.issue("broker")
     ports = dict(zip(_PROTOCOLS, free_ports(len(_PROTOCOLS)), strict=True))
@@ -174,7 +174,7 @@ def _add_scram_user(cluster: KafkaCluster) -> None:
 
 
 def login(mechanism: str, *, password: str = PASSWORD) -> dict[str, str]:
-    """What a client says to be USER."""
+    """Return the client settings that log in as USER."""
     if mechanism == "OAUTHBEARER":
         return {
             "sasl.mechanism": mechanism,

@@ -66,4 +66,4 @@ def test_run_when_the_keys_password_is_wrong_then_it_ends_and_names_the_setting(
     assert code not in (0, None)
     assert "gateway.ssl.key.password" in said
     assert "not-it" not in said
-    assert not host.state_dir.exists()  # nothing was begun
+    assert not host.state_dir.exists()  # nothing was started

@@ -1,4 +1,4 @@
-"""A gateway warns of ACLs that will not mean its clients (R20)."""
+"""A gateway warns of ACLs that do not apply to its clients as intended (R20)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 from prometheus_client import CollectorRegistry
 
-from rlm.gateway.app.security import note_host_acls
+from rlm.gateway.app.host_acls import note_host_acls
 from rlm.metrics.metrics import Metrics
-from rlm.worker.external import open_bootstrap
+from rlm.worker.cluster_access import open_bootstrap
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.security.secured_broker import SecuredBroker, acl

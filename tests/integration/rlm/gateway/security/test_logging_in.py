@@ -92,9 +92,9 @@ def test_fetch_when_others_log_in_and_its_client_did_not_then_the_gateway_does_n
 def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logging_in_again(
     gateway: RunningGateway, secured_topic: TieredTopic
 ) -> None:
-    """No request of the gateway's own comes between the messages of a login (KIP-368).
+    """The gateway sends no request of its own between the messages of a login (KIP-368).
 
-    A client that logs in again too late, on a machine that stalls, does so in one window, not all.
+    On a machine that stalls, a client may log in again too late in one window, but not in all.
     """
     settings = {**_PROTOCOL, **login("PLAIN"), "fetch.message.max.bytes": "100000"}
     reader = assigned(gateway.bootstrap_servers, secured_topic.name, settings=settings)
@@ -107,7 +107,7 @@ def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logg
 def test_consumer_when_it_may_not_read_a_topic_then_the_gateway_does_not_help_it(
     gateway: RunningGateway, secured: SecuredBroker, secured_topic: TieredTopic
 ) -> None:
-    """What is stored is as protected as what the broker has."""
+    """Stored data has the same protection as the broker's data."""
     settings = {**_PROTOCOL, **login("PLAIN")}
     read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
     assert len(read) == len(secured_topic.values[0])
@@ -123,7 +123,7 @@ def test_consumer_when_it_may_not_read_a_topic_then_the_gateway_does_not_help_it
 
 
 def _reads_on(reader: Consumer, gateway: RunningGateway, topic: TieredTopic) -> bool:
-    """Read all again and again for some sessions; whether the broker ended no connection."""
+    """Read for several login sessions; return whether the broker closed no connection."""
     before = gateway.counts.closed[DisconnectCause.BROKER_CLOSED]
     ends_s = time.monotonic() + 2.5 * SESSION_MS / 1000
     rounds = 0

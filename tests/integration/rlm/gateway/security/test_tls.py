@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.config.gateway_tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
+from rlm.config.tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
 from rlm.gateway.app.security import GatewayTls
 from rlm.gateway.endpoints.server_names import ServerNames
 from rlm.gateway.listener.server import ServerLimits
@@ -35,7 +35,7 @@ _API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 
 @pytest.fixture(scope="module")
 def shown(secured: SecuredBroker) -> Certificate:
-    """The certificate that gateways show."""
+    """The certificate that gateways present."""
     return secured.authority.issue("gateway")
 
 
@@ -47,7 +47,7 @@ def _tls(
     broker: bool = False,
     principal: Certificate | None = None,
 ) -> GatewayTls:
-    """Towards clients, and if `broker` towards it too, there as `principal`."""
+    """TLS towards clients, and with `broker` also towards the broker, as `principal`."""
     config = GatewayTlsConfig(
         protocol=ListenerProtocol.SSL,
         keystore=shown.keystore,
@@ -138,7 +138,7 @@ def test_gateway_when_clients_must_show_certificates_then_ends_those_that_do_not
     tls = _tls(secured, shown, client_auth=ClientAuth.REQUIRED)
     with (
         running_gateway(secured_host, tls=tls) as gateway,
-        _connected(gateway, secured),  # of TLS 1.3 the client's side is done already
+        _connected(gateway, secured),  # with TLS 1.3 the client's handshake is already complete
     ):
         wait_until(lambda: gateway.counts.closed[DisconnectCause.TLS_HANDSHAKE_FAILED] == 1)
 
@@ -167,7 +167,7 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
 def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_as_its_own(
     secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> None:
-    """A silent client must not keep others out, and frees its slot when it is given up."""
+    """A silent client must not block others, and its slot is free after its timeout."""
     limits = ServerLimits(connection_count_of_address=3, handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
     tls = _tls(secured, shown)
     with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
@@ -209,7 +209,7 @@ def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
         wait_until(lambda: gateway.counts.closed[DisconnectCause.BROKER_UNREACHABLE] == 1)
 
 
-def test_client_when_it_asks_for_a_brokers_name_then_it_is_led_to_that_broker(
+def test_client_when_it_asks_for_a_brokers_name_then_it_reaches_that_broker(
     secured: SecuredBroker, secured_host: BrokerHost
 ) -> None:
     """One address for a whole cluster, distinguished by server names."""

@@ -80,7 +80,7 @@ def value(dead_letter: DeadLetter) -> bytes:
     return content
 
 
-def test_letters_when_a_segment_has_several_then_the_newest_counts() -> None:
+def test_dead_letters_when_a_segment_has_several_then_the_newest_counts() -> None:
     topic = Letters((0, value(FIRST)), (1, value(OTHER)), (0, value(AGAIN)))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
@@ -89,7 +89,7 @@ def test_letters_when_a_segment_has_several_then_the_newest_counts() -> None:
     assert found.unreadable_count == 0
 
 
-def test_letters_when_some_are_not_letters_then_the_others_are_read() -> None:
+def test_dead_letters_when_some_are_not_letters_then_the_others_are_read() -> None:
     topic = Letters((0, b"\xff\xff"), (0, value(FIRST)))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
@@ -97,14 +97,14 @@ def test_letters_when_some_are_not_letters_then_the_others_are_read() -> None:
     assert (found.dead_letters, found.unreadable_count) == ((FIRST,), 1)
 
 
-def test_letters_when_there_is_no_topic_then_none() -> None:
+def test_dead_letters_when_there_is_no_topic_then_none() -> None:
     topic = Letters()
     topic.missing = True
 
     assert read_dead_letters(topic, topic.clock, timeout_ms=10_000).dead_letters == ()
 
 
-def test_letters_when_the_end_is_not_reached_in_time_then_an_error() -> None:
+def test_dead_letters_when_the_end_is_not_reached_in_time_then_an_error() -> None:
     topic = Letters((0, value(FIRST)))
     topic.silent = True
 

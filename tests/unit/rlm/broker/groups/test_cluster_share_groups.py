@@ -65,7 +65,7 @@ def _row(start: int, *, number: int = 0, error_code: int = 0) -> _Row:
 
 
 def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> ApiVersionsResponse:
-    """Of a broker in whose cluster `share.version` is at that level, or is not finalized."""
+    """Return the features of a broker whose cluster has that level of `share.version`, if any."""
     named = "share.version"
     known = SupportedFeatureKey(name=named, min_version=0, max_version=1)
     finalized = FinalizedFeatureKey(name=named, max_version_level=level or 0)
@@ -77,7 +77,7 @@ def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> A
 
 
 class _Coordinator(ScriptedBroker):
-    """A broker with share groups, each with its rows of the topic or an error of its own."""
+    """A broker with share groups, each with its rows of the topic or an error."""
 
     def __init__(self, groups: _Groups, responses: Iterator[MetadataResponse]) -> None:
         self._groups = groups

@@ -1,4 +1,4 @@
-"""When a topic counts as deleted: every live broker says so, and none can be left out."""
+"""When a topic counts as deleted: every live broker confirms it, without exception."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lacks_it(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> MetadataRespon
 
 
 def deleted(*answers: MetadataResponse | None, cluster_id: str = CLUSTER_ID) -> frozenset[UUID]:
-    """By these brokers' answers, from the first on; None: it cannot be reached."""
+    """Return the result of these brokers' answers, in order; None: the broker is unreachable."""
     brokers = {
         9001 + number: ScriptedBroker({"Metadata": _saying(answer)})
         for number, answer in enumerate(answers)

@@ -1,4 +1,4 @@
-"""`rlm secret rotate` says what was written, and nothing that was not."""
+"""`rlm secret rotate` prints the written secret's id, and no secret that was not written."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import typer
 from rlm.cli.host.config import setting_lines
 from rlm.cli.main import build_app
 from rlm.config.effective import MASK, EffectiveSetting
+from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.cli.golden_text import assert_golden
 
 COMMAND = typer.main.get_command(build_app())
@@ -84,6 +85,17 @@ def test_check_when_the_host_does_not_fit_then_every_problem_of_the_host(
     ]
 
 
+def test_check_when_defaults_of_topics_contradict_each_other_then_their_problem(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with path.open("a") as file:
+        file.write("log.retention.ms=1000\nlog.local.retention.ms=1001\n")
+
+    assert _config("check", "--config", str(path)) == 2
+
+    assert "at most log.retention.ms=1000" in capsys.readouterr().err
+
+
 def test_check_when_a_plugin_cannot_be_loaded_then_its_problem(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,3 +156,16 @@ def test_lines_when_settings_are_shown_then_as_reviewed() -> None:
     )
 
     assert_golden("config_show.txt", setting_lines(settings))
+
+
+@pytest.mark.parametrize("arguments", [("config", "show"), ("run",), ("status",)], ids=" ".join)
+def test_command_when_a_setting_is_wrong_then_names_the_command_that_reports_all(
+    path: Path, arguments: tuple[str, ...]
+) -> None:
+    with path.open("a") as file:
+        file.write("remote.copy.verify=x\nbootstrap.servers=a\n")
+
+    with pytest.raises(InvalidConfigError) as error:
+        COMMAND.main([*arguments, "--config", str(path)], prog_name="rlm", standalone_mode=False)
+
+    assert str(error.value).endswith(f"`rlm config check --config {path}` reports all problems.")

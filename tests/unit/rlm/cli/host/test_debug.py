@@ -1,4 +1,4 @@
-"""What a debug bundle contains, and that no secret is in it."""
+"""The content of a debug bundle, which has no secret."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from rlm.cli.host.bundle_archive import PART_MAX_BYTES, BundleArchive
+from rlm.cli.host.bundle_archive import PART_MAX_BYTES, TOTAL_MAX_BYTES, BundleArchive
 from rlm.cli.host.debug import collect
-from rlm.config.effective import MASK, secret_values
+from rlm.config.effective import MASK, secret_settings
 from rlm.config.sections import known_keys
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -44,8 +44,9 @@ def _members(path: Path) -> dict[str, bytes]:
     return dict(read())
 
 
+@pytest.mark.parametrize("secrets", [SECRETS, dict.fromkeys(SECRETS, "~q~")], ids=["long", "short"])
 def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_is_in_any(
-    tmp_path: Path, path: Path
+    secrets: dict[str, str], tmp_path: Path, path: Path
 ) -> None:
     """Also with a file that is not valid."""
     (port,) = free_ports(1)
@@ -53,27 +54,28 @@ def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_i
     settings = {
         "bootstrap.servers": f"127.0.0.1:{port}",
         "state.dir": str(tmp_path / "state"),
-        **{key: value.replace("\\", "\\\\") for key, value in SECRETS.items()},
+        **{key: value.replace("\\", "\\\\") for key, value in secrets.items()},
     }
     config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), "utf-8")
-    secrets = secret_values(config)
+    masked = secret_settings(config)
 
-    with closing(BundleArchive(path, secrets)) as archive:
+    with closing(BundleArchive(path, masked)) as archive:
         collect(archive, config, NOW)
 
     members = _members(path)
-    assert secrets == set(SECRETS.values())
+    assert masked == secrets
     assert {"README.txt", "versions.json", "config-check.json"} <= members.keys()
     assert {"status.json.error.txt", "processes.json.error.txt"} <= members.keys()
     assert "the log of your service manager" in members["README.txt"].decode()
     assert json.loads(members["config-check.json"])["ok"] is False
     for content in members.values():
         assert b"s3cr3t" not in content
+        assert b"~q~" not in content
 
 
 def test_archive_when_a_part_shows_a_secret_then_masked_also_as_json(path: Path) -> None:
     secret = 'a"b\\cé'  # noqa: S105 - looked for in the archive
-    with closing(BundleArchive(path, [secret])) as archive:
+    with closing(BundleArchive(path, {"password": secret})) as archive:
         archive.add("text", f"password {secret}".encode)
         archive.add("json", json.dumps({"password": secret}).encode)
 
@@ -84,7 +86,7 @@ def test_archive_when_a_part_shows_a_secret_then_masked_also_as_json(path: Path)
 
 def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
     """Extracted files were of 1970."""
-    with closing(BundleArchive(path, [])) as archive:
+    with closing(BundleArchive(path, {})) as archive:
         archive.add("part", lambda: b"content")
 
     with tarfile.open(path) as tar:
@@ -92,17 +94,56 @@ def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
 
 
 def test_archive_when_a_part_is_too_large_then_cut(path: Path) -> None:
-    with closing(BundleArchive(path, [])) as archive:
+    with closing(BundleArchive(path, {})) as archive:
         archive.add("large", lambda: bytes(PART_MAX_BYTES + 1))
 
-    assert _members(path)["large"].endswith(b"\0\n(truncated)\n")
+    note = f"\0\n(cut after {PART_MAX_BYTES} of {PART_MAX_BYTES + 1} bytes)\n"
+    assert _members(path)["large"].endswith(note.encode())
+
+
+def test_archive_when_all_parts_are_too_large_then_the_last_ones_are_cut(path: Path) -> None:
+    with closing(BundleArchive(path, {})) as archive:
+        for number in range(TOTAL_MAX_BYTES // PART_MAX_BYTES - 1):
+            archive.add(str(number), lambda: bytes(PART_MAX_BYTES))
+        archive.add("half", lambda: bytes(PART_MAX_BYTES // 2))
+        archive.add("cut", lambda: bytes(PART_MAX_BYTES))
+        archive.add("left-out", lambda: b"content")
+
+    members = _members(path)
+    assert b"(cut" not in members["half"]
+    assert members["cut"].endswith(
+        f"\0\n(cut after {PART_MAX_BYTES // 2} of {PART_MAX_BYTES} bytes)\n".encode()
+    )
+    assert members["left-out"] == b"\n(cut after 0 of 7 bytes)\n"
+
+
+def test_archive_when_a_secret_is_short_then_masked_only_after_its_key(path: Path) -> None:
+    """Each "a" of the bundle was replaced."""
+    secrets = {"client.sasl.password": "a", "gateway.ssl.key.password": "xy"}
+    texts = {
+        "text": "a bad password, sasl.password=a, client.sasl.password: 'a'",
+        "log": "gateway.ssl.key.password=xyz is not gateway.ssl.key.password=xy",
+        "json": json.dumps({"client.sasl.password": "a", "name": "a"}),
+    }
+    with closing(BundleArchive(path, secrets)) as archive:
+        for name, text in texts.items():
+            archive.add(name, text.encode)
+
+    members = _members(path)
+    assert members["text"].decode() == (
+        f"a bad password, sasl.password={MASK}, client.sasl.password: '{MASK}'"
+    )
+    assert members["log"].decode() == (
+        f"gateway.ssl.key.password=xyz is not gateway.ssl.key.password={MASK}"
+    )
+    assert json.loads(members["json"]) == {"client.sasl.password": MASK, "name": "a"}
 
 
 def test_archive_when_a_part_fails_then_its_error_is_an_entry(path: Path) -> None:
     def fail() -> bytes:
         raise RetriableError("the manager cannot be reached", broker_id=1)
 
-    with closing(BundleArchive(path, [])) as archive:
+    with closing(BundleArchive(path, {})) as archive:
         archive.add("managers/1", fail)
 
     assert b"cannot be reached (broker_id=1)" in _members(path)["managers/1.error.txt"]
@@ -114,7 +155,7 @@ def test_archive_when_the_file_exists_then_it_is_not_replaced(path: Path) -> Non
     path.write_text("mine")
 
     with pytest.raises(InvalidConfigError, match="is not replaced"):
-        BundleArchive(path, [])
+        BundleArchive(path, {})
 
     assert path.read_text() == "mine"
 

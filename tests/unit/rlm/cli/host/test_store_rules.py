@@ -1,4 +1,4 @@
-"""What `rlm check` says of a bucket's lifecycle rules."""
+"""The rows of `rlm check` about a bucket's lifecycle rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
         ((), CheckResult.PASSED, ""),
     ],
 )
-def test_row_when_the_bucket_has_rules_then_fails_for_those_that_take_our_objects(
+def test_row_when_the_bucket_has_rules_then_fails_for_those_that_take_objects_of_rlm(
     rules: tuple[ExpiryRule, ...], result: CheckResult, problem: str
 ) -> None:
     (row,) = rule_rows(RuledStorage(*rules), "s3", "rlm/")
@@ -41,7 +41,7 @@ def test_rows_when_no_store_is_configured_then_none() -> None:
 
 
 def test_row_when_the_stores_configuration_is_invalid_then_fails() -> None:
-    """What a manager cannot work with is not passed over."""
+    """A configuration that a manager cannot use is not skipped."""
     storage = RuledStorage(problem=InvalidConfigError("no such bucket", bucket="segmets"))
 
     (row,) = rule_rows(storage, "s3", "")

@@ -25,6 +25,12 @@ def test_duration_when_not_a_multiple_of_the_unit_then_refused(text: str) -> Non
         durations(unit_ms=MINUTE_MS)(text)
 
 
+def test_duration_when_longer_than_kafka_can_store_then_refused() -> None:
+    assert durations()(str(2**63 - 1)) == 2**63 - 1
+    with pytest.raises(typer.BadParameter, match="106751991167d"):
+        durations()("106751991168d")
+
+
 def test_size_when_parsed_then_is_in_the_options_unit() -> None:
     assert [sizes(unit_bytes=MIB)(text) for text in ("64", "1GiB")] == [64, 1024]
 

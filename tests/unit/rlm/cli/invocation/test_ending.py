@@ -9,7 +9,8 @@ import pytest
 
 _PROGRAM = """
 import os, signal
-from rlm.cli.invocation.ending import run_program
+import typer
+from rlm.cli.invocation.ending import run_app
 from rsm.segment.errors import RetriableError
 
 def command() -> None:
@@ -19,7 +20,9 @@ def command() -> None:
     except KeyboardInterrupt:
         raise {error} from None
 
-run_program(command)
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+run_app(app)
 """
 
 

@@ -24,6 +24,14 @@ def test_parse_partition_when_malformed_then_says_what_it_should_be(text: str) -
         PartitionName.parse(text)
 
 
+@pytest.mark.parametrize("text", ["a b", "orders!", "a/b:0", ".", "..", "o" * 250])
+def test_parse_partition_when_kafka_permits_no_such_topic_then_says_what_it_permits(
+    text: str,
+) -> None:
+    with pytest.raises(InvalidConfigError, match="249 letters"):
+        PartitionName.parse(text)
+
+
 @pytest.mark.parametrize(
     ("text", "bound"),
     [

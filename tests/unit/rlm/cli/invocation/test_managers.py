@@ -1,18 +1,23 @@
-"""R9: which reports of managers prove that what is rolled is stored."""
+"""R9: which reports of managers prove that rolled segments are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from threading import Barrier
 from typing import cast
 from uuid import UUID
 
 import pytest
 
-from rlm.cli.invocation.managers import LeadingManagers, ManagerLags, live_managers
+from rlm.cli.invocation.managers import (
+    LeadingManagers,
+    ManagerCopyProgress,
+    ManagerLags,
+    live_managers,
+)
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.document import PartitionReport
+from rlm.status.document import PartitionReport, StreamReport
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import RetriableError
@@ -76,7 +81,7 @@ def test_lags_when_a_report_is_older_or_not_a_leaders_then_it_proves_nothing(
 
 
 class _MeetingManagers:
-    """Each answers only once that many are asked at the same time."""
+    """Each manager answers only once this number of them is asked at the same time."""
 
     def __init__(self, count: int) -> None:
         self._barrier = Barrier(count, timeout=30)
@@ -91,7 +96,7 @@ class _MeetingManagers:
 
 
 def test_lags_when_several_managers_lead_then_they_are_asked_at_once_and_no_others() -> None:
-    """One that cannot be reached took up to 15 s of each question, even if it led nothing."""
+    """An unreachable manager that leads nothing must not delay the command."""
     cluster, managers = Cluster(), _MeetingManagers(2)
     for broker_id in (1, 2, 3):
         cluster.register(broker_id, f"broker{broker_id}:80")
@@ -103,7 +108,7 @@ def test_lags_when_several_managers_lead_then_they_are_asked_at_once_and_no_othe
 
 def test_silence_when_the_leaders_cannot_be_looked_up_then_says_why(client: ManagerClient) -> None:
     def unknown(_: str) -> Mapping[int, int | None]:
-        raise RetriableError("none of the bootstrap servers can be reached")
+        raise RetriableError("no bootstrap server answers")
 
     cluster = Cluster()
     cluster.register(1, "127.0.0.1:1")
@@ -112,7 +117,7 @@ def test_silence_when_the_leaders_cannot_be_looked_up_then_says_why(client: Mana
     found = lags.lags(DISABLING)
 
     assert found == {}
-    assert "its leader is not known: none of the bootstrap servers" in lags.silence(TIP)
+    assert "its leader is not known: no bootstrap server answers" in lags.silence(TIP)
 
 
 def test_lags_when_a_manager_does_not_answer_then_left_out(client: ManagerClient) -> None:
@@ -132,7 +137,7 @@ def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_c
 
 
 def test_live_managers_when_nobody_writes_any_more_then_not_live_by_the_commands_clock() -> None:
-    """All of `rlm` is down: the brokers' clock, as the topic shows it, does not advance."""
+    """No process of `rlm` runs, so the topic's clock does not advance."""
     cluster = Cluster()
     cluster.register(1, "gone:1")
     cluster.clock.now_ms += 2 * 24 * 3600 * 1000
@@ -141,7 +146,7 @@ def test_live_managers_when_nobody_writes_any_more_then_not_live_by_the_commands
 
 
 def test_silence_when_all_managers_are_down_then_says_to_start_them(client: ManagerClient) -> None:
-    """It was blamed on `rest.listener`."""
+    """The error must not blame `rest.listener`."""
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     cluster.clock.now_ms += 2 * 24 * 3600 * 1000
@@ -165,13 +170,13 @@ def test_partitions_when_address_is_nonsense_then_retriable(client: ManagerClien
     [
         ({0: None}, "no leader"),
         ({0: 2}, "no live manager is registered for broker 2"),
-        ({0: 1}, "the manager of broker 1 does not answer"),
+        ({0: 1}, "the manager cannot be reached: Connection refused (broker_id=1, "),
     ],
 )
 def test_silence_when_a_leaders_manager_says_nothing_then_it_is_named_with_its_address(
     client: ManagerClient, leaders: dict[int, int | None], said: str
 ) -> None:
-    """Nobody named the manager that could not be reached: an operator could only guess."""
+    """The text names the manager that cannot be reached."""
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     lags = _lags(cluster, client, leaders)
@@ -195,3 +200,46 @@ def test_silence_when_the_leaders_manager_answers_of_another_state_then_it_has_n
     lags.lags(DISABLING)
 
     assert "has not looked" in lags.silence(TIP)
+
+
+@pytest.mark.parametrize(
+    ("stream", "end_offset", "asked"), [(StreamReport(), 15, [TIP]), (None, 10, [])]
+)
+def test_progress_when_streamed_then_ends_where_the_broker_says_now(
+    view: StatedView,
+    address: str,
+    client: ManagerClient,
+    *,
+    stream: StreamReport | None,
+    end_offset: int,
+    asked: list[TopicIdPartition],
+) -> None:
+    """A request for the end of the last cycle left out what came since then."""
+    cluster = Cluster()
+    cluster.register(1, address)
+    view.reports = (report(stream=stream, rolled_end_offset=10, stored_end_offset=10),)
+    questions: list[TopicIdPartition] = []
+
+    def ends(partitions: Collection[TopicIdPartition]) -> Mapping[TopicIdPartition, int]:
+        questions.extend(partitions)
+        return {TIP: 15}
+
+    managers = LeadingManagers(cluster.metadata, client, lambda _: {0: 1}, cluster.clock)
+    progress = ManagerCopyProgress(managers, ends).rolled(DISABLING)
+
+    assert progress[TIP].rolled_end_offset == end_offset
+    assert questions == asked
+
+
+def test_managers_when_woken_then_those_of_the_leaders_run_a_cycle(
+    view: StatedView, address: str, client: ManagerClient
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, address)
+    cluster.register(2, UNHEARD)
+    managers = LeadingManagers(cluster.metadata, client, lambda _: {0: 1, 1: 2}, cluster.clock)
+    managers.reports(DISABLING)
+
+    managers.wake()
+
+    assert view.cycle_count == 1

@@ -19,7 +19,7 @@ def test_command_config_when_given_a_cluster_then_needs_no_file() -> None:
 
 
 def test_command_config_when_given_a_malformed_address_then_names_the_option() -> None:
-    with pytest.raises(InvalidConfigError, match=r"file=--bootstrap-server.*found='a'"):
+    with pytest.raises(InvalidConfigError, match=r"option=--bootstrap-server.*found='a'"):
         command_config(None, "a", None, {})
 
 

@@ -1,4 +1,4 @@
-"""What `rlm explain` says of a leader's manager that says nothing."""
+"""The output of `rlm explain` if the leader's manager does not answer."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ UNHEARD = "127.0.0.1:1"  # nobody listens there
     ("leader", "explained"),
     [
         (None, "the partition has no leader"),
-        (1, "the manager of broker 1 does not answer"),
+        (1, "the manager cannot be reached: Connection refused (broker_id=1, "),
         (2, "no live manager is registered for broker 2, which leads it: start `rlm run`"),
     ],
 )
 def test_explanation_when_the_leaders_manager_says_nothing_then_why_and_what_to_do(
     leader: int | None, explained: str
 ) -> None:
-    """It was silent where the leader has no live manager."""
+    """The command must say if the leader has no live manager."""
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     managers = live_managers(cluster.metadata, cluster.clock)

@@ -1,4 +1,4 @@
-"""What managers report of partitions, and what is shown of those that report nothing."""
+"""The reports of managers on partitions, and the output for managers without a report."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_ask_managers_when_one_does_not_answer_then_its_reason_and_the_others_re
 
     assert answers.reports == {TIP: {2: report(role="follower")}}
     assert answers.silent.keys() == {1}
-    assert answers.silent[1].startswith("the manager of broker 1 does not answer: ")
+    assert answers.silent[1].startswith("the manager cannot be reached: ")
+    assert "broker_id=1" in answers.silent[1]
 
 
 def test_ask_managers_when_a_leader_has_no_manager_then_its_reason(client: ManagerClient) -> None:
@@ -85,7 +86,7 @@ def test_ask_managers_when_a_leader_has_no_manager_then_its_reason(client: Manag
 def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_believed(
     view: StatedView, address: str, client: ManagerClient
 ) -> None:
-    """Scenario 38: what was said of a deleted topic is not said of its successor."""
+    """Scenario 38: a report on a deleted topic does not apply to its successor."""
     cluster = Cluster()
     cluster.register(1, address)
     older = TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)
@@ -120,7 +121,7 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(client: Manage
 def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_reason(
     view: StatedView, address: str, client: ManagerClient
 ) -> None:
-    """Nothing of what is asked depends on it: the command must not fail for it."""
+    """The command does not need the answer of a manager that leads nothing."""
     cluster = Cluster()
     cluster.register(1, address)
     cluster.register(2, UNHEARD)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.cli.reading.record_lines import human_line, json_lines
-from rlm.remote_read.tiered_log import Tier
+from rlm.remote_read.stored_records import Tier
 from rsm.segment.batches.batch import TimestampType
 from rsm.segment.batches.records import Record
 from rsm.segment.ids import TopicIdPartition

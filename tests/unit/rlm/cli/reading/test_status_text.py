@@ -16,6 +16,8 @@ from rlm.policy.view import CopyFailure
 from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
+from rlm.status.document import StreamReport
+from rlmm.events.registration import FileDefault
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.status.status_rows import MIB, reporting, row, tip_of, unreported
 
@@ -24,9 +26,30 @@ OPTIONS = CommandOptions(rlm="--config rlm.properties", kafka="--bootstrap-serve
 COLUMNS = 80
 LONG_NAME = "emea.payments.settlement-reconciliation.ledger-entries.by-account-and-currency.v2"
 FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
-READY = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
-UNREADY = replace(READY, broker_id=4, is_ready=False, reasons=("metadata is being read",))
-SILENT = "the manager of broker 2 does not answer: cannot be reached (reason=Connection refused)"
+READY = ProcessStatus(
+    role="manager",
+    broker_id=1,
+    address="",
+    is_live=True,
+    is_ready=True,
+    file_defaults=(FileDefault(key="log.local.retention.ms", value="3600000"),),
+)
+UNREADY = replace(
+    READY,
+    broker_id=4,
+    is_ready=False,
+    reasons=("metadata is being read",),
+    file_defaults=(),
+)
+DIFFERING = replace(
+    READY,
+    broker_id=5,
+    file_defaults=(FileDefault(key="log.local.retention.ms", value=None),),
+)
+SILENT = (
+    "the manager cannot be reached: Connection refused (broker_id=2, address=broker2:8090). "
+    "Check rest.listener and rest.advertised.listener of that host."
+)
 
 
 def failing(cause: str = "no space left on device") -> Blocked:
@@ -56,6 +79,35 @@ def each_problem() -> tuple[PartitionStatus, ...]:
     )
 
 
+def streams() -> tuple[PartitionStatus, ...]:
+    opened = StreamReport(
+        begin_offset=400,
+        position_offset=470,
+        size_bytes=3 * MIB,
+        age_ms=8_000,
+        unstored_ms=9_000,
+        rollover_ms=60_000,
+    )
+    idle = StreamReport(rollover_ms=60_000)
+    late = replace(idle, unstored_ms=7_200_000)
+    hanging = replace(idle, open_transaction_ms=1_000_000)
+    return (
+        row("clicks", stream=opened),
+        replace(row("clicks", 1, stream=idle), pending_upload_offset=-1),
+        replace(row("clicks", 2, stream=idle), pending_upload_offset=None, high_watermark=None),
+        row("orders"),
+        row("payments", stream=late),
+        row("refunds", stream=hanging),
+    )
+
+
+def many_streams() -> tuple[PartitionStatus, ...]:
+    stream = StreamReport(size_bytes=MIB, unstored_ms=9_000, rollover_ms=60_000)
+    return tuple(
+        row(f"topic-{n // 20}", n % 20, stream=stream if 20 <= n < 55 else None) for n in range(60)
+    )
+
+
 def many_partitions() -> tuple[PartitionStatus, ...]:
     return tuple(
         row(f"topic-{number // 50}", number % 50, copy_blocked=failing() if number < 60 else None)
@@ -78,6 +130,8 @@ CASES = {
     "many_partitions": many_partitions(),
     "long_names": long_names(),
     "many_problems": many_problems(),
+    "streams": streams(),
+    "many_streams": many_streams(),
 }
 
 
@@ -87,7 +141,7 @@ def shown(rows: tuple[PartitionStatus, ...]) -> str:
         rows,
         silent_managers={2: SILENT} if is_silent else {},
         silent_leaders={tip_of("accounts", 8): "timed out"},
-        processes=(READY, UNREADY) if is_silent else (READY,),
+        processes=(READY, UNREADY, DIFFERING) if is_silent else (READY,),
     )
     by_topic = len(rows) > 20
     text = status_text(rows, problems, options=OPTIONS, width=COLUMNS, by_topic=by_topic)

@@ -1,4 +1,4 @@
-"""What `rlm status --wide` prints of read leases, also where the table is too wide."""
+"""The output of `rlm status --wide` about read leases, also in a table that is too wide."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAST = replace(FIRST, lease_id=UUID(int=6), expires_ms=86_400_000, holder=HOLDER
 
 
 def shown_leases(width: int, *leases: ReadLease) -> str:
-    """The cell of the column, without spaces, because it may be folded."""
+    """Return the cell of the column without spaces, because the cell may be folded."""
     printed = StringIO()
     table = wide_table([replace(row("a-topic-with-a-long-name" * 3), leases=leases)])
     Console(file=printed, width=width, markup=False).print(table)

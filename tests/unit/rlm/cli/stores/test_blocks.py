@@ -13,14 +13,16 @@ import typer
 from typer.testing import CliRunner, Result
 
 from rlm.cli.stores import blocks
+from rsm.layout.block_v2.offload_context import OffloadContext
 from rsm.pulsar.offloader import open_offloader
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.golden_ledger import (
     BLOCK_BYTES,
+    CONTEXT,
     DATA_FILE,
-    FOREIGN_INDEX_FILE,
     INDEX_FILE,
+    STREAM_INDEX_FILE,
     UUID_A1,
     manifest,
 )
@@ -36,7 +38,7 @@ def rlm(*arguments: object, given: str = "") -> Result:
 
 
 def raise_of(done: Result) -> None:
-    """Raise what the command ended with."""
+    """Raise the error that the command ended with."""
     assert done.exception is not None
     raise done.exception
 
@@ -113,9 +115,19 @@ def test_commands_when_the_padding_is_none_then_corrupt_where_it_is_wrong(
 
 
 @pytest.mark.parametrize("command", ["inspect", "cat"])
-def test_commands_when_the_index_is_of_the_streaming_format_then_corrupt(command: str) -> None:
-    with pytest.raises(CorruptError, match="expected=de47de47, found=3d1fb0bc"):
-        raise_of(rlm(command, DATA_FILE, FOREIGN_INDEX_FILE))
+def test_commands_when_the_index_is_of_another_object_then_corrupt(command: str) -> None:
+    with pytest.raises(CorruptError, match="expected=26a66d32, found=fbdbabcb"):
+        raise_of(rlm(command, DATA_FILE, STREAM_INDEX_FILE))
+
+
+@pytest.mark.parametrize("command", ["inspect", "cat"])
+def test_commands_when_the_index_has_no_known_magic_then_corrupt(
+    golden: tuple[Path, Path], command: str
+) -> None:
+    golden[1].write_bytes(b"\x3d\x1f\xb0\xbd" + bytes(100))
+
+    with pytest.raises(CorruptError, match="expected=de47de47, found=3d1fb0bd"):
+        raise_of(rlm(command, *golden))
 
 
 def test_cat_when_there_is_no_file_then_not_found(tmp_path: Path) -> None:
@@ -144,13 +156,15 @@ def test_write_when_entries_are_given_then_the_pair_has_pulsars_names_and_can_be
     assert len(list(out.iterdir())) == 4
     data, index = out / f"{uuid}-ledger-9", out / f"{uuid}-ledger-9-index"
     assert [each["length"] for each in entries_of(data, index)] == [1, 0, 500]
-    ledger = open_offloader(FilesystemChunkStorage(out)).read_offloaded(9, uuid)
+    ledger = open_offloader(FilesystemChunkStorage(out)).read_offloaded(
+        9, OffloadContext(uuid=uuid)
+    )
     assert [entry.data for entry in ledger.entries()] == [b"a", b"", b"c" * 500]
 
 
 def test_write_when_the_ledger_is_like_pulsars_then_the_same_bytes(tmp_path: Path) -> None:
     storage = FilesystemChunkStorage(DATA_FILE.parent)
-    given = lines(*open_offloader(storage).read_offloaded(17, UUID_A1).entries())
+    given = lines(*open_offloader(storage).read_offloaded(17, CONTEXT).entries())
 
     rlm(
         *("write", "--ledger", 17, "--uuid", UUID_A1, "--block-size", BLOCK_BYTES),

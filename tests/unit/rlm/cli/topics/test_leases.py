@@ -1,4 +1,4 @@
-"""What `rlm leases` lists and releases."""
+"""The output and the effect of `rlm leases`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlm topic resolve --lost-segment` prints."""
+"""The output of `rlm topic resolve --lost-segment`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_json_when_accepted_then_has_the_same() -> None:
 
 
 def test_text_when_several_segments_are_given_up_then_names_each() -> None:
-    """A lifecycle rule takes many at once."""
+    """A lifecycle rule may delete many objects at once."""
     other = replace(LOSS, segment_id=replace(SEGMENT_ID, id=segment_metadata(8).segment_id.id))
 
     text = losses_text([LOSS, other], accepted=True, as_json=False)

@@ -1,4 +1,4 @@
-"""What `rlm offload --no-wait` and `rlm offload-status` print."""
+"""The output of `rlm offload --no-wait` and `rlm offload-status`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rlm.cli.topics.offload import request_as_json, request_line
 from rlm.cli.topics.offload_status import status_as_json, status_lines
 from rlm.operator.offload import CopyProgress, OffloadRequest
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
-from tests.metadata_builder import ORDERS
+from rlmm.state.offload_segments import OffloadSegmentStatus
+from tests.metadata_builder import ORDERS, offload_segment
 from tests.unit.rlm.cli.golden_text import assert_golden
 
 PROGRESS = CopyProgress(
@@ -66,11 +67,45 @@ def test_lines_when_partitions_differ_then_as_reviewed() -> None:
         _status(250, None),
     ]
 
-    assert_golden("offload_status.txt", status_lines(found))
+    assert_golden("offload_status.txt", status_lines(found, {}))
+
+
+def test_lines_when_a_partition_is_streamed_then_its_last_offload_segments() -> None:
+    far = offload_segment(40_000_000, OffloadSegmentStatus.OFFLOADED)
+    segments = (
+        *(offload_segment(n, OffloadSegmentStatus.OFFLOADED) for n in range(1, 9)),
+        replace(far, begin=replace(far.begin, ledger_id=3_999_999_999)),
+        offload_segment(40_000_001, OffloadSegmentStatus.FAILED),
+        offload_segment(40_000_002),
+    )
+
+    lines = status_lines([_status(None, PROGRESS)], {ORDERS: segments})
+
+    assert_golden("offload_status_streamed.txt", lines)
+
+
+def test_json_when_a_partition_is_streamed_then_all_of_its_offload_segments() -> None:
+    segments = [offload_segment(n, OffloadSegmentStatus.OFFLOADED) for n in range(1, 20)]
+
+    document = status_as_json(_status(None, PROGRESS), segments)
+
+    found = document["offload_segments"]
+    assert isinstance(found, list)
+    assert len(found) == 19
+    assert found[1] == {
+        "id": "AAAAAAAAAAAAAAAAAAAAAg",
+        "status": "offloaded",
+        "assigned_ms": 2_000,
+        "offloaded_ms": 2_500,
+        "begin": {"ledger_id": 0, "entry_id": 20, "offset": 200},
+        "end": {"ledger_id": 0, "entry_id": 30, "offset": 300},
+        "driver_metadata": {"bucket": "b"},
+        "segment_ids": ["AAAAAAAAAAAAAAAAAAAAAg"],
+    }
 
 
 def test_json_when_blocked_then_reason_and_lag() -> None:
-    document = status_as_json(_status(250, replace(PROGRESS, blocked="failing")))
+    document = status_as_json(_status(250, replace(PROGRESS, blocked="failing")), ())
 
     assert document["state"] == "blocked"
     assert document["reason"] == "failing"

@@ -1,4 +1,4 @@
-"""What `rlm topic resolve` prints of damaged segments."""
+"""The output of `rlm topic resolve` about damaged segments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _found(*anomalies: Anomaly, is_deleted: bool = False) -> list[PartitionLosse
 
 
 def test_text_when_a_segment_is_damaged_then_its_offsets_and_the_command() -> None:
-    """It printed "nothing to resolve"."""
+    """The command must not print "nothing to resolve"."""
     text = resolved_text(_found(MISSING), accepted=True, as_json=False)
 
     assert f"orders:0 damaged segment {ID}: offsets 100..199" in text

@@ -1,4 +1,4 @@
-"""Which managers `rlm retention run` asks, and what it says when one is missing."""
+"""Which managers `rlm retention run` asks, and its error if one is missing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_due_when_a_leaders_manager_cannot_be_reached_then_broker_address_and_se
         LeadersRetention(client, "orders", {0: 1}, managers).due()
 
     assert raised.value.context["address"] == "127.0.0.1:1"
-    assert "rest.listener" in str(raised.value.context["check"])
+    assert "rest.listener" in str(raised.value.context["advice"])
 
 
 def test_due_when_the_manager_has_not_taken_the_partition_yet_then_says_so(

@@ -1,4 +1,4 @@
-"""What a gateway's sessions know, kept up to date."""
+"""The view that a gateway's sessions share, and its refreshes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Given:
         assert self.world.metadata.publish(event).accepted
 
 
-def test_facts_when_the_cluster_was_never_heard_then_there_is_nothing_to_serve_by() -> None:
+def test_facts_when_the_cluster_has_never_answered_then_there_is_nothing_to_serve_by() -> None:
     given = Given()
     given.cluster.is_down = True
 

@@ -14,7 +14,7 @@ from rlm.config.load import load_gateway_config
 from rlm.gateway.app.endpoints_setup import ServingContext, ServingMode, serving_mode
 from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.source.meta_properties import BrokerIdentity
-from rlm.worker.external import open_bootstrap
+from rlm.worker.cluster_access import open_bootstrap
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.log_dir_builder import ManualClock
 
@@ -28,7 +28,7 @@ _VIEW = ClusterView(
 
 
 class _Keeper:
-    """Lets nobody in."""
+    """Admits no client."""
 
     def open(self, endpoint: Endpoint) -> None: ...
 
@@ -42,7 +42,7 @@ def _stand(
     *,
     identity: BrokerIdentity | None,
 ) -> ServingMode:
-    """One that reaches its broker from 10.0.0.1."""
+    """A gateway whose host reaches its broker from 10.0.0.1."""
     entries = {
         "bootstrap.servers": "broker1:9092",
         "state.dir": str(directory),
@@ -94,7 +94,7 @@ def test_mode_when_it_listens_on_a_wildcard_then_advertises_the_address_towards_
         ),
     ],
 )
-def test_mode_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_is_heard(
+def test_mode_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_answers(
     tmp_path: Path, settings: Mapping[str, str], host: str
 ) -> None:
     identity = BrokerIdentity(node_id=1, cluster_id="c")
@@ -112,4 +112,4 @@ def test_mode_when_a_fixed_address_is_loopback_then_says_which(tmp_path: Path) -
         )
 
         assert mode.own().fixed_loopback == "2=localhost:2"
-        assert mode.own().listens_on_loopback
+        assert mode.own().has_loopback_listener

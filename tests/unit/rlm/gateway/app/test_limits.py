@@ -1,4 +1,4 @@
-"""What each of a gateway's processes, and each of its connections, may take."""
+"""The limits of each of a gateway's processes, and of each connection."""
 
 from __future__ import annotations
 

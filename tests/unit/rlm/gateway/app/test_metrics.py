@@ -1,4 +1,4 @@
-"""What a gateway's counts look like when they are scraped."""
+"""A gateway's counts as a scrape shows them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANOMALY = {"topic": "orders", "partition": "3", "kind": "corrupt"}
 
 
 def _registry(counts: GatewayCounts) -> CollectorRegistry:
-    """As in a gateway's process: together with what every process measures."""
+    """Return the registry of a gateway's process, with the metrics of every process."""
     with ThreadPoolExecutor(1) as pool:
         cache = ChunkCache[SegmentPart](executor=pool, clock=ManualClock())
     metrics = Metrics(CollectorRegistry())

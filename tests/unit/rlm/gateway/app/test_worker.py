@@ -1,4 +1,4 @@
-"""When a gateway accepts clients, and what it says until then."""
+"""When a gateway accepts clients, and which reasons it reports until then."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from threading import Event
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway.app.cluster_view import LiveFacts
 from rlm.gateway.app.worker import GatewayWorker
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.listener.server_thread import ServerThread
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
+from rlm.tasks.leadership.heartbeat import STOPPED, Heartbeat, ProcessState
 from rlm.worker.periodic import Step
 from rlmm.events.registration import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
@@ -28,7 +30,7 @@ BEAT_MS = 50
 
 
 class Gateway:
-    """A worker whose work is written down."""
+    """A worker that records its work."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         """A heartbeat comes back while `answers` is set."""
@@ -86,8 +88,8 @@ class Gateway:
         self.done.append("confirmed")
 
 
-def test_gateway_when_the_metadata_is_behind_then_accepts_nobody_and_registers_nowhere() -> None:
-    """R15, scenario 33: nobody is led to a gateway that doesn't know what is stored."""
+def test_gateway_when_the_metadata_lags_then_accepts_no_client_and_registers_nowhere() -> None:
+    """R15, scenario 33: clients must not reach a gateway that does not know what is stored."""
     gateway = Gateway()
     gateway.worker.start()
     wait_until(lambda: not gateway.worker.readiness()[0] and bool(gateway.done), describe="it runs")
@@ -112,6 +114,35 @@ def test_gateway_when_the_metadata_is_read_then_serves_and_then_registers() -> N
     assert gateway.done[-2:] == ["connections ended", "resources closed"]
 
 
+def test_gateway_when_asked_to_stop_then_registers_as_stopped_after_its_connections_ended() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(is_ready=True)
+    gateway.worker.start()
+    wait_until(lambda: "heartbeat" in gateway.done, describe="registered")
+
+    gateway.worker.sign_off()
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done[-3:] == ["connections ended", "heartbeat", "resources closed"]
+    assert gateway.beats[-1] == STOPPED
+
+
+@pytest.mark.parametrize("was_asked", [True, False])
+def test_gateway_when_it_never_registered_or_was_not_asked_then_does_not_register_as_stopped(
+    was_asked: bool,
+) -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(is_ready=not was_asked)
+    gateway.worker.start()
+    wait_until(lambda: "metadata" in gateway.done, describe="it runs")
+    if was_asked:
+        gateway.worker.sign_off()
+
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert STOPPED not in gateway.beats
+
+
 def test_gateway_when_the_cluster_is_a_foreign_one_then_fails_for_good() -> None:
     gateway = Gateway()
     gateway.is_foreign = True
@@ -132,8 +163,8 @@ def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again(
     assert gateway.worker.failure() is not None
 
 
-def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> None:
-    """It registers without the address: others lead nobody to it, and commands show why."""
+def test_gateway_when_its_address_must_not_be_given_out_then_serves_no_client() -> None:
+    """The gateway registers without its address, so others redirect no client to it."""
     gateway = Gateway()
     gateway.metadata = Readiness(is_ready=True)
     gateway.route.problem = "a loopback address"
@@ -191,7 +222,7 @@ def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready()
 
 
 def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
-    """Scenario 119: after two missed round trips, while the write is still waited for."""
+    """Scenario 119: after two missed round trips, although the write is still in flight."""
     clock = FakeClock()
     gateway = Gateway(clock)
     gateway.metadata = Readiness(is_ready=True)

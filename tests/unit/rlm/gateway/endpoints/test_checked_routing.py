@@ -1,4 +1,4 @@
-"""A front leads no client to an address that is wrong on the client's host."""
+"""No client is redirected to an address that is wrong on the client's host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def routing(address: str, *, broker_id: int = 1) -> CheckedRouting:
         address=address,
         is_loopback=advertised.is_loopback,
         key="gateway.listener",
-        listens_on_loopback=False,
+        has_loopback_listener=False,
     )
     own_address = OwnAddress(advertised)
     location = SingleBrokerSettings(node_id=broker_id, own=own_address.get)
@@ -69,7 +69,7 @@ def gateway(broker_id: int, address: str, *, boot_id: str = "") -> Registration:
     return Registration(process=process, heartbeat_ms=NOW_MS)
 
 
-def test_front_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_problem(
+def test_routing_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_problem(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     checked = routing("127.0.0.1:19092")
@@ -84,7 +84,7 @@ def test_front_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_pro
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-def test_front_when_the_other_host_has_gone_then_the_problem_has() -> None:
+def test_routing_when_the_other_host_has_gone_then_the_problem_ends() -> None:
     checked = routing("127.0.0.1:19092")
     checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
     checked.topology([], NOW_MS)
@@ -95,7 +95,7 @@ def test_front_when_the_other_host_has_gone_then_the_problem_has() -> None:
     assert checked.problem is None
 
 
-def test_front_when_a_process_registers_from_another_host_then_the_address_is_a_problem() -> None:
+def test_routing_when_a_process_registers_from_another_host_then_the_address_is_a_problem() -> None:
     checked = routing("127.0.0.1:19092")
     checked.update(cluster(b1="10.0.0.1"))
 
@@ -104,7 +104,7 @@ def test_front_when_a_process_registers_from_another_host_then_the_address_is_a_
     assert checked.problem is not None
 
 
-def test_front_when_a_gateway_of_the_first_version_is_on_loopback_then_nobody_is_led_to_it() -> (
+def test_routing_when_a_gateway_of_the_first_version_is_on_loopback_then_no_client_gets_it() -> (
     None
 ):
     """Scenario 102: both versions run side by side during an upgrade."""
@@ -117,7 +117,9 @@ def test_front_when_a_gateway_of_the_first_version_is_on_loopback_then_nobody_is
     assert topology.address_of(2) == HostPort(host="10.0.0.1", port=19092)
 
 
-def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresses() -> None:
+def test_routing_when_all_is_on_one_host_then_clients_are_redirected_to_loopback_addresses() -> (
+    None
+):
     checked = routing("127.0.0.1:19092")
     checked.update(cluster(b1="10.0.0.1", b2="10.0.0.1"))
 
@@ -127,8 +129,8 @@ def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresse
     assert topology.address_of(2) == HostPort(host="127.0.0.1", port=19093)
 
 
-def test_front_when_the_cluster_was_heard_then_knows_what_to_register() -> None:
-    """The broker's advertised address, and the HTTP server's by which it reaches that broker."""
+def test_routing_when_the_cluster_has_answered_then_knows_what_to_register() -> None:
+    """The broker's advertised address, and that of the HTTP server on the broker's host."""
     checked = routing("10.0.0.1:19092")
     assert (checked.broker_address, checked.http_address) == ("", "")
 

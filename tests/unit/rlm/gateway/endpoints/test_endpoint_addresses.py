@@ -1,4 +1,4 @@
-"""Where the endpoints of a cluster's brokers are."""
+"""The addresses of the endpoints of a cluster's brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOLD = HostPort(host="gateway", port=29_092)
 
 
 @given(node_id=st.integers(0, 36_442))
-def test_door_when_not_mapped_then_follows_the_bootstrap_door_here_and_for_clients(
+def test_endpoint_when_not_mapped_then_follows_the_bootstrap_endpoint_here_and_for_clients(
     node_id: int,
 ) -> None:
     """R16: one port per broker served, port + 1 + node id."""
@@ -29,7 +29,7 @@ def test_door_when_not_mapped_then_follows_the_bootstrap_door_here_and_for_clien
 
 
 @pytest.mark.parametrize("node_id", [36_443, 2**31 - 1])
-def test_door_when_no_port_is_left_then_says_how_to_map_one(node_id: int) -> None:
+def test_endpoint_when_no_port_is_left_then_says_how_to_map_one(node_id: int) -> None:
     plan = EndpointAddresses(bootstrap=TOLD, advertised=TOLD)
 
     with pytest.raises(InvalidConfigError, match=r"gateway\.node\.listeners"):
@@ -45,7 +45,7 @@ def test_endpoint_when_mapped_then_bound_as_mapped_and_advertised_on_the_adverti
     assert plan.address_of(7, bound_port=9107) == HostPort(host="gateway", port=9107)
 
 
-def test_door_when_the_map_lacks_the_broker_then_there_is_none() -> None:
+def test_endpoint_when_the_map_lacks_the_broker_then_there_is_none() -> None:
     plan = EndpointAddresses(
         bootstrap=BOUND, advertised=TOLD, listeners={7: HostPort(host="h", port=1)}
     )

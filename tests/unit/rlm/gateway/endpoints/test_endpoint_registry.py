@@ -27,7 +27,7 @@ def broker(node_id: int) -> HostPort:
 
 @dataclass
 class OpenedEndpoints:
-    """Admits every client; accepts on no socket."""
+    """Admits every client, and opens no socket."""
 
     is_open: dict[str, Endpoint] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ def given() -> Iterator[Given]:
         endpoint.listener.close()
 
 
-def test_front_when_brokers_join_then_each_has_a_door_of_its_own(given: Given) -> None:
+def test_registry_when_brokers_join_then_each_has_an_endpoint_of_its_own(given: Given) -> None:
     given.update(1, 2)
     given.update(1, 2, 5)
 
@@ -94,16 +94,16 @@ def test_front_when_brokers_join_then_each_has_a_door_of_its_own(given: Given) -
     assert given.upstreams(5) == [broker(5)]
 
 
-def test_front_when_a_broker_is_unknown_yet_then_its_clients_are_led_to_the_bootstrap_door(
+def test_registry_when_a_broker_is_unknown_then_its_clients_get_the_bootstrap_endpoint(
     given: Given,
 ) -> None:
-    """R16: never past the gateway, whatever the broker's answer says."""
+    """R16: clients never get the broker's own address."""
     given.update(1)
 
     assert given.address_of(9) == GATEWAY
 
 
-def test_front_when_a_port_is_taken_then_the_problem_is_counted_and_tried_again(
+def test_registry_when_a_port_is_taken_then_the_problem_is_counted_and_tried_again(
     given: Given, caplog: pytest.LogCaptureFixture
 ) -> None:
     endpoint = HostPort(host="gateway", port=19_095)
@@ -119,7 +119,7 @@ def test_front_when_a_port_is_taken_then_the_problem_is_counted_and_tried_again(
     assert [message_of(each) for each in caplog.records].count("a broker has no endpoint") == 1
 
 
-def test_front_when_the_map_lacks_a_broker_then_the_others_are_served() -> None:
+def test_registry_when_the_map_lacks_a_broker_then_the_others_are_served() -> None:
     given = Given(listeners={1: HostPort(host="gateway", port=9101)})
     given.update(1, 2)
 
@@ -128,7 +128,7 @@ def test_front_when_the_map_lacks_a_broker_then_the_others_are_served() -> None:
     given.endpoint_listener.is_open["broker-1"].listener.close()
 
 
-def test_front_when_a_broker_is_away_then_its_door_stays_and_leads_where_it_was(
+def test_registry_when_a_broker_is_away_then_its_endpoint_stays_and_leads_to_its_last_address(
     given: Given,
 ) -> None:
     """Scenario 45: clients find a broker again as soon as it is back."""
@@ -140,7 +140,7 @@ def test_front_when_a_broker_is_away_then_its_door_stays_and_leads_where_it_was(
     assert given.upstreams(2) == [broker(2)]
 
 
-def test_front_when_another_broker_is_at_the_address_then_nobody_is_led_to_the_wrong_one(
+def test_registry_when_another_broker_is_at_the_address_then_no_client_reaches_the_wrong_one(
     given: Given,
 ) -> None:
     given.update(1, 2)
@@ -150,7 +150,7 @@ def test_front_when_another_broker_is_at_the_address_then_nobody_is_led_to_the_w
     assert given.upstreams(1) == [broker(2)]
 
 
-def test_front_when_a_broker_is_gone_for_long_then_its_door_is_closed_until_it_is_back(
+def test_registry_when_a_broker_is_gone_for_long_then_its_endpoint_is_closed_until_it_is_back(
     given: Given,
 ) -> None:
     given.update(1, 2)
@@ -175,7 +175,7 @@ def test_bootstrap_when_asked_then_offers_all_live_brokers_and_begins_with_anoth
     assert len({offer[0] for offer in offers}) == 2
 
 
-def test_front_when_the_cluster_shows_no_broker_then_there_is_nothing_to_serve_by(
+def test_registry_when_the_cluster_shows_no_broker_then_there_is_nothing_to_serve_by(
     given: Given,
 ) -> None:
     with pytest.raises(NotFoundError):

@@ -1,4 +1,4 @@
-"""What a gateway registers that listens on a wildcard address."""
+"""The addresses that a gateway registers if it listens on a wildcard address."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _http(bound: str, *, advertised: str | None = None, broker_id: int = 1) -> H
 def test_address_when_it_listens_on_a_wildcard_then_by_which_this_host_reaches_the_broker(
     broker_id: int, hosts: dict[str, str], advertised: str
 ) -> None:
-    """It was the bare host name, which may not resolve on other hosts."""
+    """The bare host name may not resolve on other hosts."""
     address = _address(broker_id)
 
     address.update(_view(**hosts))
@@ -116,7 +116,7 @@ def test_address_when_given_then_nothing_is_looked_up() -> None:
 def test_http_address_when_it_listens_on_a_wildcard_then_by_which_this_host_reaches_the_broker(
     wildcard: str, broker_id: int, hosts: dict[str, str], registered: str
 ) -> None:
-    """Scenario 118: it was the bare host name, which may not resolve on other hosts."""
+    """Scenario 118: a bare host name might not resolve on other hosts."""
     address = _http(wildcard, broker_id=broker_id)
     before = address.registered
 
@@ -150,7 +150,7 @@ def test_http_address_when_the_route_changes_then_follows_it_and_is_kept_without
 def test_http_address_when_given_then_registered_if_other_hosts_can_reach_it(
     bound: str, advertised: str | None, registered: str
 ) -> None:
-    """On loopback the supervisor asks it; what is advertised there is the manager's."""
+    """On loopback only the supervisor uses the server, and the setting concerns the manager."""
     address = _http(bound, advertised=advertised)
 
     address.update(_view(b1="near"))

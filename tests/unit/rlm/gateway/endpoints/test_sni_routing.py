@@ -29,7 +29,7 @@ def _at(port: int) -> HostPort:
     return HostPort(host="broker", port=port)
 
 
-def test_broker_when_it_is_named_then_it_alone_is_behind_the_name() -> None:
+def test_broker_when_its_name_is_requested_then_the_name_leads_to_it_alone() -> None:
     routing = _routing()
     routing.update(_view(b1=9001, b2=9002))
 
@@ -37,7 +37,7 @@ def test_broker_when_it_is_named_then_it_alone_is_behind_the_name() -> None:
     assert routing.upstreams_of_name("b3.example.com") == ()
 
 
-def test_other_name_when_it_is_asked_for_then_any_broker_will_do() -> None:
+def test_other_name_when_it_is_requested_then_any_broker_serves_the_client() -> None:
     routing = _routing()
     routing.update(_view(b1=9001, b2=9002))
 
@@ -47,7 +47,7 @@ def test_other_name_when_it_is_asked_for_then_any_broker_will_do() -> None:
     assert set(routing.any_upstreams()) == {_at(9001), _at(9002)}
 
 
-def test_clients_when_they_are_led_then_by_names_at_one_port() -> None:
+def test_clients_when_they_are_redirected_then_to_names_at_one_port() -> None:
     routing = _routing()
     routing.update(_view(b1=9001, b2=9002))
 
@@ -57,9 +57,7 @@ def test_clients_when_they_are_led_then_by_names_at_one_port() -> None:
     assert topology.address_of(7) == _ADVERTISED
 
 
-def test_broker_when_it_is_away_then_its_name_still_leads_there_unless_another_took_its_place() -> (
-    None
-):
+def test_broker_when_it_is_away_then_its_name_stays_unless_another_has_its_address() -> None:
     routing = _routing()
     routing.update(_view(b1=9001, b2=9002))
 
@@ -70,7 +68,7 @@ def test_broker_when_it_is_away_then_its_name_still_leads_there_unless_another_t
     assert routing.upstreams_of_name("b2.example.com") == ()
 
 
-def test_cluster_when_it_shows_no_broker_then_what_was_heard_stays() -> None:
+def test_cluster_when_it_shows_no_broker_then_the_last_known_brokers_stay() -> None:
     routing = _routing()
     routing.update(_view(b1=9001))
 

@@ -1,4 +1,4 @@
-"""Fetches of a session as the client and the broker send them: short ways to say them."""
+"""Builds the Fetch messages that a client and a broker send in a session."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ ALL_ENDS = ends_of(100) + ends_of(490) + ends_of(500)
 
 
 def ids_of(topic_id: UUID | None = TOPIC_ID, correlation_id: int = -1) -> bytes:
-    """What the broker says of the topic's name now."""
+    """Return the broker's present answer about the topic's name."""
     topic = MetadataResponseTopic(name="orders", topic_id=topic_id or UUID(int=0))
     return response(METADATA, 10, MetadataResponse(topics=(topic,)), correlation_id)
 
@@ -119,7 +119,7 @@ def asked_for_remote(offset: int = 50) -> SessionWorld:
 
 
 def slice_of(base_offset: int, next_offset: int) -> RemoteSlice:
-    """Stored batches that say which they are; none of them if they end where they begin."""
+    """Return stored batches with recognizable content; none if the range is empty."""
     records = f"{base_offset}-{next_offset}".encode()
     return RemoteSlice(
         segment_id=RemoteLogSegmentId(topic_id_partition=TIERED, id=UUID(int=1)),
@@ -132,4 +132,4 @@ def slice_of(base_offset: int, next_offset: int) -> RemoteSlice:
 
 
 def _nothing(_keys: object) -> None:
-    """No memory is accounted for."""
+    """Do nothing: no memory is accounted for."""

@@ -1,4 +1,4 @@
-"""What becomes of the broker's answer, row by row, and of a fetch that is sent otherwise."""
+"""Changes of the broker's response, row by row, and of fetches that are sent changed."""
 
 from __future__ import annotations
 

@@ -87,11 +87,11 @@ def slice_of(size_bytes: int, *, next_offset: int = 60) -> RemoteSlice:
 
 
 def _nothing(_keys: object) -> None:
-    """No memory is accounted for."""
+    """Do nothing: no memory is accounted for."""
 
 
 def sizes(plan: FetchPlan, answer: FetchResponse, *outcomes: RemoteOutcome) -> list[int]:
-    """How many bytes of each partition the client is sent."""
+    """Return the number of bytes that the client gets of each partition."""
     ends = {each.topic_id_partition: ENDS for each in plan.tiered.values()}
     reads = remote_reads(plan, rows_of(answer, VERSION), ends)
     found = dict(zip(reads, outcomes, strict=True))
@@ -189,18 +189,18 @@ def test_reads_when_the_broker_answers_then_only_what_it_may_not_serve_is_read(
     assert bool(remote_reads(plan, rows, {tip(0): ENDS})) == is_read
 
 
-@pytest.mark.parametrize(("offset", "above_end"), [(200, False), (201, True)])
+@pytest.mark.parametrize(("offset", "is_above_end"), [(200, False), (201, True)])
 def test_reads_when_the_offset_is_the_high_watermark_then_is_not_above_the_end(
-    offset: int, *, above_end: bool
+    offset: int, *, is_above_end: bool
 ) -> None:
     plan = plan_of(asked(offset), max_bytes=1_000)
     rows = rows_of(answer_of(row_of(error_code=OUT_OF_RANGE)), VERSION)
     (read,) = remote_reads(plan, rows, {tip(0): ENDS}).values()
-    assert read.above_end == above_end
+    assert read.is_above_end == is_above_end
 
 
 def test_reads_when_the_brokers_records_take_the_budget_then_one_is_read_all_the_same() -> None:
-    """Its first batch may be the first of the answer."""
+    """Its first batch may be the first one of the response."""
     plan = plan_of(asked(REMOTE), asked(REMOTE), asked(LOCAL), max_bytes=500)
     answer = answer_of(
         row_of(error_code=OUT_OF_RANGE), row_of(error_code=OUT_OF_RANGE), row_of(b"l" * 500)

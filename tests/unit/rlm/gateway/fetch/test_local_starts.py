@@ -1,4 +1,4 @@
-"""Which fetches are expected to be the store's matter."""
+"""Which fetches probably need the store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.remote_world import TIP
 
 
 def test_out_of_range_when_above_the_end_then_others_are_not_expected_to_be_remote() -> None:
-    """A client far above the log's end says nothing of what the others read."""
+    """A client far above the log's end proves nothing about other offsets."""
     starts = LocalStarts()
     starts.out_of_range(TIP, 1_000)
 
@@ -27,7 +27,7 @@ def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
 
 
 def test_out_of_range_when_the_start_is_learned_then_what_lies_above_stays_doubted() -> None:
-    """Who reads what was trimmed learns the start all the time; others wait to hear of the end."""
+    """Readers of trimmed offsets learn the start often; readers at the end do not."""
     starts = LocalStarts()
     starts.out_of_range(TIP, 1_000)
     starts.learned(TIP, 40)

@@ -84,7 +84,7 @@ def _slice(size_bytes: int, *aborted: AbortedTransaction) -> RemoteSlice:
 
 
 def _nothing(_keys: object) -> None:
-    """No memory is accounted for."""
+    """Do nothing: no memory is accounted for."""
 
 
 def _merged(
@@ -111,7 +111,7 @@ def test_plan_when_some_partitions_are_remote_then_asks_the_broker_for_less() ->
 
 
 def test_merge_when_a_later_batch_exceeds_the_budget_then_it_is_left_for_the_next_fetch() -> None:
-    """Scenario 54: only the first may exceed."""
+    """Scenario 54: only the first partition may exceed the budget."""
     plan = _plan(_REMOTE_OFFSET, _REMOTE_OFFSET, max_bytes=1_500)
     first, second = _merged(plan, _answer(plan), _slice(900), _slice(700))
     assert (size_of(first.records), size_of(second.records)) == (900, 0)
@@ -126,21 +126,21 @@ def test_merge_when_a_later_batch_exceeds_its_partitions_own_then_it_is_left_too
 
 
 def test_merge_when_the_first_batch_exceeds_the_budget_then_it_is_returned_alone() -> None:
-    """Scenario 55; what the broker has for later partitions waits, too."""
+    """Scenario 55; the broker's records of later partitions wait, too."""
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
     first, second = _merged(plan, _answer(plan, local_bytes=100), _slice(5_000))
     assert (size_of(first.records), size_of(second.records)) == (5_000, 0)
 
 
 def test_merge_when_the_first_partition_is_empty_then_the_later_ones_keep_the_budget() -> None:
-    """Scenario 54: the first partition with records may exceed, none after it."""
+    """Scenario 54: only the first partition with records may exceed the budget."""
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
     rows = _merged(plan, _answer(plan, local_bytes=900), ReadPending())
     assert [size_of(row.records) for row in rows] == [0, 900, 0]
 
 
 def test_merge_when_a_partition_is_left_then_none_aborted_only_for_readers_of_committed() -> None:
-    """As Kafka: null for readers of all records, and no transactions without their records."""
+    """As in Kafka: null for readers of all records, and no transactions without their records."""
     aborted = AbortedTransaction(
         producer_id=7, first_offset=51, last_offset=55, last_stable_offset=60
     )

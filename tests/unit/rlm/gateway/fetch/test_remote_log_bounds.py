@@ -1,4 +1,4 @@
-"""Fetches and offset look-ups say the same of where a log begins."""
+"""Fetches and offset look-ups agree on the log start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 def test_log_start_when_asked_for_by_either_then_is_one(
     *, is_stored: bool, recorded: int | None, local_start: int
 ) -> None:
-    """R15. Where nothing is stored any more, the broker's log may have moved on by itself."""
+    """R15.
+
+    If nothing is stored any more, the start of the broker's log may have moved by itself.
+    """
     world = GatewayWorld()
     world.remote.claim()
     if is_stored:
@@ -57,7 +60,7 @@ def test_facts_when_nothing_changed_then_are_not_looked_up_again() -> None:
 
 
 def test_kept_look_up_when_another_thread_saw_a_change_meanwhile_then_not_kept() -> None:
-    """What was read before the change would never be dropped."""
+    """Otherwise the gateway would use the result from before the change."""
     world = GatewayWorld()
     world.remote.claim()
     world.remote.advance_log_start(40)

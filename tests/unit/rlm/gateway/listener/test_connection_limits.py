@@ -7,7 +7,7 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
 def _refusals(room: ConnectionRoom, addresses: str) -> list[DisconnectCause | None]:
-    """Why each could not enter, if it could not; who could stays."""
+    """Return why each client was refused; the admitted ones stay connected."""
     entered = [room.enter(address) for address in addresses]
     return [None if isinstance(each, ConnectionSlot) else each for each in entered]
 

@@ -67,7 +67,7 @@ def test_server_when_connections_of_an_earlier_process_are_left_then_serves_ther
 
 
 def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refused() -> None:
-    """Those that are connected, and those that come."""
+    """Connected clients keep working, and new ones are accepted."""
 
     async def act() -> None:
         refusing = False
@@ -87,7 +87,7 @@ def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refu
 
 
 def _failures(change: Callable[[GatewayParts], GatewayParts]) -> list[str]:
-    """The first failures that a gateway of changed parts counts."""
+    """Return the first failures that a gateway with these parts counts."""
 
     async def act() -> list[str]:
         failures: list[str] = []

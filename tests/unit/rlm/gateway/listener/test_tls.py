@@ -1,4 +1,4 @@
-"""From settings to contexts, and what an operator is warned of."""
+"""From settings to TLS contexts, and the warnings for an operator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.config.gateway_tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
+from rlm.config.tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
 from rlm.gateway.listener.tls import security_warnings, tls_towards_brokers, tls_towards_clients
 from rlm.tls.fresh_context import FreshContext
 from rlm.wire.security.settings import SaslSettings, SecuritySettings, TlsSettings
@@ -132,7 +132,7 @@ def test_context_when_its_files_are_gone_for_a_while_then_it_stays(
 def test_towards_brokers_when_the_product_has_a_certificate_then_clients_do_not_show_it(
     tmp_path: Path, authority: CertificateAuthority
 ) -> None:
-    """Clients would have the rights of the product: the file is not even opened."""
+    """Otherwise clients would get the rights of `rlm`: the file is not even opened."""
     tls = TlsSettings(
         ca_path=str(authority.certificate),
         certificate_path=str(tmp_path / "own.crt"),

@@ -1,4 +1,4 @@
-"""Where clients are led for each broker."""
+"""Where clients are redirected for each broker."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_address_when_the_brokers_gateway_lives_then_is_that_gateways() -> None:
     assert (found.address_of(1), found.address_of(2)) == (OWN, HostPort(host="gw-2", port=19092))
 
 
-def test_address_when_a_gateway_is_next_to_no_broker_then_nobody_is_led_to_it_from_here() -> None:
-    """R16: it leads its own clients to its own endpoints, and no others."""
+def test_address_when_a_gateway_is_next_to_no_broker_then_no_client_is_redirected_to_it() -> None:
+    """R16: a gateway of the whole cluster redirects clients only to its own endpoints."""
     found = topology(registered(NO_BROKER), registered(2, heartbeat_ms=1))
 
     assert NO_BROKER not in {*found.live, *found.last_known}
@@ -68,7 +68,7 @@ def test_heartbeats_when_a_broker_has_had_several_gateways_then_are_the_last_one
 
 
 def test_heartbeats_when_an_address_is_always_given_out_then_they_are_of_no_account() -> None:
-    """Its own broker's, and those mapped by a setting: nobody is led elsewhere for them."""
+    """Clients get the gateway's own address for its broker, and the configured ones."""
     fixed = {2: HostPort(host="fixed", port=3)}
 
     found = topology(registered(1), registered(2), registered(3), fixed=fixed)

@@ -10,7 +10,7 @@ _OWN = HostPort(host="own", port=1)
 def _topology(
     *live: int, away: tuple[int, ...] = (), heartbeats_ms: dict[int, int] | None = None
 ) -> GatewayTopology:
-    """This is the gateway of broker 0, and all that are away are led here."""
+    """The gateway is that of broker 0, and clients of absent gateways are redirected to it."""
     addresses = {node_id: HostPort(host=f"gw-{node_id}", port=1) for node_id in (*live, *away)}
     return GatewayTopology(
         live={0: _OWN, **{node_id: addresses[node_id] for node_id in live}},
@@ -21,8 +21,8 @@ def _topology(
     )
 
 
-def test_guests_when_a_brokers_gateway_is_back_then_those_who_came_meanwhile_leave() -> None:
-    """R16: from the last look before it was known that it was away."""
+def test_strays_when_a_brokers_gateway_is_back_then_those_who_came_meanwhile_leave() -> None:
+    """R16: connections since the last check before this gateway knew of the absence."""
     stray_connections = StrayConnections()
     assert stray_connections.leaving_from(_topology(2), next_number=10, now_s=0.0) is None
     assert stray_connections.leaving_from(_topology(away=(2,)), next_number=14, now_s=1.0) is None
@@ -30,20 +30,20 @@ def test_guests_when_a_brokers_gateway_is_back_then_those_who_came_meanwhile_lea
     assert stray_connections.leaving_from(_topology(2), next_number=25, now_s=3.0) == 10
 
 
-def test_guests_when_some_came_again_to_the_wrong_place_then_leave_once_more() -> None:
+def test_strays_when_some_came_again_to_the_wrong_place_then_leave_once_more() -> None:
     stray_connections = StrayConnections()
     stray_connections.leaving_from(_topology(away=(2,)), next_number=1, now_s=0.0)
     assert stray_connections.leaving_from(_topology(2), next_number=5, now_s=1.0) == 0
     assert stray_connections.leaving_from(_topology(2), next_number=7, now_s=5.9) is None
     assert stray_connections.leaving_from(_topology(2), next_number=8, now_s=6.0) == 5
-    # And who was led here since by a gateway that heard of it with its next heartbeat.
+    # Also clients that another gateway has redirected here until its next heartbeat.
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=15.9) is None
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=16.0) == 5
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
 
 
-def test_guests_when_this_gateway_has_just_started_then_all_who_came_early_leave_once() -> None:
-    """Whom its last run was given in place of another's gateway, it cannot know."""
+def test_strays_when_this_gateway_has_just_started_then_all_who_came_early_leave_once() -> None:
+    """A restarted gateway cannot know which clients belong to another gateway."""
     stray_connections = StrayConnections()
     assert stray_connections.leaving_from(_topology(2), next_number=3, now_s=0.0) is None
     assert stray_connections.leaving_from(_topology(2), next_number=7, now_s=14.9) is None
@@ -51,13 +51,13 @@ def test_guests_when_this_gateway_has_just_started_then_all_who_came_early_leave
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
 
 
-def test_guests_when_the_only_gateway_has_just_started_then_nobody_leaves() -> None:
+def test_strays_when_the_only_gateway_has_just_started_then_none_is_closed() -> None:
     stray_connections = StrayConnections()
     assert stray_connections.leaving_from(_topology(), next_number=3, now_s=0.0) is None
     assert stray_connections.leaving_from(_topology(), next_number=8, now_s=15.0) is None
 
 
-def test_guests_when_one_of_two_is_back_then_those_of_the_other_stay_its_guests() -> None:
+def test_strays_when_one_of_two_is_back_then_those_of_the_other_stay() -> None:
     stray_connections = StrayConnections()
     stray_connections.leaving_from(_topology(1, 2), next_number=3, now_s=0.0)
     stray_connections.leaving_from(_topology(2, away=(1,)), next_number=6, now_s=1.0)
@@ -66,17 +66,17 @@ def test_guests_when_one_of_two_is_back_then_those_of_the_other_stay_its_guests(
     assert stray_connections.leaving_from(_topology(1, 2), next_number=15, now_s=4.0) == 3
 
 
-def test_guests_when_a_broker_has_its_first_gateway_then_all_who_came_before_leave() -> None:
+def test_strays_when_a_broker_has_its_first_gateway_then_all_who_came_before_leave() -> None:
     stray_connections = StrayConnections()
     stray_connections.leaving_from(_topology(), next_number=4, now_s=0.0)
     assert stray_connections.leaving_from(_topology(2), next_number=6, now_s=1.0) == 0
-    # And those whom another gateway, which heard of it later, has led here since.
+    # Also clients that a gateway has redirected here which learned of the absence later.
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=6.0) == 6
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=16.0) == 6
     assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
 
 
-def test_guests_when_the_gateways_clients_were_led_elsewhere_then_nobody_leaves() -> None:
+def test_strays_when_the_gateways_clients_were_redirected_elsewhere_then_none_is_closed() -> None:
     other = HostPort(host="gw-1", port=1)
     away = GatewayTopology(
         live={0: _OWN}, last_known={2: other}, elsewhere=other, own=frozenset({_OWN})
@@ -86,8 +86,8 @@ def test_guests_when_the_gateways_clients_were_led_elsewhere_then_nobody_leaves(
     assert stray_connections.leaving_from(_topology(2), next_number=6, now_s=1.0) is None
 
 
-def test_guests_when_a_gateway_was_away_between_two_looks_then_those_who_came_leave() -> None:
-    """Nobody was led here by this gateway, but maybe by others: they heard of it sooner."""
+def test_strays_when_a_gateway_was_away_between_two_looks_then_those_who_came_leave() -> None:
+    """Other gateways may have redirected clients here, because they knew of the absence sooner."""
     stray_connections = StrayConnections()
     looks = [({2: 1_000}, 3), ({2: 6_000}, 5), ({2: 6_000}, 8), ({2: 21_000}, 9)]
     left = [
@@ -102,14 +102,14 @@ def test_guests_when_a_gateway_was_away_between_two_looks_then_those_who_came_le
     assert stray_connections.leaving_from(still, next_number=12, now_s=8.0) == 9
 
 
-def test_guests_when_a_gateway_is_heard_of_late_but_within_its_lease_then_nobody_leaves() -> None:
+def test_strays_when_a_gateway_registers_late_but_within_its_lease_then_none_is_closed() -> None:
     stray_connections = StrayConnections()
     for at_s, heartbeat_ms in enumerate((1_000, 13_999, 26_998)):
         live = _topology(2, heartbeats_ms={2: heartbeat_ms})
         assert stray_connections.leaving_from(live, next_number=at_s, now_s=at_s) is None
 
 
-def test_guests_when_a_gateway_was_away_whose_clients_are_led_elsewhere_then_nobody_leaves() -> (
+def test_strays_when_an_absent_gateways_clients_are_redirected_elsewhere_then_none_is_closed() -> (
     None
 ):
     def topology(heartbeat_ms: int) -> GatewayTopology:
@@ -121,14 +121,14 @@ def test_guests_when_a_gateway_was_away_whose_clients_are_led_elsewhere_then_nob
 
     stray_connections = StrayConnections()
     assert stray_connections.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
-    # Clients of 1 were led to 3: the live ones in turn.
+    # Clients of 1 were redirected to 3: the live gateways take turns.
     assert stray_connections.leaving_from(topology(20_000), next_number=7, now_s=1.0) is None
 
 
-def test_guests_when_an_absence_was_noticed_then_those_who_came_since_the_look_before_leave() -> (
+def test_strays_when_an_absence_was_noticed_then_those_who_came_since_the_look_before_leave() -> (
     None
 ):
-    """And not all who came since the gateway was heard of last."""
+    """Not all clients that came since the gateway's last heartbeat must leave."""
     stray_connections = StrayConnections()
     alive, away = {2: 1_000}, (2,)
     stray_connections.leaving_from(_topology(2, heartbeats_ms=alive), next_number=3, now_s=0.0)
@@ -140,8 +140,8 @@ def test_guests_when_an_absence_was_noticed_then_those_who_came_since_the_look_b
     assert stray_connections.leaving_from(back, next_number=9, now_s=3.0) == 6
 
 
-def test_guests_when_several_were_away_between_two_looks_then_those_of_each_leave() -> None:
-    """While two of four are away, others' clients are led elsewhere than while one is."""
+def test_strays_when_several_were_away_between_two_looks_then_those_of_each_leave() -> None:
+    """With two of four gateways away, clients are redirected differently than with one."""
 
     def topology(heartbeat_ms: int) -> GatewayTopology:
         addresses = {node_id: HostPort(host=f"gw-{node_id}", port=1) for node_id in (1, 2, 3)}
@@ -155,5 +155,5 @@ def test_guests_when_several_were_away_between_two_looks_then_those_of_each_leav
     stray_connections = StrayConnections()
     assert stray_connections.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
     assert stray_connections.leaving_from(topology(1_000), next_number=4, now_s=1.0) is None
-    # Of 0 and 3, clients of 2 were led to 0; of 0, 1 and 3 they would have been to 3.
+    # With 0 and 3 live, clients of 2 were redirected to 0; with 0, 1 and 3 live, to 3.
     assert stray_connections.leaving_from(topology(20_000), next_number=7, now_s=2.0) == 0

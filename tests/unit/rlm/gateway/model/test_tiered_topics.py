@@ -37,7 +37,7 @@ def test_topic_when_two_ids_have_its_name_then_only_the_cluster_decides() -> Non
     assert found.topic_id == NEW
 
 
-def test_topic_when_the_cluster_was_not_heard_then_its_only_policy_decides() -> None:
+def test_topic_when_the_cluster_has_not_answered_then_its_only_policy_decides() -> None:
     found = tiered_topics([POLICY], {}).partition("orders", 4)
 
     assert found is not None
@@ -45,7 +45,7 @@ def test_topic_when_the_cluster_was_not_heard_then_its_only_policy_decides() -> 
 
 
 def test_topic_when_disabled_then_is_read_but_not_managed() -> None:
-    """Scenario 77: what was stored stays readable."""
+    """Scenario 77: stored data stays readable."""
     topics = tiered_topics([replace(POLICY, state=PolicyState.DISABLED)], {})
 
     assert topics.partition("orders", 0) is not None
@@ -58,7 +58,7 @@ def test_topic_when_disabled_then_is_read_but_not_managed() -> None:
 def test_partition_when_far_beyond_the_topics_count_then_is_nobodys(
     partition: int, *, tiered: bool
 ) -> None:
-    """A count may be some seconds old, so what may have been added since is looked up."""
+    """Partition counts may be some seconds old, so later partitions are looked up."""
     topics = tiered_topics([POLICY], {"orders": OLD}, {OLD: 5})
 
     assert (topics.partition("orders", partition) is not None) == tiered

@@ -1,4 +1,4 @@
-"""Bytes sent to a client: in order, in large pieces, and not before it is taken."""
+"""Bytes sent to a client: in order, in large pieces, and only as it receives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGE = b"x" * 600_000
 
 
 class _Transport(asyncio.Transport):
-    """Is full after every write, if so configured."""
+    """A transport that can be full after every write."""
 
     def __init__(self, *, fills: bool = False) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def test_drop_when_an_answer_waits_then_releases_it() -> None:
 
 
 class _Direct:
-    """An output that may write to its client's socket, and what became of it."""
+    """A writer with direct access to the client's socket, and its results."""
 
     def __init__(self) -> None:
         self.ours, self.client = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Connections that are held open: half-open ones, dripping ones, idle ones."""
+"""Connections that stay open: half-open ones, very slow ones, idle ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_overdue_when_no_request_ever_comes_then_the_connection_is_found() -> No
 
 
 def test_overdue_when_a_request_drips_then_the_connection_is_found() -> None:
-    """However many bytes keep it from being idle."""
+    """Also if single bytes keep the connection from being idle."""
     watch = _watch()
     assert watch.overdue({1: _arrival(7, is_partial=True)}, 0.0) == {}
     found = watch.overdue({1: _arrival(7, is_partial=True, active_s=11.0)}, 11.0)
@@ -53,7 +53,7 @@ def test_overdue_when_requests_come_whole_then_what_is_partial_now_has_its_own_t
 
 
 def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_again() -> None:
-    """What the client could not send is not its fault."""
+    """The client is not responsible for bytes that it could not send."""
     watch = _watch()
     watch.overdue({1: _arrival(3, is_partial=True)}, 0.0)
     watch.overdue({1: _arrival(3, is_partial=True, is_read=False)}, 8.0)
@@ -62,7 +62,7 @@ def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_again() -> 
 
 
 def test_overdue_when_an_answer_is_not_taken_then_the_connection_is_found() -> None:
-    """Scenario 115: what it holds of the memory for reads is others' to use."""
+    """Scenario 115: other clients need the memory of its response."""
     watch = _watch()
     for second, sent_count in ((0.0, 1), (9.0, 2), (18.0, 3), (27.0, 3)):
         assert watch.overdue({1: _arrival(1, is_read=False, sent_count=sent_count)}, second) == {}
@@ -71,7 +71,7 @@ def test_overdue_when_an_answer_is_not_taken_then_the_connection_is_found() -> N
 
 
 def test_overdue_when_an_answer_is_taken_bit_by_bit_then_is_found_only_while_others_wait() -> None:
-    """Scenario 115: what holds memory is the answer, however often a little of it is taken."""
+    """Scenario 115: an unfinished response occupies memory, even if the client takes some bytes."""
     slow, is_saturated = _watch(), _watch()
     for second in range(10):
         arrivals = {1: _arrival(1, is_read=False, sent_count=second)}
@@ -113,7 +113,7 @@ def test_overdue_when_connections_have_gone_then_nothing_of_them_is_kept() -> No
 
 
 def test_overdue_when_others_wait_for_memory_then_an_answer_must_be_taken_sooner() -> None:
-    """Scenario 115: a client that takes nothing does not starve the others."""
+    """Scenario 115: a client that receives nothing does not starve the others."""
     watch = _watch()
     standing = {1: _arrival(3, sent_count=5), 2: _arrival(3, is_partial=True)}
     watch.overdue(standing, 0.0)

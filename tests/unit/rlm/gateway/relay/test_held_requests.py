@@ -1,4 +1,4 @@
-"""Requests that wait because their client has yet to take what it was sent: when they go on."""
+"""Requests that wait until their client has received its responses, and when they continue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LACKED = ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)))
 
 
 class _Reads:
-    """Of the store: each is answered when the test says so."""
+    """Reads of the store, which a test answers."""
 
     def __init__(self) -> None:
         self.answers: list[asyncio.Future[list[RemoteOutcome]]] = []
@@ -50,7 +50,7 @@ class _Reads:
         """Nothing is in memory."""
 
     def expect(self, _expected: PrefetchHint) -> None:
-        """Nothing is made ready."""
+        """Do nothing: nothing is prefetched."""
 
     def close(self) -> None:
         """The client has gone."""
@@ -119,7 +119,7 @@ def _connected() -> tuple[socket.socket, socket.socket]:
 async def _give_large(
     reads: _Reads, client: socket.socket, broker: socket.socket, *, asked: bytes
 ) -> None:
-    """Answer the first of what the client asks with more than it takes unread."""
+    """Answer the client's first request with more than the sockets' buffers hold."""
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(client, asked)
     await loop.sock_recv(broker, 1 << 16)
@@ -130,7 +130,7 @@ async def _give_large(
 
 
 def _take_all(client: socket.socket) -> int:
-    """Take what is there and comes within a moment, while nothing else happens on the loop."""
+    """Receive all bytes that arrive within a moment, while the loop does nothing else."""
     taken_bytes, last_s = 0, time.monotonic()
     while time.monotonic() - last_s < 0.1:
         try:
@@ -142,13 +142,13 @@ def _take_all(client: socket.socket) -> int:
 
 
 def test_request_when_the_client_takes_all_as_the_next_answer_is_there_then_it_continues() -> None:
-    """The next answer takes the rest of the one before along: no one waits for the socket then."""
+    """The next response is sent together with the rest of the one before."""
 
     async def act() -> None:
         reads = _Reads()
         async with _relayed(reads) as (client, broker, _):
             await _give_large(reads, client, broker, asked=_FETCH * 3)
-            await reads.asked(2)  # begun before the first was on its way; the third waits
+            await reads.asked(2)  # the third read waits
             assert len(reads.answers) == 2
             _take_all(client)
 
@@ -162,25 +162,25 @@ def test_request_when_the_client_takes_all_as_the_next_answer_is_there_then_it_c
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    """Wait for what no event reports."""
+    """Wait for a condition that no event reports."""
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110 - see above
             await asyncio.sleep(0.01)
 
 
 async def _taken(client: socket.socket) -> None:
-    """Take whatever comes."""
+    """Receive all bytes that arrive."""
     while await asyncio.get_running_loop().sock_recv(client, 1 << 20):
         pass
 
 
 def test_request_that_stops_half_way_when_the_client_has_taken_all_then_it_is_read_again() -> None:
-    """What is missing is the client's to send, and it has only so long for that."""
+    """The client must send the missing bytes, within the limit for them."""
 
     async def act() -> None:
         loop, reads = asyncio.get_running_loop(), _Reads()
         async with _relayed(reads) as (client, broker, relay):
-            # Of Produce a part is begun once the Fetch ends.
+            # The gateway begins with a part of the Produce once the Fetch ends.
             await _give_large(reads, client, broker, asked=_FETCH + _PRODUCE[:-3])
             await _until(lambda: relay.arrival.sent_count is not None)
             await loop.sock_sendall(client, _PRODUCE[-3:-1])

@@ -41,14 +41,14 @@ def _answer(correlation_id: int, records: bytes) -> bytes:
 
 
 async def _ask(world: RelayWorld, *correlation_ids: int) -> None:
-    """Have the broker asked."""
+    """Send a request to the broker."""
     for each in correlation_ids:
         world.client.send(_fetch(each))
         await world.broker.receive(len(_fetch(each)))
 
 
 async def _ask_versions(world: RelayWorld) -> None:
-    """As clients begin, up to the broker's answer."""
+    """Send ApiVersions as a starting client does, and pass on the broker's response."""
     world.client.send(request(API_VERSIONS, 3, ApiVersionsRequest(), 0))
     await world.broker.receive(len(request(API_VERSIONS, 3, ApiVersionsRequest(), 0)))
     world.broker.send(response(API_VERSIONS, 3, ApiVersionsResponse(), 0))
@@ -133,7 +133,7 @@ def test_large_answer_when_the_gateway_stops_within_then_both_connections_end() 
 def test_connection_when_it_is_to_leave_while_its_client_awaits_the_first_answer_then_gets_it() -> (
     None
 ):
-    """A client takes an end before the first answer for a refusal, and franz-go gives up."""
+    """If a connection ends before its first response, franz-go takes it as refused and gives up."""
 
     async def act() -> None:
         async with relay_world() as world:
@@ -197,5 +197,23 @@ def test_connection_when_it_is_to_leave_and_its_answer_never_comes_then_ended_in
 
             assert await world.client.receive_to_end() == b""
             assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
+
+    asyncio.run(act())
+
+
+def test_first_request_when_it_is_read_before_the_broker_is_connected_then_is_relayed() -> None:
+    """Python 3.11.2 reads in spite of a pause in `connection_made`."""
+
+    async def act() -> None:
+        async with relay_world() as world:
+            (relay,) = world.server._relays.values()
+            connected, relay._broker = relay._broker, None
+            assert connected is not None
+            early = request(API_VERSIONS, 3, ApiVersionsRequest(), 0)
+
+            relay.client_received(memoryview(bytearray(early)))
+            relay.broker_connected(connected)
+
+            assert await world.broker.receive(len(early)) == early
 
     asyncio.run(act())

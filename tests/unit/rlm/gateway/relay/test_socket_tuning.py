@@ -38,7 +38,7 @@ def test_send_buffer_when_answers_come_from_the_store_then_holds_more_than_for_a
         for_relay_bytes = send_bytes(client)
         take_answers_whole(client)
 
-        # The system doubles the value, for its own needs.
+        # The system doubles the value for its own use.
         assert for_relay_bytes == 2 * min(256 << 10, most_bytes)
         assert send_bytes(client) == 2 * min(2 << 20, most_bytes)
 
@@ -68,7 +68,7 @@ def congestion_control(of: socket.socket) -> bytes:
 
 
 def unpaced(usual: bytes) -> bytes:
-    """What there is to be in place of the system's own."""
+    """Return the congestion control that replaces the system's own."""
     return b"reno" if usual.startswith(b"bbr") else usual
 
 
@@ -79,14 +79,14 @@ def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer(
         pace_by_distance(ours)
 
         assert congestion_control(ours) == unpaced(usual)
-        assert congestion_control(far) == usual  # each end decides of what it sends
+        assert congestion_control(far) == usual  # each end decides about the bytes that it sends
 
 
 @pytest.mark.parametrize(("come_from", "is_usual"), [("127.0.0.1", False), ("127.0.0.2", True)])
 def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless_it_is_here(
     come_from: str, *, is_usual: bool
 ) -> None:
-    """Whose address is not ours is on another host, as far as can be known."""
+    """A peer with another address than this host's counts as on another host."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket() as client,
@@ -105,7 +105,7 @@ def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless
 
 
 def test_congestion_control_when_a_listener_does_not_pace_then_it_stays() -> None:
-    """Another process of the gateway may have set it, or the system does without anyway."""
+    """Another process of the gateway may have set it, or it may be the system's default."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 

@@ -18,7 +18,7 @@ _LARGE_BYTES = 3 << 20
 
 
 class _Spliced:
-    """`far_broker` and `far_client` are the other ends of the sockets between which it works."""
+    """`far_broker` and `far_client` are the remote ends of the spliced sockets."""
 
     def __init__(self, pipes: Pipes) -> None:
         self.far_broker, broker = socket.socketpair()

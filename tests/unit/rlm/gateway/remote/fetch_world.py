@@ -1,4 +1,4 @@
-"""A fetcher over a world of stored segments, with a store that is watched."""
+"""A fetcher over stored segments, in a store that records the requests."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class FetchWorld(RemoteWorld):
         )
 
     def slice(self, offset: int, *, max_bytes: int = 1 << 20, client: str = "a") -> RemoteSlice:
-        """Fetch to the end of it."""
+        """Fetch, and return the result after all reads of the store."""
         fetching = self.fetch(offset, max_bytes=max_bytes, client=client)
         self.held.run_all()
         return taken(fetching)
 
     def chunk_key(self, base_offset: int, number: int) -> ChunkKey:
-        """A chunk of the log of the segment that begins there."""
+        """Return the key of a chunk of the log of the segment with that base offset."""
         (segment,) = [
             record.metadata
             for record in self.metadata.list_remote_log_segments(TIP)
@@ -107,7 +107,7 @@ class FetchWorld(RemoteWorld):
         return self.fetcher._parts.chunk_keys(segment, [number])[0]
 
     def log_reads(self) -> list[int]:
-        """Where the reads of logs began, in chunks."""
+        """Return the number of the first chunk of each read of a log."""
         chunk_bytes = CHUNK_BYTES
         return [read.start_position // chunk_bytes for read in self.watched.reads_of(".log")]
 
@@ -119,12 +119,12 @@ def taken(fetching: Future[FetchOutcome]) -> RemoteSlice:
 
 
 def content_of(found: RemoteSlice) -> bytes:
-    """The batches; gives the slice back."""
+    """Return the batches, and release the slice."""
     content = b"".join(found.buffers)
     found.release()
     return content
 
 
 def in_use(world: FetchWorld) -> list[ChunkKey]:
-    """The chunks that somebody holds."""
+    """Return the keys of the chunks in use."""
     return [key for key, entry in world.cache._table._entries.items() if entry.use_count]

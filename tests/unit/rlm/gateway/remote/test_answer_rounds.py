@@ -1,4 +1,4 @@
-"""When answers from the store are given, and what comes in between."""
+"""When responses from the store are sent, and what the loop does in between."""
 
 from __future__ import annotations
 

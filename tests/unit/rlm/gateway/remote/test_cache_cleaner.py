@@ -33,7 +33,7 @@ WHOLE = ByteRange(start_position=0, end_position=20_000)
 
 
 class CachingWorld(FetchWorld):
-    """Three segments of 100 offsets, of which a reader has read all; memory, indexes and disk."""
+    """Three segments of 100 offsets, all of them cached: in memory, as indexes, and on disk."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -71,7 +71,7 @@ class CachingWorld(FetchWorld):
 
 
 class Restarted:
-    """A process that takes over the directory of another, with metadata of its own."""
+    """A process that takes over another process's directory, with its own metadata."""
 
     def __init__(
         self, world: CachingWorld, *, is_caught_up: bool = True, knows_nothing: bool = False
@@ -121,7 +121,7 @@ def world(tmp_path: Path) -> CachingWorld:
 
 
 def test_step_when_the_log_start_moves_then_nothing_below_is_cached(world: CachingWorld) -> None:
-    """A segment of which anything is above the log start stays."""
+    """A segment that reaches above the log start stays."""
     world.advance_log_start(150)
     world.cleaner.step()
     assert (world.cached(), world.on_disk()) == ({1, 2}, {1, 2})
@@ -146,7 +146,7 @@ def test_step_when_the_topic_was_deleted_then_nothing_is_cached(world: CachingWo
 def test_step_when_deleted_while_the_process_was_away_then_what_it_left_is_dropped(
     world: CachingWorld,
 ) -> None:
-    """Across a restart: files of segments that the metadata does not know are of deleted ones."""
+    """After a restart, a file of a segment that the metadata does not know is of a deleted one."""
     world.begin_deletion(world.stored[0])
     again = Restarted(world)
     assert again.on_disk() == {0, 1, 2}
@@ -157,7 +157,7 @@ def test_step_when_deleted_while_the_process_was_away_then_what_it_left_is_dropp
 def test_step_before_the_metadata_was_read_then_an_unknown_segment_stays(
     world: CachingWorld,
 ) -> None:
-    """A segment that is not known may be one that was not applied yet."""
+    """The process may not have read the segment's record yet."""
     again = Restarted(world, is_caught_up=False)
     with pytest.raises(RetriableError):
         again.cleaner.step()
@@ -177,7 +177,7 @@ def test_step_when_the_metadata_knows_nothing_then_what_an_earlier_process_left_
     assert again.on_disk() == set()
 
 
-def test_step_when_a_fetch_reads_then_it_keeps_its_bytes_and_they_go_with_it(
+def test_step_when_a_fetch_reads_then_it_keeps_its_bytes_until_it_ends(
     world: CachingWorld,
 ) -> None:
     reading = world.slice(0, client="late")

@@ -1,4 +1,4 @@
-"""When fetches may read the store: by the quota, by the queue, and in whose turn."""
+"""When fetches may read the store: by the quota, by the queue, and in fair order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def _started(permits: ReadPermits, client: str, expected_bytes: int = 0) -
 
 
 async def _settled() -> None:
-    """Everything that can go on has gone on."""
+    """Run until nothing more can continue."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -51,7 +51,7 @@ def test_permit_when_the_quota_is_used_up_then_none_comes_and_the_wait_is_report
 
 
 def test_turn_when_what_is_under_way_will_use_up_the_quota_then_waits_for_its_end() -> None:
-    """Many at once don't exceed together what each alone would not."""
+    """Many fetches at once do not exceed the quota together."""
 
     async def act() -> None:
         permits, _ = _permits(bytes_per_second=1_000)
@@ -85,7 +85,7 @@ def test_turn_when_the_queue_is_full_then_waits_for_a_place() -> None:
 
 
 def _served(weights: Sequence[int], rounds: int) -> list[int]:
-    """What clients got that ask again and again, each for a fixed size, one at a time."""
+    """Return the bytes of clients that request a fixed size again and again, one at a time."""
     served = [0] * len(weights)
 
     async def client(permits: ReadPermits, number: int) -> None:
@@ -146,7 +146,7 @@ def test_permit_when_its_client_leaves_as_it_comes_then_the_next_gets_it() -> No
 
 
 def test_turn_now_when_others_wait_or_there_is_no_place_then_none() -> None:
-    """Scenario 60: who needs no store does not overtake who waits."""
+    """Scenario 60: a fetch without stored data does not overtake one that waits."""
 
     async def act() -> None:
         permits, _ = _permits(slot_count=1)

@@ -8,7 +8,7 @@ from rlm.gateway.remote.fair_queue_tags import FairQueueTags
 
 
 def test_tag_when_clients_take_different_sizes_then_all_are_given_the_same_in_the_end() -> None:
-    """Scenario 115: one that takes fifty times as much at a time gets as much in all."""
+    """Scenario 115: a client with fifty times larger fetches gets the same share."""
     order = FairQueueTags()
     sizes = {"small": 1, "middle": 10, "large": 50}
     served: Counter[str] = Counter()

@@ -47,7 +47,7 @@ def test_shared_by_when_processes_share_then_their_rates_add_up() -> None:
 def test_quota_when_reads_wait_for_it_then_the_rate_is_kept_over_any_time(
     reads: list[tuple[int, int]],
 ) -> None:
-    """All given so far, but for the last answer, is what time allows since any earlier moment."""
+    """Except for the last response, the quota holds between any two moments."""
     quota = FetchQuota(_SETTINGS, 0)
     now_ms, total = 0, 0
     for pause_ms, size_bytes in reads:

@@ -1,4 +1,4 @@
-"""One partition's part of a fetch: whole batches from the one that holds the offset on."""
+"""One partition's part of a fetch: whole batches, from the one with the offset on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MIXED_ENDS = [1, 2, 12, 22, 32, 33, 41, 42, 52, 62]
 def test_fetch_when_read_on_in_any_pieces_then_byte_for_byte_as_stored(
     chunk_bytes: int, begin: int, limits: list[int], gap: int
 ) -> None:
-    """Scenarios 55, 56, 57, 65: whole batches in order, wherever chunks end; never none."""
+    """Scenarios 55, 56, 57, 65: whole batches in order, wherever chunks end; at least one."""
     world = FetchWorld(chunk_bytes=chunk_bytes)
     world.claim()
     first = build_segment(MIXED, index_interval_bytes=1_000)
@@ -163,7 +163,7 @@ def test_fetch_when_in_a_compaction_gap_then_the_next_segments_first_batch(
 def test_fetch_when_gap_is_at_the_end_of_all_then_the_broker_is_asked_after_it(
     world: FetchWorld,
 ) -> None:
-    """Scenario 56: no endless empty fetch at the seam."""
+    """Scenario 56: the reader gets no endless series of empty responses at the end of the store."""
     world.store(segment_of(0), end_offset=150)
     fetching = world.fetch(120)
     world.held.run_all()
@@ -186,7 +186,7 @@ def test_fetch_when_below_log_start_then_says_so(world: FetchWorld) -> None:
 
 
 def test_fetch_when_in_a_hole_then_says_so(world: FetchWorld) -> None:
-    """Scenario 63: what should be stored is not skipped."""
+    """Scenario 63: offsets that should be stored are not skipped."""
     world.store(segment_of(0))
     world.store(segment_of(200))
 
@@ -197,7 +197,7 @@ def test_fetch_when_in_a_hole_then_says_so(world: FetchWorld) -> None:
 
 
 def test_fetch_when_lineage_cuts_the_segment_then_ends_there() -> None:
-    """Scenario 8: up to the cut from the old leader's segment, then from the new leader's."""
+    """Scenario 8: the old leader's segment is read up to the cut, then the new leader's."""
     world = FetchWorld(chunk_bytes=1 << 18)
     lineage = Lineage.of((0, 0), (2, 60))
     old, new = segment_of(0), segment_of(60, leader_epoch=2)
@@ -225,7 +225,7 @@ def test_fetch_when_log_start_advances_then_no_longer_served_to_who_reads_on(
 
 
 def test_fetch_when_read_committed_then_aborted_transactions_up_to_what_is_returned() -> None:
-    """Scenarios 50, 51, 52: all that overlap the answer, none that begin after it."""
+    """Scenarios 50, 51, 52: all transactions that overlap the response, no later ones."""
     world = FetchWorld(chunk_bytes=1 << 18)
     world.claim()
     transactions = [
@@ -275,7 +275,7 @@ def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_reported
 def test_fetch_when_another_segment_holds_the_offset_then_that_one_answers(
     world: FetchWorld,
 ) -> None:
-    """The damaged one is counted and stays open; a reader gets the records all the same."""
+    """The damaged segment is counted and stays recorded; a reader still gets the records."""
     world.store(segment_of(0))
     damaged = world.store(segment_of(0))
     both = world.metadata.list_remote_log_segments(damaged.topic_id_partition)
@@ -316,7 +316,7 @@ def test_fetch_when_the_object_is_back_then_is_served_and_the_anomaly_is_closed(
 def test_fetch_when_its_segment_expires_meanwhile_then_that_is_no_anomaly(
     world: FetchWorld,
 ) -> None:
-    """Scenario 63: what retention deletes under a reader is below the log start, not missing."""
+    """Scenario 63: a segment that expires during a read is below the log start, not missing."""
     expired = world.store(segment_of(0))
     world.store(segment_of(100))
     fetching = world.fetch(45)
@@ -335,7 +335,7 @@ def test_fetch_when_its_segment_expires_meanwhile_then_that_is_no_anomaly(
 def test_fetch_when_a_bit_was_flipped_then_corrupt_until_the_store_is_right_again(
     world: FetchWorld,
 ) -> None:
-    """Scenarios 61, 62: never wrong bytes; what is wrong in memory is read again."""
+    """Scenarios 61, 62: never wrong bytes; data that is wrong only in memory is read again."""
     stored = world.store(segment_of(0))
     key = stored.objects[0].key
     right = world.objects.read_range(key, WHOLE)
@@ -354,7 +354,7 @@ def test_fetch_when_a_bit_was_flipped_then_corrupt_until_the_store_is_right_agai
 
 
 def test_fetch_when_the_next_batch_is_corrupt_then_served_up_to_it_and_then_an_error() -> None:
-    """Scenarios 62, 63: an error for what is wrong only."""
+    """Scenarios 62, 63: an error for the corrupt batch only."""
     world = FetchWorld(chunk_bytes=1 << 18)
     world.claim()
     stored = world.store(segment_of(0))
@@ -424,7 +424,7 @@ def test_fetch_when_given_up_then_the_next_attempt_finds_the_chunk(world: FetchW
 def test_fetch_when_given_up_at_any_step_then_nothing_is_in_use(
     world: FetchWorld, step_count: int
 ) -> None:
-    """Scenario 59: before the index is read, before the log is."""
+    """Scenario 59: before the index is read, and before the log is read."""
     world.store(segment_of(0))
     fetching = world.fetch(37)
     for _ in range(step_count):
@@ -462,7 +462,7 @@ def test_slice_when_released_then_nothing_is_in_use(world: FetchWorld) -> None:
 
 
 def test_slices_when_more_is_read_than_fits_then_memory_is_used_again_but_not_theirs() -> None:
-    """What a client is still being sent stays what it is, whatever is read meanwhile."""
+    """A response that is being sent does not change, whatever is read meanwhile."""
     mib = 1 << 20
     world = FetchWorld(chunk_bytes=mib, budget_bytes=32 * mib)
     world.claim()

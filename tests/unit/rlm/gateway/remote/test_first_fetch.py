@@ -1,4 +1,4 @@
-"""What a reader's first fetch of a place reads of the store: no more than answers it."""
+"""A reader's first fetch at a position reads only the required bytes from the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def world() -> FetchWorld:
 
 
 def test_fetch_when_cold_then_no_more_is_read_than_asked_for_and_its_batch() -> None:
-    """The first bytes wait for one range read, of no more than the client asked for."""
+    """The first bytes wait for one range read, which is no larger than the client's request."""
     world = FetchWorld(chunk_bytes=1 << 20)
     world.claim()
     world.store(segment_of(0, batch_count=80))
@@ -48,7 +48,7 @@ def test_fetch_when_cold_and_its_batch_is_larger_than_asked_for_then_still_one_r
 
 
 def test_fetch_when_cold_then_memory_is_made_ready_for_the_next_one() -> None:
-    """While nobody waits: to touch new pages takes longer than to read them from a disk."""
+    """Memory is touched while nobody waits, because new pages take longer than a disk read."""
     world = FetchWorld(chunk_bytes=4 << 20, budget_bytes=32 << 20)
     world.claim()
     world.store(segment_of(0, batch_count=30, value_bytes=10_000))
@@ -93,7 +93,7 @@ def test_fetch_when_object_is_cut_short_then_an_error_until_it_is_whole_again(
 
 LARGE = [
     (5_000, 1),
-    (100, 2),  # with an entry; what follows so soon has none, however large
+    (100, 2),  # with an index entry; a batch so soon after it has none, whatever its size
     (90_000, 5),
     (5_000, 3),
     (200_000, 10),
@@ -107,7 +107,7 @@ LARGE = [
 def test_fetch_when_batches_are_large_then_begins_with_the_one_that_holds_the_offset(
     offset: int,
 ) -> None:
-    """Scenario 57: wherever an index entry only suggests that it begins."""
+    """Scenario 57: also if an index entry only suggests where the batch begins."""
     world = _large_world()
     found = world.slice(offset, max_bytes=1_000)
 
@@ -126,7 +126,7 @@ def test_fetch_when_a_large_batch_lies_before_then_that_is_not_read() -> None:
 
 
 def test_fetch_when_the_next_batch_is_corrupt_then_served_what_is_right() -> None:
-    """Scenario 62: what is wrong at a place that was only guessed is no error of this fetch."""
+    """Scenario 62: wrong bytes at a guessed position are no error of this fetch."""
     world = _large_world()
     (record,) = world.metadata.list_remote_log_segments(TIP)
     key = record.metadata.objects[0].key

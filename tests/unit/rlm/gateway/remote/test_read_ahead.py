@@ -1,4 +1,4 @@
-"""Readers that read on: what is there before they ask, and that it stays fair."""
+"""Sequential readers: prefetched data, and fair shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.rlm.gateway.remote.fetch_world import (
 
 
 def world_of(segment_count: int = 1, *, budget_bytes: int = 1 << 20) -> FetchWorld:
-    """Segments of 100 offsets, seven chunks each, of a store slow enough to keep it at these."""
+    """Segments of 100 offsets in seven chunks each; the store's latency keeps that chunk size."""
     world = FetchWorld(budget_bytes=budget_bytes)
     world.watched.carries = lambda size_bytes: world.clock.sleep_ms(40 * size_bytes // CHUNK_BYTES)
     world.claim()
@@ -54,7 +54,7 @@ def test_fetch_when_it_follows_the_last_answer_then_the_next_chunks_are_read_at_
 
 
 def test_fetch_when_it_waits_and_reads_on_then_the_next_chunks_are_read_meanwhile() -> None:
-    """Not after its own have come: the store is asked for all of it at once."""
+    """The gateway requests both from the store at the same time."""
     world = world_of()
     next_offset = world.slice(0, max_bytes=11_000).next_offset
 
@@ -66,7 +66,7 @@ def test_fetch_when_it_waits_and_reads_on_then_the_next_chunks_are_read_meanwhil
 
 
 def test_fetch_when_asked_for_the_same_again_then_continues_as_before() -> None:
-    """Scenario 58: an answer that was not sent in time is asked for again."""
+    """Scenario 58: the client requests again what was not sent in time."""
     world = world_of()
     next_offset = world.slice(0, max_bytes=11_000).next_offset
 
@@ -89,7 +89,7 @@ def test_fetch_when_reader_jumps_then_what_was_read_ahead_is_not_held_for_it() -
 
 
 def test_fetch_when_segment_ends_soon_then_the_next_one_is_read_ahead_with_its_indexes() -> None:
-    """A seam between segments costs a reader no wait."""
+    """A reader does not wait at the boundary between segments."""
     world = world_of(segment_count=2)
     next_offset = 70
     while next_offset < 100:
@@ -103,7 +103,7 @@ def test_fetch_when_segment_ends_soon_then_the_next_one_is_read_ahead_with_its_i
     assert taken(world.fetch(next_offset, max_bytes=11_000, read_committed=True)).base_offset == 100
 
 
-def test_forget_when_client_has_gone_then_nothing_is_held_for_it() -> None:
+def test_forget_when_client_has_gone_then_nothing_is_kept_for_it() -> None:
     """Scenario 59."""
     world = world_of()
     for offset in (0, 10):
@@ -187,7 +187,7 @@ def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end
 
 
 def test_fetch_when_answers_are_of_several_chunks_then_read_ahead_continues_to_the_end() -> None:
-    """What a reader was given counts in its share no longer, whichever way it was given."""
+    """Sent data no longer counts in a reader's share, however it was sent."""
     world = world_of(segment_count=6, budget_bytes=12 * CHUNK_BYTES)
     next_offset, missed_count = 0, 0
     while next_offset < 600:

@@ -1,4 +1,4 @@
-"""Readers that read on are served at once from what is in memory and checked."""
+"""Sequential readers get a response at once if its data is in memory and verified."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_ready_when_the_reader_reads_on_then_given_at_once_what_a_fetch_would_gi
 
 
 def test_ready_when_given_then_read_ahead_continues(world: FetchWorld) -> None:
-    """No fetch waits for the store any more but where a segment begins."""
+    """No fetch waits for the store any more, except at the start of a segment."""
     offset = _read_on(world, 0, 2)
     served_count = 0
     while (found := _ready(world, offset)) is not None:
@@ -77,7 +77,7 @@ def test_ready_when_the_reader_does_not_read_on_then_nothing(
 
 
 def test_ready_when_the_metadata_has_changed_then_a_fetch_must_look(world: FetchWorld) -> None:
-    """What was served before may lie below the log start by now."""
+    """Data in memory may be below the log start by now."""
     offset = _read_on(world, 0, 2)
     world.advance_log_start(50)
 
@@ -93,7 +93,7 @@ def test_ready_when_the_chunk_has_left_memory_then_nothing(world: FetchWorld) ->
 
 
 def test_ready_when_not_checked_before_then_nothing(world: FetchWorld) -> None:
-    """Nothing is checked here: a large answer of small batches would hold up all others."""
+    """Nothing is verified in the loop: many small batches would delay all other clients."""
     found = world.slice(0, max_bytes=_LIMIT_BYTES)
     found.release()
 
@@ -148,7 +148,7 @@ def test_ready_when_committed_then_with_the_aborted_transactions() -> None:
 def test_ready_when_used_wherever_possible_then_every_byte_once(
     limits: list[int], chunk_bytes: int
 ) -> None:
-    """Scenario 65: what is given at once and what is waited for are one log."""
+    """Scenario 65: responses at once and after a wait give one log."""
     world = FetchWorld(chunk_bytes=chunk_bytes)
     world.claim()
     segments = [segment_of(100 * number) for number in range(2)]
@@ -169,7 +169,7 @@ def test_ready_when_used_wherever_possible_then_every_byte_once(
 def test_fetch_when_its_batch_ends_in_the_next_chunk_then_both_are_read_at_once(
     number: int,
 ) -> None:
-    """A cold fetch waits for the store twice, index and log, wherever its batch lies."""
+    """A cold fetch waits for the store twice, for index and log, wherever its batch is."""
     world = FetchWorld()
     world.claim()
     segment = segment_of(0)
@@ -177,7 +177,7 @@ def test_fetch_when_its_batch_ends_in_the_next_chunk_then_both_are_read_at_once(
 
     fetching = world.fetch(10 * number, max_bytes=_LIMIT_BYTES)
     world.held.run()  # the index
-    for _ in range(len(world.held.waiting)):  # what is asked of the store then
+    for _ in range(len(world.held.waiting)):  # the requests to the store
         world.held.run()
 
     found = taken(fetching)

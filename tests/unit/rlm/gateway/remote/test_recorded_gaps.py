@@ -1,4 +1,4 @@
-"""Fetches at offsets that were lost before they were stored, and are on record as lost."""
+"""Fetches at offsets in recorded gaps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_at(offset: int, *, local_start: int) -> PartitionFetch:
         max_bytes=1_000,
         local_start_offset=local_start,
         last_fetched_epoch=-1,
-        above_end=False,
+        is_above_end=False,
     )
 
 
@@ -38,7 +38,7 @@ def read_at(offset: int, *, local_start: int) -> PartitionFetch:
 def test_fetch_when_in_a_recorded_gap_then_the_next_stored_batch(
     world: FetchWorld, offset: int
 ) -> None:
-    """R6, scenario 83: as after what compaction took."""
+    """R6, scenario 83: the next batch, as after compaction."""
     world.record_gap(100, 200)
 
     found = world.slice(offset)
@@ -47,7 +47,7 @@ def test_fetch_when_in_a_recorded_gap_then_the_next_stored_batch(
 
 
 def test_fetch_when_the_hole_is_not_on_record_then_stays_one(world: FetchWorld) -> None:
-    """R6: nothing is stepped over by guess."""
+    """R6: nothing is skipped by a guess."""
     found = world.fetch(150).result(0)
 
     assert isinstance(found, NotStored)
@@ -72,7 +72,7 @@ def test_absent_when_a_recorded_gap_ends_where_the_broker_begins_then_continues_
 def test_absent_when_the_broker_begins_above_a_recorded_gap_then_a_storage_error(
     world: FetchWorld,
 ) -> None:
-    """R15: what lies between is not known to be lost."""
+    """R15: the offsets between are not known to be lost."""
     world.record_gap(300, 350)
     found = world.fetch(320).result(0)
     assert isinstance(found, NotStored)

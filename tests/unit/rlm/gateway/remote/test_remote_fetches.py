@@ -1,4 +1,4 @@
-"""What of a client's reads is answered at once, on the loop."""
+"""Which reads the loop answers at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_QUOTA = 2**63 - 1
 
 
 class _Reads(RemoteFetches):
-    """Of a client of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
+    """A client's reads of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ def test_at_once_when_the_client_reads_on_then_given_and_counted_as_any_read() -
     _run(act)
 
 
-def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is_held() -> None:
+def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is_kept() -> None:
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)
         offset = await reads.read_on(2)
@@ -142,7 +142,7 @@ def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is
 
 
 def test_at_once_when_the_quota_is_used_up_then_none() -> None:
-    """Scenario 64: what is in memory counts as what is not."""
+    """Scenario 64: data in memory counts towards the quota, too."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool, bytes_per_second=30_000)
@@ -256,7 +256,7 @@ def test_expect_when_the_client_came_for_one_before_then_the_next_is_kept_as_lon
     _run(act)
 
 
-def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
+def test_close_when_a_read_was_expected_then_nothing_is_kept() -> None:
     """Scenario 59."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
@@ -271,8 +271,8 @@ def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
     _run(act)
 
 
-def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
-    """As when it leaves while it is given its answer, after which something is expected."""
+def test_expect_when_the_client_has_gone_then_nothing_is_kept() -> None:
+    """For example, a client disconnects during a response after which a read is expected."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)
@@ -287,8 +287,8 @@ def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
     _run(act)
 
 
-def test_read_when_a_partition_is_named_twice_then_one_answer_and_nothing_is_held() -> None:
-    """What was given up for the other must not be sent: its memory may be another's by then."""
+def test_read_when_a_partition_is_named_twice_then_one_answer_and_nothing_is_kept() -> None:
+    """A cancelled read must not be sent: its memory may contain other data by then."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool, slot_count=2)
@@ -322,7 +322,7 @@ def test_close_when_a_read_is_under_way_then_what_comes_of_it_is_released() -> N
     _run(act)
 
 
-def test_close_when_a_read_has_ended_that_nobody_came_back_for_then_it_is_released() -> None:
+def test_close_when_a_read_has_ended_without_a_later_fetch_then_it_is_released() -> None:
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)
         go_on = threading.Event()

@@ -1,4 +1,4 @@
-"""What is proven before a client learns that its offset is out of range."""
+"""The proof that is required before a client gets OFFSET_OUT_OF_RANGE."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class _Fetcher:
-    """Notes what it is asked for."""
+    """Records the requests that it gets."""
 
     def __init__(self) -> None:
         self.asked: list[SliceRequest] = []
@@ -59,7 +59,7 @@ def world() -> GatewayWorld:
 
 
 def _read(
-    offset: int, *, local_start: int = 200, last_epoch: int = -1, above_end: bool = False
+    offset: int, *, local_start: int = 200, last_epoch: int = -1, is_above_end: bool = False
 ) -> PartitionFetch:
     return PartitionFetch(
         topic_id_partition=TIP,
@@ -67,7 +67,7 @@ def _read(
         max_bytes=1_000,
         local_start_offset=local_start,
         last_fetched_epoch=last_epoch,
-        above_end=above_end,
+        is_above_end=is_above_end,
     )
 
 
@@ -111,14 +111,14 @@ def test_begin_when_above_the_end_of_both_tiers_then_it_is_out_of_range(
     world: GatewayWorld,
 ) -> None:
     """Scenario 47."""
-    assert _begin(world, _read(900, above_end=True)) == _OUT_OF_RANGE
+    assert _begin(world, _read(900, is_above_end=True)) == _OUT_OF_RANGE
 
 
 def test_begin_when_above_the_brokers_end_but_stored_then_it_is_not_out_of_range(
     world: GatewayWorld,
 ) -> None:
-    """R5: the broker's log ends below what is stored."""
-    assert _begin(world, _read(120, above_end=True)) == _STORAGE_ERROR
+    """R5: the broker's log ends below the end of the stored log."""
+    assert _begin(world, _read(120, is_above_end=True)) == _STORAGE_ERROR
 
 
 def test_begin_when_above_the_end_but_the_topic_is_out_of_reach_then_nothing_is_said(
@@ -128,7 +128,7 @@ def test_begin_when_above_the_end_but_the_topic_is_out_of_reach_then_nothing_is_
     world.topic.is_cut = True
 
     with pytest.raises(RetriableError):
-        _begin(world, _read(900, above_end=True))
+        _begin(world, _read(900, is_above_end=True))
 
 
 @pytest.mark.parametrize(("offset", "last_epoch"), [(160, 0), (199, 0)])
@@ -174,7 +174,7 @@ def test_absent_when_in_a_hole_between_the_tiers_then_it_is_not_out_of_range(
 
 
 def _behind(world: GatewayWorld, offset: int, found_at: int, local_start: int) -> object:
-    """The answer when no batch is stored from `offset` on, and nothing above `found_at`."""
+    """Return the answer if no batch is stored from `offset` on and nothing above `found_at`."""
     found = locate(world.metadata, TIP, found_at)
     assert isinstance(found, NotStored)
     reader = RemotePartitionReader(world.metadata, _Fetcher())
@@ -226,7 +226,7 @@ def test_begin_when_the_readers_epoch_is_newer_than_any_known_then_nothing_is_sa
 def test_begin_when_the_readers_epoch_is_older_than_any_known_then_it_has_diverged(
     world: GatewayWorld,
 ) -> None:
-    """As Kafka's LeaderEpochFileCache answers: that epoch, and where the first known one began."""
+    """As Kafka's LeaderEpochFileCache: the reader's epoch, and the start of the first known one."""
     lineage = Lineage.of((3, 10), (4, 150))
     world.remote.claim(lineage)
     world.trim(200, lineage)
@@ -263,11 +263,13 @@ def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_current_state
     assert fetcher.states == [world.metadata.partition_state(TIP)]
 
 
-@pytest.mark.parametrize("read", [_read(200), _read(900, above_end=True), _read(160, last_epoch=0)])
+@pytest.mark.parametrize(
+    "read", [_read(200), _read(900, is_above_end=True), _read(160, last_epoch=0)]
+)
 def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
     world: GatewayWorld, read: PartitionFetch
 ) -> None:
-    """R15, scenarios 47 and 49: all that is left to `begin`."""
+    """R15, scenarios 47 and 49: `begin` decides about all other offsets."""
     assert world.metadata.caught_up(TIP)
     fetcher = _Fetcher()
 
@@ -280,7 +282,7 @@ def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
 
 
 class _Behind(TopicBasedRemoteLogMetadataManager):
-    """Never catches up; notes how long it was given."""
+    """Never catches up; records the time limits that it got."""
 
     def __init__(self) -> None:
         self.timeouts_ms: list[int | None] = []
@@ -293,11 +295,11 @@ class _Behind(TopicBasedRemoteLogMetadataManager):
 
 
 def test_begin_when_the_topic_is_not_followed_in_time_then_waits_no_longer() -> None:
-    """Who needs the end of the metadata topic does not keep others from their reads for long."""
+    """A fetch that waits for the metadata topic's end delays other reads only briefly."""
     metadata = _Behind()
     reader = RemotePartitionReader(metadata, _Fetcher(), catch_up_ms=300)
 
     with pytest.raises(RetriableError, match="followed to its end"):
-        reader.begin(_read(200, above_end=True), read_committed=True, client=1)
+        reader.begin(_read(200, is_above_end=True), read_committed=True, client=1)
 
     assert metadata.timeouts_ms == [300]

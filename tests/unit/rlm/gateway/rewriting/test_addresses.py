@@ -1,4 +1,4 @@
-"""Clients are led to gateways by every response that names a broker."""
+"""Every response that names a broker redirects clients to gateways."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.gateway.rewriting.addresses import (
+    remove_leader_endpoints,
     rewrite_describe_cluster,
     rewrite_find_coordinator,
     rewrite_leader_endpoints,
@@ -79,7 +80,6 @@ def test_describe_cluster_when_of_controllers_then_stays() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        fetch.FetchResponse(node_endpoints=(fetch.NodeEndpoint(node_id=2, host="b", port=9092),)),
         produce.ProduceResponse(
             node_endpoints=(produce.NodeEndpoint(node_id=2, host="b", port=9092),)
         ),
@@ -89,13 +89,21 @@ def test_describe_cluster_when_of_controllers_then_stays() -> None:
     ],
 )
 def test_leader_hints_when_of_any_api_then_lead_to_gateways(response: Any) -> None:
-    """R16: Fetch, Produce and ShareAcknowledge carry endpoints (KIP-951)."""
+    """R16: Produce and ShareAcknowledge carry endpoints (KIP-951)."""
     (found,) = rewrite_leader_endpoints(response, GatewayWorld().context()).node_endpoints
 
     assert (found.node_id, found.host, found.port) == (2, OTHER.host, OTHER.port)
 
 
-def test_broker_when_led_to_directly_then_keeps_its_address() -> None:
+def test_leader_hints_when_of_fetch_then_have_no_addresses() -> None:
+    """R16: another address than that of Metadata confuses the fetch sessions of Java clients."""
+    endpoint = fetch.NodeEndpoint(node_id=2, host="b", port=9092)
+    hinted = fetch.FetchResponse(session_id=7, node_endpoints=(endpoint,))
+
+    assert remove_leader_endpoints(hinted) == fetch.FetchResponse(session_id=7)
+
+
+def test_broker_when_redirected_to_directly_then_keeps_its_address() -> None:
     world = GatewayWorld(topology=GatewayTopology(live={1: OWN}, direct_if_unserved=True))
     broker = MetadataResponseBroker(node_id=7, host="broker", port=9092)
     response = MetadataResponse(brokers=(broker,))

@@ -1,4 +1,4 @@
-"""What clients are offered."""
+"""The APIs and versions that clients are offered."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_versions_when_newer_than_known_then_are_capped() -> None:
 
 
 def test_api_when_unknown_then_is_not_offered() -> None:
-    """R16: nobody knows whether it carries an address."""
+    """R16: an unknown version may have addresses."""
     assert offered((999, 0, 1)) == []
 
 
 def test_versions_when_they_can_not_be_rewritten_then_are_not_offered() -> None:
-    """An older broker's Fetch 0-3 and SaslHandshake 0; R17."""
+    """R17: the gateway does not offer Fetch 0-3 and SaslHandshake 0 of an older broker."""
     assert offered((1, 0, 12), (17, 0, 1), (2, 0, 7)) == [(1, 4, 12), (17, 1, 1), (2, 1, 7)]
 
 
@@ -54,6 +54,6 @@ def test_refusal_when_of_the_brokers_then_passes_as_it_is() -> None:
     assert rewrite_api_versions(refusal, GatewayWorld().context()) == refusal
 
 
-def test_refusal_when_our_own_then_fits_version_zero() -> None:
+def test_refusal_when_the_gateways_own_then_fits_version_zero() -> None:
     """R17, KIP-511."""
     assert encode(REFUSED_VERSION, 0, flexible=0 in API_VERSIONS.flexible)

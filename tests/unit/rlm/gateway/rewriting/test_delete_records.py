@@ -72,7 +72,7 @@ def test_delete_when_below_the_local_start_then_is_requested_of_the_leader(
 
 
 def test_delete_when_a_later_leader_took_it_then_is_of_its_epoch(world: GatewayWorld) -> None:
-    """An unclean election may have cut off what was there: the request is about what is now."""
+    """An unclean election may have cut off the old records: the request means the present ones."""
     delete(world, 50, leader_epoch=12)
 
     (asked,) = world.metadata.partition_state(TIP).log_start_requests

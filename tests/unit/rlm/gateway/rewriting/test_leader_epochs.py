@@ -70,7 +70,7 @@ def world() -> GatewayWorld:
 def test_end_when_of_an_epoch_that_was_trimmed_then_is_the_stored_lineages(
     world: GatewayWorld, epoch: int, broker: EpochEndOffset, expected: EpochEndOffset
 ) -> None:
-    """R18, scenario 48: the broker answers wrongly and without an error, its own epochs apart."""
+    """R18, scenario 48: for trimmed epochs the broker answers wrongly, without an error."""
     assert ask(world, epoch, broker) == expected
 
 
@@ -86,7 +86,7 @@ def test_end_when_of_an_epoch_that_was_trimmed_then_is_the_stored_lineages(
 def test_end_when_others_have_removed_what_the_broker_had_then_is_the_stored_lineages(
     epoch: int, broker: EpochEndOffset, expected: EpochEndOffset
 ) -> None:
-    """R18: by DeleteRecords, or by its own retention after tiering was disabled; at 350 here."""
+    """R18: another program, or retention after tiering was disabled, moved the start to 350."""
     world = GatewayWorld()
     world.remote.claim(LINEAGE)
     world.trim(50, LINEAGE)
@@ -95,7 +95,7 @@ def test_end_when_others_have_removed_what_the_broker_had_then_is_the_stored_lin
 
 
 def test_end_when_nothing_was_trimmed_then_is_the_brokers() -> None:
-    """After an unclean election the broker is right before the next claim says so."""
+    """After an unclean election only the broker is right until the next claim."""
     world = GatewayWorld()
     world.remote.claim(LINEAGE)
 
@@ -106,7 +106,7 @@ def test_end_when_nothing_was_trimmed_then_is_the_brokers() -> None:
 def test_end_when_the_log_start_has_passed_it_then_is_the_log_start(
     world: GatewayWorld, epoch: int, expected: tuple[int, int]
 ) -> None:
-    """As a broker answers, whose own lineage is cut there."""
+    """The answer is that of a broker whose lineage begins there."""
     world.request_log_start(220)
 
     assert ask(world, epoch, said(epoch, 250)) == said(*expected)

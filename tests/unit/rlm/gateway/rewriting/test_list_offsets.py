@@ -30,7 +30,7 @@ NONE = (-1, -1, -1)
 
 @dataclass(frozen=True)
 class Broker:
-    """What the broker answers: offset, leader epoch, timestamp."""
+    """The broker's answer: offset, leader epoch, timestamp."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -115,7 +115,7 @@ def test_offset_when_asked_by_name_then_is_that_of_both_tiers(
 def test_time_when_asked_then_the_first_record_of_both_tiers(
     world: GatewayWorld, since_ms: int, broker: Broker, expected: tuple[int, int, int]
 ) -> None:
-    """Scenario 42: before the first, exact, between, in the local tier only, after the last."""
+    """Scenario 42: times before, at, between and after records, in either tier."""
     assert located(ask(world, since_ms, broker)) == expected
 
 
@@ -129,7 +129,10 @@ def test_time_when_only_the_local_log_has_it_then_nothing_is_fetched(world: Gate
 
 
 def test_earliest_when_records_were_deleted_then_follows_at_once(world: GatewayWorld) -> None:
-    """Scenario 43: to 3, then to 4. What is stored to the end has no epoch below the log start."""
+    """Scenario 43: to 3, then to 4.
+
+    The end of the stored log has no epoch if it is below the log start.
+    """
     world.request_log_start(3)
     after_three = [located(ask(world, question, Broker(4, 1))) for question in (-2, -4)]
     world.request_log_start(4)
@@ -188,7 +191,7 @@ def test_question_when_of_an_old_version_then_carries_no_epoch(world: GatewayWor
 
 
 def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
-    """Scenario 49: a fenced client learns that, and nothing else."""
+    """Scenario 49: a fenced client gets only the broker's error."""
     found = ask(world, -2, Broker(error_code=ErrorCode.FENCED_LEADER_EPOCH))
 
     assert (found.error_code, found.offset) == (ErrorCode.FENCED_LEADER_EPOCH, -1)
@@ -197,7 +200,7 @@ def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
 def test_answer_when_the_metadata_can_not_be_followed_then_is_an_error(
     world: GatewayWorld,
 ) -> None:
-    """R15: a gateway that lags does not answer where the log begins. Scenario 35."""
+    """R15, scenario 35: a gateway that lags does not return a log start."""
     world.topic.is_cut = True
 
     assert ask(world, -2, Broker(4, 1)).error_code == ErrorCode.LEADER_NOT_AVAILABLE
@@ -207,7 +210,7 @@ def test_answer_when_the_metadata_can_not_be_followed_then_is_an_error(
 def test_answer_when_the_metadata_can_be_followed_again_after_a_moment_then_is_whole(
     world: GatewayWorld,
 ) -> None:
-    """R15: as while a leader of the metadata topic moves."""
+    """R15: for example while a leader of the metadata topic moves."""
     world.topic.failures_left = 20
 
     assert ask(world, -2, Broker(4, 1)).offset == 0

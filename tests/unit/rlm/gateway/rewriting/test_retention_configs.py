@@ -69,7 +69,7 @@ def test_change_when_it_would_let_the_broker_delete_then_is_not_sent(
 def answered(
     resources: tuple[single.AlterConfigsResource, ...], *codes: int
 ) -> list[tuple[str, int, str | None]]:
-    """What the client gets if the broker answers the resources, as sent on, with these errors."""
+    """Return the client's response, if the broker answers the changed request with these errors."""
     request = single.IncrementalAlterConfigsRequest(resources=resources)
     sent = pass_incremental_alter_configs(request, CONTEXT)
     response = single.IncrementalAlterConfigsResponse(
@@ -104,12 +104,12 @@ def test_change_when_refused_then_others_in_the_request_are_answered_by_the_brok
     [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 41],
 )
 def test_change_when_the_broker_has_another_error_then_that_is_the_answer(code: int) -> None:
-    """Who may not change a topic does not learn that it is tiered."""
+    """A user that may not change a topic does not learn that it is tiered."""
     assert answered((change("retention.ms", "1"),), code) == [(TIP.topic, code, None)]
 
 
 def test_change_when_named_twice_then_the_brokers_answer_holds() -> None:
-    """It says so before it looks at who asks."""
+    """The broker rejects duplicates before it authorizes the client."""
     twice = (change("retention.ms", "1"),) * 2
 
     found = answered(twice, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST)
@@ -147,7 +147,7 @@ def test_change_when_the_topic_was_not_tiered_as_it_was_sent_then_is_not_called_
 def test_replacement_when_it_resets_retention_then_is_refused(
     configs: dict[str, str], *, refused: bool
 ) -> None:
-    """R9: the older API resets what it doesn't name."""
+    """R9: the older API resets every setting that the request omits."""
     resource = whole.AlterConfigsResource(
         resource_type=TOPIC,
         resource_name=TIP.topic,

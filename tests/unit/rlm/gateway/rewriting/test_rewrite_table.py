@@ -1,4 +1,4 @@
-"""The table of rewrites is whole."""
+"""The table of rewrites is complete."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.broker_addresses import REWRITTEN
 
 
 def test_rewrites_when_a_response_names_brokers_then_it_is_there() -> None:
-    """R16: which ones do is read from Kafka's schemas and from the table of the protocol."""
+    """R16: Kafka's schemas and the protocol's table show which responses have addresses."""
     assert REWRITTEN.keys() - {FETCH.key} <= REWRITES.keys()
 
 
 def test_rewrites_when_a_version_is_offered_then_it_can_be_decoded() -> None:
-    """R16: what is capped, is capped to what the tables know; passed versions carry no address."""
+    """R16: versions are limited to those of the tables; versions that pass contain no address."""
     for key, row in REWRITES.items():
         offered = BROKER_APIS[key].versions
         first = 0 if isinstance(row, ExchangeRewrite) else max(offered.first, row.versions.first)

@@ -1,4 +1,4 @@
-"""Many partitions of one request: asked together, answered at once, and in time."""
+"""Many partitions of one request: looked up together, answered at once, and in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEADLINE_S = 10.0
 
 
 class _Asked(TopicBasedRemoteLogMetadataManager):
-    """Notes of what it was asked to catch up, and with what patience."""
+    """Records each call of `caught_up` with its time limit."""
 
     def __init__(self, *, complete: bool = True) -> None:
         self.asked: list[tuple[frozenset[TopicIdPartition], int | None]] = []
@@ -78,7 +78,7 @@ def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all
 
 
 def test_answers_when_each_waits_then_are_found_at_once() -> None:
-    """No partition waits for the store after another one: all are there together, or none is."""
+    """All look-ups wait for the store at the same time: either all are there, or none."""
     together = Barrier(4)
 
     def ask() -> object:
@@ -93,7 +93,7 @@ def test_answers_when_each_waits_then_are_found_at_once() -> None:
 
 
 def test_answers_when_some_take_too_long_then_these_are_timed_out_and_the_others_there() -> None:
-    """KIP-1075: by the client's time, where that is the shorter."""
+    """KIP-1075: the client's timeout counts if it is shorter."""
     go_on = Event()
 
     def slow() -> object:
@@ -147,7 +147,7 @@ def test_answers_when_the_rewrite_had_to_wait_for_a_thread_then_that_counts() ->
     answers = answer_all(replace(context, started_ms=started_ms), [_question(0, lambda: 0)])
 
     assert [timeout_ms for _, timeout_ms in metadata.asked] == [10, 0]
-    assert answers == [0]  # of what is there at once nothing is held back
+    assert answers == [0]  # available data is not delayed
 
 
 def test_answers_when_the_metadata_is_not_complete_then_nothing_is_asked() -> None:

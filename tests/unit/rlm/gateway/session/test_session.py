@@ -1,4 +1,4 @@
-"""One connection's rules: order, streaming, what is changed and what ends it."""
+"""The rules of one connection: order, streaming, changed messages, and errors that end it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_opaque_frame_when_only_its_beginning_has_come_then_that_is_passed_on() 
 def test_metadata_when_answered_then_leads_to_gateways_wherever_it_is_cut(
     chunks: list[int], unread: bool
 ) -> None:
-    """And the answer after it comes whole, though its own size has changed."""
+    """The response after it arrives whole, although the first one's size has changed."""
     world = SessionWorld()
     world.client_sends(request(METADATA, 12, MetadataRequest(topics=None)), chunks=chunks)
     brokers = (MetadataResponseBroker(node_id=1, host="broker", port=9092),)
@@ -112,7 +112,7 @@ def test_answers_when_requests_are_pipelined_then_leave_in_order() -> None:
 
 
 def test_api_versions_when_newer_than_ours_then_is_refused_in_its_turn_without_the_broker() -> None:
-    """R17: answered in version 0."""
+    """R17: the broker answers in version 0."""
     world = SessionWorld()
     unknown = struct.pack(">ihhih", 10, API_VERSIONS.key, 99, 2, -1)
     world.client_sends(_opaque_request(1, b"") + unknown)
@@ -157,7 +157,7 @@ def test_produce_when_it_asks_for_no_answer_then_none_is_waited_for() -> None:
 def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_after_it(
     topic_id: UUID, tiered: bool, unconfirmed: bool
 ) -> None:
-    """And is changed only for the topic that the broker still knows by that name."""
+    """The gateway changes only the topic that the broker knows by that name now."""
     world = SessionWorld()
     asked = ListOffsetsRequest(
         replica_id=-1,

@@ -1,4 +1,4 @@
-"""The Fetch that a reader of stored data sends next, asked of the broker before it comes."""
+"""Speculative fetches: a reader's next Fetch, sent to the broker before the reader sends it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AHEAD_ID = -1
 
 
 def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
-    """A world whose client was given the offsets from 50 on by the store, as first answer."""
+    """Return a session whose client reads stored data from offset 50 on."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     lacks = response(FETCH, version, answer_of(version, out_of_range_row(0)))
@@ -54,7 +54,7 @@ def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
 
 
 def offsets_asked(world: SessionWorld) -> list[int]:
-    """Of the Fetches that the broker got since the last call."""
+    """Return the offsets of the Fetches that the broker got since the last call."""
     requests = [read_request(FETCH, 16, frame)[1] for frame in world.at_broker()]
     return [each.topics[0].partitions[0].fetch_offset for each in requests]
 
@@ -73,14 +73,14 @@ def broker_lacks(world: SessionWorld, correlation_id: int = _AHEAD_ID, count: in
 
 
 def client_asks(world: SessionWorld, asked: FetchRequest | None = None) -> list[bytes]:
-    """What the broker is asked because of it."""
+    """Return the requests that the broker gets because of the client's Fetch."""
     world.at_broker()
     world.client_sends(request(FETCH, 16, asked or fetch_of(16, 60), 2))
     return world.at_broker()
 
 
 def test_reader_when_it_was_given_stored_data_then_the_broker_is_asked_for_what_follows() -> None:
-    """As that client, so that the broker authorizes, counts and throttles it as such."""
+    """The fetch has the client's id, by which the broker authorizes, counts and throttles it."""
     world = reading_on()
 
     (frame,) = world.at_broker()
@@ -123,7 +123,7 @@ def test_reader_when_it_reads_on_then_the_broker_is_not_asked_again(is_answered:
 def test_reader_when_it_asks_for_something_else_then_it_is_given_that(
     changed: Callable[[FetchRequest], FetchRequest], is_answered: bool
 ) -> None:
-    """Of that too the broker has said already that it has it not any more."""
+    """The broker has reported that it does not have that offset, either."""
     world = reading_on()
     asked = changed(fetch_of(16, 60))
     if is_answered:
@@ -162,7 +162,7 @@ def test_reader_when_another_client_id_asks_then_it_is_asked_as_that_one() -> No
 def test_reader_when_the_broker_says_something_else_then_it_is_asked_again(
     row: PartitionData,
 ) -> None:
-    """What holds of a request that has not come yet may be another when it comes."""
+    """The broker's answer to the speculative fetch proves nothing about a later request."""
     world = reading_on()
     world.broker_sends(response(FETCH, 16, answer_of(16, row), _AHEAD_ID))
 
@@ -172,7 +172,7 @@ def test_reader_when_the_broker_says_something_else_then_it_is_asked_again(
 
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_reader_when_it_takes_its_time_then_the_broker_is_asked_again(is_answered: bool) -> None:
-    """It may have been forbidden to read meanwhile."""
+    """The broker may have revoked the client's right to read meanwhile."""
     world = reading_on()
     if is_answered:
         broker_lacks(world)
@@ -200,7 +200,7 @@ def test_reader_when_it_asks_something_between_then_answers_stay_in_order() -> N
 def test_reader_when_not_all_that_was_read_fits_its_answer_then_nothing_is_asked_ahead(
     most_bytes: int, is_asked: bool
 ) -> None:
-    """What is left out of it, of two partitions, is asked for again from where it was."""
+    """The client requests the omitted partition again from its old offset."""
     world = SessionWorld(facts={TIERED: TRIMMED, replace(TIERED, partition=1): TRIMMED})
     (topic,) = fetch_of(16, 50, 50).topics
     small = tuple(replace(each, partition_max_bytes=most_bytes) for each in topic.partitions)
@@ -217,12 +217,12 @@ def test_reader_when_not_all_that_was_read_fits_its_answer_then_nothing_is_asked
 
 
 def test_reader_when_its_version_has_names_then_nothing_is_asked_ahead() -> None:
-    """After each it is asked what the names mean."""
+    """The gateway asks for the ids of the names after each such Fetch."""
     assert reading_on(12).at_broker() == []
 
 
 def test_reader_when_what_follows_is_the_brokers_then_nothing_is_asked_ahead() -> None:
-    """Which waits for new records, and holds up all else that the client asks meanwhile."""
+    """Such a Fetch waits for new records, and would delay the client's other requests."""
     assert reading_on(next_offset=100).at_broker() == []
 
 
@@ -255,7 +255,7 @@ def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
 
 @pytest.mark.parametrize("cut", [5, 30, 100])
 def test_reader_when_it_also_produces_then_nothing_is_asked_within_its_request(cut: int) -> None:
-    """One without acks is never owed an answer, and passes in the pieces in which it comes."""
+    """A Produce without acks has no response, and passes in the pieces in which it arrives."""
     records = PartitionProduceData(index=0, records=bytes(200))
     topic = TopicProduceData(name="orders", partition_data=(records,))
     asked = ProduceRequest(acks=0, timeout_ms=1, topic_data=(topic,))
@@ -295,7 +295,7 @@ def test_reader_when_we_refuse_what_it_asks_between_then_answered_after_what_is_
 
 
 def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_again_before() -> None:
-    """Else every reader would have to wait for them once a second."""
+    """Otherwise every reader would have to wait for the ends once a second."""
     world = reading_on()
     broker_lacks(world)
     client_asks(world)
@@ -317,7 +317,7 @@ def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_again_
 
 
 def test_reader_when_the_broker_names_another_leader_then_it_is_asked_again() -> None:
-    """Such a hint is for who asks, and leads to the leader's gateway."""
+    """Such a hint applies to the client's own request, and leads to the leader's gateway."""
     world = reading_on()
     answer = answer_of(16, out_of_range_row(0))
     answer = replace(answer, node_endpoints=(NodeEndpoint(node_id=1, host="broker", port=9092),))
@@ -327,7 +327,7 @@ def test_reader_when_the_broker_names_another_leader_then_it_is_asked_again() ->
 
 
 def test_reader_when_its_client_id_is_null_then_it_reads_on_all_the_same() -> None:
-    """Its request is not spelled as it was expected, but says the same."""
+    """The request has the expected meaning, but other bytes."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 16, fetch_of(16, 50), client_id=None))
     world.broker_sends(ALL_ENDS + response(FETCH, 16, answer_of(16, out_of_range_row(0))))

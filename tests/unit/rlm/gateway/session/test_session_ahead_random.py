@@ -1,7 +1,7 @@
-"""Readers of stored data that read on, or not, while the broker answers when it likes.
+"""Readers of stored data, while the broker answers at random moments.
 
-Whatever is asked ahead for them: each request has its own answer, in order, and nobody who may no
-longer read is given anything later than what the broker says may be under way.
+Whatever the session requests speculatively, each request gets its own response, in order. A reader
+that lost its right to read gets nothing later than the broker's authorization allows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Reader:
         self._next_offset = 0
 
     def fetches(self, offset: int | None = None) -> None:
-        """From where the last answer ended, unless somewhere else."""
+        """Fetch from the end of the last response, unless another offset is given."""
         offset = self._next_offset if offset is None else offset
         number = len(self.asked)
         self.asked.append((number, offset))
@@ -69,7 +69,7 @@ class _Reader:
         self.world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), number))
 
     def is_refused(self) -> None:
-        """For a fetch session, without the broker being asked."""
+        """A Fetch with a session is refused, without a request to the broker."""
         number = len(self.asked)
         self.asked.append((number, _REFUSED))
         fetch = replace(fetch_of(_VERSION, 0), session_id=7, session_epoch=1)
@@ -77,7 +77,7 @@ class _Reader:
         self._take_answers()
 
     def broker_answers(self) -> None:
-        """The oldest of what it was asked."""
+        """Answer the oldest request of the broker."""
         self._at_broker.extend(self.world.at_broker())
         if not self._at_broker:
             return
@@ -106,7 +106,7 @@ class _Reader:
         self._take_answers()
 
     def ends(self) -> None:
-        """All that is under way comes."""
+        """Deliver all responses in flight."""
         for _ in range(10 * len(self.asked) + 10):
             self.broker_answers()
             self.store_answers()

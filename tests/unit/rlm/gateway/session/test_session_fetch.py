@@ -1,4 +1,4 @@
-"""A session's fetches: streamed, or put together with what the store has."""
+"""A session's fetches: streamed, or merged with records from the store."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
 
     world.broker_sends(sent[: begin + 100])
 
-    # After them are no more than the counts of three structures' tags, none.
+    # Only the counts of three structures' tags follow, and all are 0.
     assert world.session.passing_bytes == len(sent) - begin - 100 <= 303
     world.broker_sends(sent[begin + 100 :], unread=True)
     assert world.session.passing_bytes == 0
@@ -106,7 +106,7 @@ def test_records_when_something_follows_that_is_changed_then_they_alone_pass_unr
 def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_the_next_time(
     version: int,
 ) -> None:
-    """R15: nothing is proven yet."""
+    """R15: the offset is not proven to be out of range yet."""
     world = SessionWorld()
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     world.broker_sends(response(FETCH, version, answer_of(version, out_of_range_row(0))))
@@ -118,7 +118,7 @@ def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_t
 
 
 def _storage_error(version: int) -> ErrorCode:
-    """As brokers spell it: clients below version 6 don't know the other one."""
+    """Return the error as brokers send it: clients below version 6 do not know the other one."""
     return ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -139,7 +139,7 @@ def test_fetch_when_the_store_cannot_be_read_then_is_the_error_that_its_version_
 def test_fetch_above_the_end_when_another_client_reads_the_store_then_is_found_out_all_the_same(
     version: int,
 ) -> None:
-    """R15, scenario 47: who backfills a partition learns its start with each fetch."""
+    """R15, scenario 47: each fetch of a backfill returns the log start."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     backfill = SessionWorld(facts={TIERED: TRIMMED}, local_starts=world.local_starts)
     above = request(FETCH, version, fetch_of(version, 99_999))
@@ -155,7 +155,7 @@ def test_fetch_above_the_end_when_another_client_reads_the_store_then_is_found_o
     world.broker_sends(ALL_ENDS + out_of_range + ids + ALL_ENDS)
 
     assert len(backfill.reads) == 1
-    assert world.reads[0].reads[0].above_end
+    assert world.reads[0].reads[0].is_above_end
     world.store_answers(ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE))
     (row,) = answered(world, version)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -248,7 +248,7 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
 
 
 def test_fetch_when_above_the_ends_known_then_they_are_asked_again_after_the_answer() -> None:
-    """R15: what was asked before the answer does not prove that the offset lies above the end."""
+    """R15: ends from before the response do not prove that the offset is above the log end."""
     world = SessionWorld(facts={TIERED: RemoteLogBounds(trimmed_offset=10_000)})
     world.client_sends(request(FETCH, 13, fetch_of(13, 600)))
     world.at_broker()
@@ -256,7 +256,7 @@ def test_fetch_when_above_the_ends_known_then_they_are_asked_again_after_the_ans
     assert len(world.at_broker()) == 3
     assert world.reads == []
     world.broker_sends(ALL_ENDS)
-    assert world.reads[0].reads[0].above_end
+    assert world.reads[0].reads[0].is_above_end
 
 
 def test_fetch_when_the_ends_cannot_be_known_then_gets_the_brokers_error() -> None:
@@ -280,17 +280,17 @@ def _asked_of_follower(offset: int) -> SessionWorld:
 
 
 def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all_the_same() -> None:
-    """R17, KIP-392: the ends are what is certain of them, because a follower returns none."""
+    """R17, KIP-392: only the certain ends are used, because a follower returns none."""
     world = _asked_of_follower(50)
     (read,) = world.reads[0].reads
-    assert (read.offset, read.local_start_offset, read.above_end) == (50, 100, False)
+    assert (read.offset, read.local_start_offset, read.is_above_end) == (50, 100, False)
     world.store_answers(ReadPending())
     (row,) = answered(world, 13)
     assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 100, 100)
 
 
 def test_fetch_when_a_follower_lacks_what_was_not_trimmed_then_stays_an_error() -> None:
-    """R17: it lags; the leader has the offset."""
+    """R17: the follower lags; the leader has the offset."""
     world = _asked_of_follower(150)
     assert world.reads == []
     (row,) = answered(world, 13)
@@ -314,7 +314,7 @@ def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
 def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_returned(
     topic_id: UUID | None, row: str
 ) -> None:
-    """R15: recreated while its old id was still thought to be its own."""
+    """R15: the topic was recreated, and the gateway still knows its old id."""
     world = SessionWorld(facts={TIERED: replace(TRIMMED, recorded_start_offset=80)})
     world.client_sends(request(FETCH, 12, fetch_of(12, 50)))
     found = out_of_range_row(0) if row == "lacked" else local_row(0, start=0)
@@ -336,7 +336,7 @@ def test_fetch_by_name_when_the_ends_are_asked_again_then_all_answers_are_awaite
     )
     assert world.reads == []
     world.broker_sends(ALL_ENDS)
-    assert world.reads[0].reads[0].above_end
+    assert world.reads[0].reads[0].is_above_end
 
 
 def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_too() -> None:
@@ -365,7 +365,7 @@ def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_ans
 def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any_more(
     error_code: ErrorCode,
 ) -> None:
-    """What was made ready must neither be kept nor be given to a later fetch."""
+    """Prepared data must neither be kept nor be sent for a later fetch."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 13, fetch_of(13, 50), 7))
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)), 7))

@@ -1,6 +1,6 @@
-"""Whatever a client or a broker sends, in whatever pieces: a session's promises hold.
+"""A session keeps its promises, whatever a client or a broker sends, in any pieces.
 
-Both sides send messages of every API that is looked into, in every version, and others. Clients
+Both sides send messages of all APIs, decoded and opaque, in every version. Clients
 send much at once; brokers answer in order, and late. Then the same with bytes of either stream
 changed, left out or added. `make fuzz` tries it many more times.
 """
@@ -46,7 +46,7 @@ _HEADER_TAGS: tuple[UnknownTags, ...] = ((), ((100, b"new"),))
 _LIMITS = SessionLimits(
     request_bytes=20_000, gathered_request_bytes=10_000, gathered_answer_bytes=10_000
 )
-# One buffer of either side may be held, with what stood before it of a frame.
+# Of each side, one buffer may be kept, and the part of a frame before it.
 _PIECE_BYTES = 4_000
 _HELD_BYTES = _LIMITS.gathered_request_bytes + _LIMITS.gathered_answer_bytes + 8 * _PIECE_BYTES
 
@@ -104,7 +104,7 @@ class _Fuzz:
         return self.world.closed is None
 
     def client_sends(self, correlation_id: int) -> None:
-        """One request of any kind; whether it is answered is remembered."""
+        """Send one request of any kind, and record whether it has a response."""
         key = self.data.draw(st.sampled_from([_OPAQUE_KEY, *_APIS]))
         if key == _OPAQUE_KEY:
             sent = struct.pack(">hhih", key, _OPAQUE_VERSION, correlation_id, -1)
@@ -125,7 +125,7 @@ class _Fuzz:
             self.waiting.append(_Head(*struct.unpack_from(">hhi", frame)))
 
     def broker_answers(self) -> None:
-        """The oldest request, if there is one that has an answer."""
+        """Answer the oldest request that has a response."""
         if not self.waiting:
             return
         head = self.waiting.popleft()
@@ -142,7 +142,7 @@ class _Fuzz:
         self._give(self.world.broker_sends, answer)
 
     def work_is_done(self) -> None:
-        """What the session waits for comes."""
+        """Finish the work that the session waits for."""
         world = self.world
         if self.is_open and world.reads:
             wanted = world.reads.pop()
@@ -209,7 +209,7 @@ def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_continue
 
 
 def _go_on(fuzz: _Fuzz, *, rounds: int, is_damaged: bool = False) -> None:
-    """The broker takes requests, answers one, and so on, as long as anything happens."""
+    """Let the broker receive and answer requests as long as anything happens."""
     for _ in range(rounds):
         if not fuzz.is_open:
             return

@@ -1,4 +1,4 @@
-"""A session's fetches in gaps between what is stored and what the broker has."""
+"""A session's fetches in gaps between the stored segments and the broker's log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld,
 
 
 def test_fetch_when_it_lies_in_a_gap_after_the_store_then_continues_at_the_broker() -> None:
-    """Scenario 56: empty once, and from the next batch on the second time."""
+    """Scenario 56: the first response is empty, the second one begins with the next batch."""
     world = asked_for_remote(95)
     world.store_answers(GapBelow(100))
     (row,) = answered(world, 13)
@@ -56,7 +56,7 @@ def test_fetch_when_it_lies_in_a_gap_after_the_store_then_continues_at_the_broke
 def test_fetch_by_name_when_it_lies_in_a_gap_then_continues_after_it_in_the_same_topic_only(
     topic_id: UUID | None, row: PartitionData, code: ErrorCode
 ) -> None:
-    """Scenario 56: nothing of a topic that was recreated is stepped over."""
+    """Scenario 56: nothing of a recreated topic is skipped."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 12, fetch_of(12, 95)))
     lacked = response(FETCH, 12, answer_of(12, out_of_range_row(0)))
@@ -75,7 +75,7 @@ def test_fetch_by_name_when_it_lies_in_a_gap_then_continues_after_it_in_the_same
 
 
 def test_fetch_when_the_broker_was_trimmed_after_a_gap_then_the_store_is_read_again() -> None:
-    """Scenario 56: what the gap led to is stored by now."""
+    """Scenario 56: the batch after the gap is stored by now."""
     world = asked_for_remote(95)
     world.store_answers(GapBelow(100))
     world.client_sends(request(FETCH, 13, fetch_of(13, 95), 2))

@@ -1,4 +1,4 @@
-"""Headers of what is changed on the way: all that they carry arrives on the other side."""
+"""The headers of changed messages: all their fields arrive on the other side."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _fetch(*, session_id: int = 0, session_epoch: int = -1, by_id: bool = False)
 
 
 def test_fetch_when_its_header_has_new_tags_then_the_broker_gets_them() -> None:
-    """KIP-482: what is not known is passed on."""
+    """KIP-482: unknown tags are passed on."""
     world = SessionWorld(facts=_TRIMMED)
     world.client_sends(request(FETCH, 13, _fetch(by_id=True), header_tags=_TAGS))
     *_, sent = world.at_broker()
@@ -83,7 +83,7 @@ def test_answer_when_the_store_was_asked_for_it_then_its_headers_tags_are_the_br
 
 
 def test_fetch_when_its_client_id_is_no_utf_8_then_the_broker_gets_it_as_it_came() -> None:
-    """Brokers take any bytes for one."""
+    """Brokers accept any bytes there."""
     world = SessionWorld(facts=_TRIMMED)
     world.client_sends(request(FETCH, 13, _fetch(by_id=True)).replace(b"client", b"cl\xe9ent"))
     *_, sent = world.at_broker()

@@ -1,4 +1,4 @@
-"""What a session lets one fetch take, and how long it lets it wait for its turn."""
+"""The limits of one fetch: its size, and its wait for a permit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _row(partition: int, *, records: bytes = b"", error_code: int = 0) -> Partit
 
 
 def _reading(*others: PartitionData, limits: SessionLimits | None = None) -> SessionWorld:
-    """A session that wants the first partition read; the broker has answered the others."""
+    """A session that waits for the store's part; the broker has answered the others."""
     world = SessionWorld(facts={TIERED: _TRIMMED}, limits=limits)
     world.client_sends(_fetch(1 + len(others)))
     rows = (_row(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE), *others)
@@ -109,7 +109,7 @@ class _CountingView:
 
 
 def test_fetch_when_it_names_more_partitions_than_there_are_then_they_are_not_looked_up() -> None:
-    """The broker says that they are unknown; nobody has logged in yet."""
+    """The broker answers that they are unknown, and no client has logged in yet."""
     world, view = SessionWorld(), _CountingView()
     context = world.parts.context()
     topics = replace(context.topics, partition_counts={TOPIC_ID: 3})
@@ -138,7 +138,7 @@ def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle
 
 
 def test_fetch_when_a_part_is_remote_then_the_broker_is_asked_for_little_of_the_others() -> None:
-    """Its part is buffered whole until the store was read, on top of the budget of that read."""
+    """The broker's part is buffered until the store answers, beyond that read's budget."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.client_sends(_fetch(8, max_bytes=50 << 20))
     *_, sent = world.at_broker()
@@ -160,7 +160,7 @@ def test_fetch_when_it_asks_for_more_than_a_fetch_may_get_then_asks_for_that() -
 
 
 def test_requests_when_the_client_has_not_taken_its_answer_then_are_started_once_it_has() -> None:
-    """Scenario 115: each answer more would hold memory that others wait for."""
+    """Scenario 115: each further response would occupy memory that others need."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.session.client_is_full(is_full=True)
     world.client_sends(_fetch(1) + _fetch(1))
@@ -170,12 +170,12 @@ def test_requests_when_the_client_has_not_taken_its_answer_then_are_started_once
     world.session.client_is_full(is_full=False)
     world.goes_on()
 
-    assert len(world.at_broker()) == 4  # of one of them: the other waits for its answer
+    assert len(world.at_broker()) == 4  # one request; the other one waits for its response
     assert world.session.holds_client
 
 
 def test_request_when_it_comes_in_pieces_then_continues_though_the_client_has_yet_to_take() -> None:
-    """A client may send without end before it reads again: it is the broker's to bound."""
+    """The broker bounds what a client sends before it receives a response."""
     world = SessionWorld()
     produced = request(PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1))
     world.client_sends(produced[:-1])

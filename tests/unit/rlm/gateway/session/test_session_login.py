@@ -1,4 +1,4 @@
-"""A login on a connection that is in use (KIP-368): the gateway asks nothing meanwhile."""
+"""A login on a connection in use (KIP-368): meanwhile the gateway sends no request of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _keys(world: SessionWorld) -> list[int]:
 
 
 def test_login_when_a_fetch_before_it_waits_for_the_store_then_it_begins_after_its_answer() -> None:
-    """No question of the gateway's own can come between the messages of a login."""
+    """The gateway sends no request of its own between the messages of a login."""
     world = SessionWorld(facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)})
 
     fetch = request(FETCH, 13, _REMOTE_FETCH)
@@ -52,7 +52,7 @@ def test_login_when_a_fetch_before_it_waits_for_the_store_then_it_begins_after_i
 
     sent = _keys(world)
     assert FETCH.key in sent
-    assert len(sent) > 1  # the gateway's own questions
+    assert len(sent) > 1  # the gateway's own requests
     assert SASL_HANDSHAKE.key not in sent
     assert not world.session.reads_client
 

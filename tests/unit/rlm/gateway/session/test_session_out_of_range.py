@@ -1,4 +1,4 @@
-"""Fetches that the broker need not be asked, since it has said of their like what it would say."""
+"""Fetches that are answered from the out-of-range cache without the broker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def cached(
     *,
     is_logged_in: bool = False,
 ) -> SessionWorld:
-    """A world in which the broker has said that it has not got offset 50, and nothing is owed."""
+    """Return a session whose broker reported that it lacks offset 50; no request is in flight."""
     world = SessionWorld(facts={TIERED: facts, replace(TIERED, partition=1): facts}, limits=limits)
     if is_logged_in:
         logs_in(world)
@@ -76,7 +76,7 @@ def logs_in(world: SessionWorld) -> None:
 def asked_after(
     world: SessionWorld, asked: FetchRequest, version: int = 16, client_id: str = "client"
 ) -> int:
-    """How many requests the broker gets because of one more Fetch."""
+    """Return the number of requests that the broker gets for one more Fetch."""
     world.client_sends(request(FETCH, version, asked, 2, client_id=client_id))
     return len(world.at_broker())
 
@@ -91,7 +91,7 @@ def with_partition(**changes: object) -> FetchRequest:
 
 @pytest.mark.parametrize("offset", [0, 49, 50, 51, 99])
 def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset: int) -> None:
-    """Below the start of its log it has none."""
+    """The broker has no offset below the start of its log."""
     world = cached()
     world.clock.now_ms += _AGE_MS
 
@@ -131,7 +131,7 @@ def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
 def test_fetch_when_each_is_to_be_authorized_then_the_broker_is_asked(
     limits: SessionLimits, asked_count: int, *, is_logged_in: bool
 ) -> None:
-    """As it is by default where clients log in."""
+    """That is the default on listeners with SASL."""
     world = cached(limits=limits, is_logged_in=is_logged_in)
 
     assert asked_after(world, fetch_of(16, 60)) == asked_count
@@ -165,7 +165,7 @@ def test_fetch_when_the_broker_might_say_something_else_then_it_is_asked(
 
 
 def test_fetch_when_it_has_names_then_the_broker_is_asked() -> None:
-    """What they mean is asked after each."""
+    """The gateway asks for the meaning of the names after each Fetch."""
     world = cached(version=12, answer=answer_of(12, out_of_range_row(0)))
 
     assert asked_after(world, fetch_of(12, 60), version=12) == 2
@@ -196,11 +196,11 @@ def test_fetch_when_the_broker_said_more_than_that_then_it_is_asked(
 def test_fetch_when_the_broker_said_something_else_since_then_it_is_asked(
     row: PartitionData,
 ) -> None:
-    """Even of a Fetch that nobody waited for any more."""
+    """This includes the response to a speculative fetch that no client used."""
     world = cached()
     world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
     world.clock.now_ms += _AGE_MS // 2
-    world.store_answers(slice_of(60, 70))  # and the broker is asked what follows
+    world.store_answers(slice_of(60, 70))  # and the broker gets the next offsets' request
     assert asked_after(world, fetch_of(16, 20)) == 1
     world.store_answers(slice_of(20, 30))
 
@@ -224,7 +224,7 @@ def test_fetch_when_something_else_is_owed_then_it_waits_for_its_turn() -> None:
 
 
 def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() -> None:
-    """As a consumer does each time it was given something of one."""
+    """A consumer reorders its partitions each time it receives records of one."""
     ends = b"".join(ends_of(offset, partitions=2) for offset in (100, 490, 500))
     rows = out_of_range_row(0), out_of_range_row(1)
     world = cached(fetch_of(16, 50, 70), answer_of(16, *rows), ends=ends)
@@ -248,7 +248,7 @@ def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() 
 def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_answer_counts(
     age_ms: int, cycle_ms: int, least: int, most: int
 ) -> None:
-    """Ahead of the time, so that no one has to wait: not at all by who reads on quickly."""
+    """The gateway renews the answer ahead of time, but not for a reader that continues at once."""
     world = SessionWorld(
         facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=10_000)},
         limits=SessionLimits(cached_response_max_age_ms=age_ms),

@@ -25,14 +25,14 @@ def own(
     *,
     broker_id: int = 1,
     key: str = "gateway.listener",
-    listens_on_loopback: bool = False,
+    has_loopback_listener: bool = False,
 ) -> OwnGateway:
     return OwnGateway(
         broker_id=broker_id,
         address=address,
         is_loopback=parse_host_port(address).is_loopback,
         key=key,
-        listens_on_loopback=listens_on_loopback,
+        has_loopback_listener=has_loopback_listener,
     )
 
 
@@ -85,7 +85,7 @@ def test_loopback_address_when_it_is_advertised_by_setting_then_names_that_setti
 def test_fixed_address_when_it_is_loopback_and_there_is_another_host_then_names_the_setting() -> (
     None
 ):
-    """Clients are given it in place of what gateways register."""
+    """Clients get the configured address instead of the registered one."""
     fixed = replace(own(PUBLIC), fixed_loopback="2=127.0.0.1:19093")
 
     found = problem(fixed, others=ELSEWHERE)
@@ -104,12 +104,12 @@ def test_public_address_when_there_is_another_host_then_is_right() -> None:
     assert problem(own(PUBLIC), gateway(2, "10.0.0.2:19092"), others=ELSEWHERE) is None
 
 
-@pytest.mark.parametrize(("listens_on_loopback", "is_right"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("has_loopback_listener", "is_right"), [(True, True), (False, False)])
 def test_loopback_address_when_of_no_broker_then_is_right_for_clients_of_its_own_host_only(
-    *, listens_on_loopback: bool, is_right: bool
+    *, has_loopback_listener: bool, is_right: bool
 ) -> None:
-    """Next to an application: nobody else can connect, and it leads to its own listeners."""
-    alone = own(LOOPBACK, broker_id=NO_BROKER, listens_on_loopback=listens_on_loopback)
+    """A gateway on an application's host serves only that host, at its own listeners."""
+    alone = own(LOOPBACK, broker_id=NO_BROKER, has_loopback_listener=has_loopback_listener)
 
     assert (problem(alone, others=ELSEWHERE) is None) is is_right
 
@@ -118,7 +118,7 @@ def test_loopback_address_when_of_no_broker_then_is_right_for_clients_of_its_own
 def test_address_when_a_live_gateway_of_another_broker_has_it_then_the_later_one_yields(
     address: str,
 ) -> None:
-    """It is not registered yet, whatever its broker's id."""
+    """The new gateway is not registered yet, so it yields whatever its broker's id."""
     taken = gateway(5, address.lower())
 
     found = problem(own(address), taken)
@@ -152,14 +152,14 @@ def test_address_when_both_registered_before_either_saw_the_other_then_one_yield
         pytest.param(gateway(NO_BROKER), id="of no broker"),
     ],
 )
-def test_address_when_nobody_else_leads_clients_there_then_is_right(
+def test_address_when_no_other_gateway_has_it_then_is_right(
     harmless: Registration,
 ) -> None:
     assert problem(own(), harmless) is None
 
 
 def test_address_when_its_own_lease_ran_out_meanwhile_then_the_other_keeps_it() -> None:
-    """It was cut off for a while, and another gateway took the address: it is the later one now."""
+    """The gateway was cut off, and another one took its address: now it is the later one."""
     before = gateway(1, heartbeat_ms=NOW_MS - LEASE_MS)
 
     assert problem(own(broker_id=1), before, gateway(2)) is not None

@@ -1,4 +1,4 @@
-"""Local data waits for the gateways that live."""
+"""Trims wait for the live gateways."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def decided(*gateways: ProcessRegistered) -> TrimDecision:
 def test_trim_when_a_gateway_has_not_read_the_policy_then_nothing_is_trimmed(
     gateways: tuple[ProcessRegistered, ...], offset: int | None
 ) -> None:
-    """R15: to it the topic is not tiered, and what a broker lacks is out of range for good."""
+    """R15: for that gateway the topic is not tiered, and trimmed offsets are out of range."""
     position = MetadataPosition(partition=0, offset=7)
     given = Given(segments=SEGMENTS, gateways=gateways, policy_position=position)
 
@@ -72,14 +72,14 @@ def test_trim_when_a_gateway_has_not_read_the_policy_then_nothing_is_trimmed(
         ((gateway(),), None),
     ],
 )
-def test_trim_when_a_gateway_is_behind_then_stops_before_what_it_does_not_know(
+def test_trim_when_a_gateway_lags_then_stops_before_what_it_does_not_know(
     gateways: tuple[ProcessRegistered, ...], offset: int | None
 ) -> None:
     """R15: the trim waits until each live gateway has applied the segment's FINISHED."""
     assert decided(*gateways).offset == offset
 
 
-def test_trim_when_a_gateway_is_behind_then_says_which() -> None:
+def test_trim_when_a_gateway_lags_then_says_which() -> None:
     blocked = decided(gateway((3, 500))).blocked
 
     assert blocked is not None

@@ -72,7 +72,7 @@ def test_hosts_when_a_process_has_another_boot_id_then_is_another() -> None:
 
 
 def test_hosts_when_a_process_is_in_another_network_namespace_then_is_another() -> None:
-    """Containers of one machine: each has a loopback interface of its own."""
+    """Containers of one machine have separate loopback interfaces."""
     gateway = registered(2, network_namespace="net:[2]", role=ProcessRole.GATEWAY)
 
     assert found(gateway) == ["gateway of broker 2 at 10.0.0.4:80"]
@@ -129,7 +129,7 @@ def test_hosts_when_a_brokers_name_does_not_resolve_then_is_no_evidence() -> Non
 
 
 def test_hosts_when_it_is_the_own_broker_then_is_this_host_whatever_it_advertises() -> None:
-    """It may advertise a translated address; its processes of the boot before may look alive."""
+    """The broker may advertise a translated address; earlier processes may seem alive."""
     own_broker = broker(1, is_own_address=False)
 
     assert found(registered(1, boot_id="boot-0"), brokers=(own_broker,)) == []

@@ -34,7 +34,7 @@ def dead_letter(started: MetadataPosition | None = STARTED) -> DeadLetter:
         (SegmentState.COPY_SEGMENT_FINISHED, DeadLetterState.UNKNOWN),
     ],
 )
-def test_letter_when_its_segment_is_known_then_its_state_decides(
+def test_dead_letter_when_its_segment_is_known_then_its_state_decides(
     state: SegmentState, expected: DeadLetterState
 ) -> None:
     """Scenario 73."""
@@ -50,20 +50,20 @@ def test_letter_when_its_segment_is_known_then_its_state_decides(
         ({}, DeadLetterState.UNKNOWN),
     ],
 )
-def test_letter_when_its_segment_is_gone_then_done_only_for_who_has_read_that_far(
+def test_dead_letter_when_its_segment_is_gone_then_done_only_for_who_has_read_that_far(
     positions: Mapping[int, int], expected: DeadLetterState
 ) -> None:
-    """R22: a metadata topic that was lost proves nothing."""
+    """R22: a recreated metadata topic proves nothing."""
     assert dead_letter_state(dead_letter(), None, positions) is expected
 
 
-def test_letter_when_nothing_was_read_then_not_even_the_first_record_is_known() -> None:
+def test_dead_letter_when_nothing_was_read_then_not_even_the_first_record_is_known() -> None:
     first = dead_letter(started=MetadataPosition(partition=2, offset=0))
 
     assert dead_letter_state(first, None, {}) is DeadLetterState.UNKNOWN
     assert dead_letter_state(first, None, {2: 1}) is DeadLetterState.DONE
 
 
-def test_letter_when_it_names_no_record_then_absence_proves_nothing() -> None:
+def test_dead_letter_when_it_names_no_record_then_absence_proves_nothing() -> None:
     """R22."""
     assert dead_letter_state(dead_letter(started=None), None, {2: 41}) is DeadLetterState.UNKNOWN

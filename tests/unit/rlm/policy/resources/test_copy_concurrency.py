@@ -1,4 +1,4 @@
-"""Scenario 95: the number of copies at once follows what they move, in models of stores."""
+"""Scenario 95: the number of concurrent copies follows their throughput, in models of stores."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Rate = Callable[[int], float]
 
 
 def distant(limit: int) -> float:
-    """Each copy waits for answers: twice as many move twice as much."""
+    """Copies wait for responses: twice as many copies have twice the throughput."""
     return 10_000.0 * limit
 
 
 def saturated(_limit: int) -> float:
-    """One copy alone takes all that there is."""
+    """One copy alone reaches the maximum throughput."""
     return 100_000.0
 
 
 def contended(limit: int) -> float:
-    """More of them move less."""
+    """More copies have less throughput."""
     return 100_000.0 / (1 + 0.1 * (limit - 1))
 
 
@@ -35,12 +35,12 @@ def knee(limit: int) -> float:
     return 25_000.0 * min(limit, 4)
 
 
-def window(rate: float, *, is_saturated: bool = True, refused: bool = False) -> CopyWindow:
+def window(rate: float, *, is_saturated: bool = True, is_refused: bool = False) -> CopyWindow:
     return CopyWindow(
         moved_bytes=int(rate * WINDOW_MS),
         elapsed_ms=WINDOW_MS,
         is_saturated=is_saturated,
-        refused=refused,
+        is_refused=is_refused,
     )
 
 
@@ -74,7 +74,7 @@ def test_limit_when_the_store_is_distant_then_all_places_within_few_windows() ->
 
 
 def test_limit_when_the_store_becomes_ten_times_slower_to_answer_then_rises() -> None:
-    """The link was filled by a few; now each waits, and more of them fill it."""
+    """A few copies filled the link; now each is slower, and more of them fill it."""
     now, before = run(CopyConcurrency.beginning(MOST), saturated)
     _, after = run(now, lambda limit: distant(limit) / 10, windows=80)
     assert (before[-1] <= 2, max(after) >= MOST - 1) == (True, True)
@@ -91,19 +91,19 @@ def test_limit_when_the_store_refuses_then_halved_each_time_but_one() -> None:
     now = CopyConcurrency(limit=10, most=MOST)
     limits = []
     for _ in range(5):
-        now = adjusted(now, window(1.0, refused=True))
+        now = adjusted(now, window(1.0, is_refused=True))
         limits.append(now.limit)
     assert limits == [5, 2, 1, 1, 1]
 
 
 def test_limit_when_it_was_refused_then_tries_no_more_for_some_windows() -> None:
-    now = adjusted(CopyConcurrency(limit=8, most=MOST), window(1.0, refused=True))
+    now = adjusted(CopyConcurrency(limit=8, most=MOST), window(1.0, is_refused=True))
     _, limits = run(now, distant, windows=4)
     assert limits == [4, 4, 4, 5]
 
 
 def test_limit_when_nobody_waits_for_a_place_then_stays() -> None:
-    """What few partitions move shows nothing about more of them."""
+    """The throughput of a few partitions shows nothing about more of them."""
     now = CopyConcurrency.beginning(MOST)
     for rate in (10.0, 1000.0, 0.0):
         now = adjusted(now, window(rate, is_saturated=False))
@@ -111,7 +111,7 @@ def test_limit_when_nobody_waits_for_a_place_then_stays() -> None:
 
 
 def test_limit_when_all_hang_then_the_others_get_places() -> None:
-    """Scenario 12: those that wait for an answer must not keep everybody waiting."""
+    """Scenario 12: copies that hang must not delay the measurement."""
     now = CopyConcurrency.beginning(MOST)
     for _ in range(20):
         now = adjusted(now, window(0.0))
@@ -126,6 +126,6 @@ def test_limit_whatever_is_seen_then_at_least_one_and_no_more_than_allowed(
     most: int, seen: list[tuple[float, bool, bool]]
 ) -> None:
     now = CopyConcurrency.beginning(most)
-    for rate, is_saturated, refused in seen:
-        now = adjusted(now, window(rate, is_saturated=is_saturated, refused=refused))
+    for rate, is_saturated, is_refused in seen:
+        now = adjusted(now, window(rate, is_saturated=is_saturated, is_refused=is_refused))
         assert 1 <= now.limit <= most

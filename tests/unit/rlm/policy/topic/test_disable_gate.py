@@ -24,7 +24,7 @@ def at_risk(
     lag: Lag | None = NO_LAG,
     local_start: int = 0,
     kept_from: int = 0,
-    size_limited: bool = False,
+    is_size_limited: bool = False,
 ) -> RecordsAtRisk | None:
     return records_at_risk(
         TIP,
@@ -34,7 +34,7 @@ def at_risk(
             local_start_offset=local_start,
             end_offset=1050,
             kept_from_offset=kept_from,
-            size_limited=size_limited,
+            is_size_limited=is_size_limited,
         ),
         lag=lag,
     )
@@ -75,7 +75,7 @@ def test_partition_when_no_manager_ever_took_it_then_is_as_it_was_before() -> No
 
 
 def test_partition_when_never_taken_and_size_is_limited_then_at_risk() -> None:
-    assert at_risk(state=PartitionState(), stored_to=0, lag=None, size_limited=True) is not None
+    assert at_risk(state=PartitionState(), stored_to=0, lag=None, is_size_limited=True) is not None
 
 
 def test_partition_when_stored_end_lies_below_local_start_then_counts_from_there() -> None:
@@ -91,16 +91,16 @@ def test_partition_when_everything_is_stored_then_nothing_is_at_risk(lag: Lag | 
 
 
 @pytest.mark.parametrize(
-    ("size_limited", "kept_from", "end_offset"), [(True, 0, 900), (False, 500, 500)]
+    ("is_size_limited", "kept_from", "end_offset"), [(True, 0, 900), (False, 500, 500)]
 )
 def test_partition_when_a_stored_copy_is_damaged_then_its_records_are_at_risk(
-    *, size_limited: bool, kept_from: int, end_offset: int
+    *, is_size_limited: bool, kept_from: int, end_offset: int
 ) -> None:
     """The broker's copy is the only one that is whole."""
     damaged = stored_up_to(900)[3].metadata.segment_id.id
     state = replace(TAKEN, anomalies=(anomaly(damaged.int),))
 
-    risk = at_risk(state=state, size_limited=size_limited, kept_from=kept_from)
+    risk = at_risk(state=state, is_size_limited=is_size_limited, kept_from=kept_from)
 
     assert risk is not None
     assert risk.reason is RiskReason.DAMAGED

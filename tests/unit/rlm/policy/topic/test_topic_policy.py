@@ -6,15 +6,25 @@ from uuid import UUID
 import pytest
 
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
+from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import (
     INTERNAL_TOPICS,
+    RETENTIONS,
+    OffloadModeFlag,
     PolicyFlags,
     check_tierable,
     deletes_nothing,
     enabling_policy,
     untierable_reason,
 )
-from rlmm.events.policy import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
+from rlmm.events.policy import (
+    CopyLagSince,
+    OriginalConfig,
+    PolicySetting,
+    PolicyState,
+    TopicPolicy,
+)
+from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError
 
 WEEK_MS = "604800000"
@@ -51,6 +61,7 @@ def enabled(
         current=current,
         flags=PolicyFlags(**flags),  # type: ignore[arg-type]  # flags of numbers only
         configs=found or configs(),
+        managers=FileDefaults(),
     )
 
 
@@ -72,6 +83,9 @@ def test_policy_when_set_first_without_flags_then_takes_the_effective_retention(
         retention_bytes=5000,
         local_retention_ms=-2,
         local_retention_bytes=-2,
+        inherited=frozenset(PolicySetting) - {PolicySetting.RETENTION_BYTES},
+        untiered_retention_ms=int(WEEK_MS),
+        untiered_retention_bytes=5000,
         originals=originals(None, "5000"),
     )
 
@@ -99,6 +113,7 @@ def test_copy_lag_when_only_the_other_flags_are_given_then_counts_from_what_it_d
         current=enabled(),
         flags=PolicyFlags(copy_lag_ms=60_000, copy_lag_since=CopyLagSince.ROLL),
         configs=LIFTED,
+        managers=FileDefaults(),
     )
 
     found = [each.copy_lag_since for each in (enabled(), enabled(by_roll, LIFTED, retention_ms=-1))]
@@ -122,7 +137,7 @@ def test_deletion_lag_when_given_then_kept_until_it_is_given_back_to_the_manager
 def test_originals_when_tiering_is_on_then_stay_those_recorded(
     state: PolicyState, found: TopicConfigs
 ) -> None:
-    """R9: what somebody set meanwhile, or our own -1, is not what there was before."""
+    """R9: neither a user's later value nor rlm's own -1 is an original."""
     current = replace(enabled(found=configs(retention_ms="100")), state=state)
 
     assert enabled(current, found).originals == originals("100", None)
@@ -132,14 +147,14 @@ def test_originals_when_tiering_is_on_then_stay_those_recorded(
 def test_originals_when_reenabled_with_our_override_active_then_stay_those_recorded(
     state: PolicyState,
 ) -> None:
-    """R9: the -1 is still ours, so the present values are no originals."""
+    """R9: rlm set the present -1, so the present values are no originals."""
     current = replace(enabled(found=configs(retention_ms="100")), state=state)
 
     assert enabled(current, LIFTED).originals == originals("100", None)
 
 
 def test_originals_when_reenabled_after_restoring_then_are_the_present_ones() -> None:
-    """R9: what the topic has now is the user's."""
+    """R9: the topic's present settings are the user's."""
     current = replace(enabled(found=configs(retention_ms="100")), state=PolicyState.DISABLED)
 
     policy = enabled(current, configs(retention_bytes="9"))
@@ -184,7 +199,7 @@ def test_policy_when_total_is_lowered_below_the_kept_local_retention_then_refuse
 
 @pytest.mark.parametrize("local", [-2, -1, 0, 10**15])
 def test_policy_when_total_is_unlimited_then_any_local_retention_is_accepted(local: int) -> None:
-    """Scenario 86: retention off with a local one."""
+    """Scenario 86: unlimited total retention with a local retention."""
     policy = enabled(retention_ms=-1, local_retention_ms=local)
 
     assert (policy.retention_ms, policy.local_retention_ms) == (-1, local)
@@ -231,3 +246,70 @@ def test_broker_retention_when_both_limits_are_off_then_deletes_nothing(
     expected: bool,
 ) -> None:
     assert deletes_nothing(found) is expected
+
+
+def test_policy_when_new_and_levels_apply_then_flags_and_the_topics_own_retention_win() -> None:
+    """**Data loss:** a pattern must not shorten a retention that the topic has of its own."""
+    level = PolicyLevel(pattern="*", retention_ms=1, retention_bytes=2, local_retention_bytes=0)
+
+    policy = enabling_policy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        current=None,
+        flags=PolicyFlags(local_retention_ms=5),
+        configs=configs(retention_ms="1000"),
+        managers=FileDefaults(),
+        levels=(level,),
+    )
+
+    assert (policy.retention_ms, policy.retention_bytes) == (1000, 2)
+    assert (policy.local_retention_ms, policy.local_retention_bytes) == (5, 0)
+    own = {PolicySetting.RETENTION_MS, PolicySetting.LOCAL_RETENTION_MS}
+    assert policy.inherited == frozenset(PolicySetting) - own
+
+
+def test_policy_when_a_setting_is_left_to_the_levels_then_their_value_or_the_untiered_one() -> None:
+    current = enabled(retention_ms=9, retention_bytes=9)  # -1 before
+
+    policy = enabling_policy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        current=current,
+        flags=PolicyFlags(inherit=frozenset(RETENTIONS), local_deletion_lag_ms=-1),
+        configs=LIFTED,
+        managers=FileDefaults(),
+        levels=(PolicyLevel(pattern="orders", retention_ms=5, local_deletion_lag_ms=6),),
+    )
+
+    values = (policy.retention_ms, policy.retention_bytes, policy.local_deletion_lag_ms)
+    assert values == (5, -1, 6)
+    assert policy.inherited == frozenset(PolicySetting)
+
+
+def test_flags_when_they_refer_to_the_managers_then_the_next_level_decides() -> None:
+    flags = PolicyFlags(
+        retention_ms=-1,
+        local_deletion_lag_ms=-1,
+        offload_mode=OffloadModeFlag.INHERIT,
+        offload_segment_max_bytes=-1,
+        offload_segment_rollover_ms=-1,
+    )
+
+    assert flags.given == {PolicySetting.RETENTION_MS}
+    assert flags.inherited == {
+        PolicySetting.LOCAL_DELETION_LAG_MS,
+        PolicySetting.OFFLOAD_MODE,
+        PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES,
+        PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS,
+    }
+
+
+def test_policy_when_tiered_again_after_its_retention_was_restored_then_that_is_untiered() -> None:
+    """Once `rlm` has set -1, the value from before stays."""
+    first = enabled(found=configs(retention_ms="1000"))
+    disabled = replace(first, state=PolicyState.DISABLED)
+
+    again = enabled(disabled, configs(retention_ms="2000"))
+    changed = enabled(again, LIFTED)
+
+    assert again.untiered_retention_ms == changed.untiered_retention_ms == 2000

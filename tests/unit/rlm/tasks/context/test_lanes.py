@@ -21,7 +21,7 @@ class Work:
 
 
 def test_lanes_when_keys_have_several_jobs_then_take_turns() -> None:
-    """Scenario 25: who has much to do does not keep the others waiting."""
+    """Scenario 25: a partition with many jobs does not delay the others."""
     work, executor = Work(), HeldExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     lanes.offer("a", work.job("a1", "a2", "a3"))
@@ -59,7 +59,7 @@ def test_lanes_when_the_limit_is_reached_then_the_rest_waits() -> None:
 
 
 def test_lanes_when_a_job_is_written_off_then_its_place_and_key_are_free() -> None:
-    """Scenario 12: what hangs keeps nobody else waiting, and its return changes nothing."""
+    """Scenario 12: a job that hangs delays no other, and its late return changes nothing."""
     work, executor = Work(), HeldExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     lanes.offer("a", work.job("hung", "never"))

@@ -16,23 +16,23 @@ def test_pause_when_over_then_it_may_be_tried_again() -> None:
     clock = FakeClock()
     pauses = RetryPauses(clock, first_pause_ms=1000)
     pauses.failed("a")
-    assert pauses.pausing("a")
+    assert pauses.is_pausing("a")
     clock.sleep_ms(1000)
-    assert not pauses.pausing("a")
+    assert not pauses.is_pausing("a")
 
 
 def test_pause_when_it_ended_well_then_the_count_begins_again() -> None:
     pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
     pauses.failed("a")
     pauses.ended("a")
-    assert not pauses.pausing("a")
+    assert not pauses.is_pausing("a")
     assert pauses.failed("a").count == 1
 
 
 def test_pause_when_one_key_fails_then_others_do_not_wait() -> None:
     pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
     pauses.failed("a")
-    assert not pauses.pausing("b")
+    assert not pauses.is_pausing("b")
 
 
 def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> None:
@@ -53,7 +53,7 @@ def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> No
 
 
 def test_failures_when_an_attempt_takes_longer_than_the_longest_pause_then_still_counted() -> None:
-    """A store that hangs fails seldom, and is given up all the same."""
+    """A store that hangs fails seldom; its failures are still counted."""
     clock = FakeClock()
     pauses = RetryPauses(clock, first_pause_ms=1000)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Logs as clusters have them: of mixed segments, once compacted, with new partitions, away."""
+"""Copies of unusual logs: mixed segment sizes, formerly compacted, new partitions, an outage."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_copy_when_partitions_are_added_then_tiered_without_a_restart() -> None:
 
 
 def test_copy_when_the_process_was_away_for_a_day_then_the_lag_is_worked_off_in_order() -> None:
-    """Scenario 99, D1: the broker kept everything, because nothing of it was trimmed."""
+    """Scenario 99, D1: the broker kept everything, because nothing was trimmed."""
     world = World()
     world.segments(2)
     process = world.start()

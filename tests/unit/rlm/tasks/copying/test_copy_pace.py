@@ -1,4 +1,4 @@
-"""Scenario 95: what is moved decides how many lanes are open."""
+"""Scenario 95: the measured throughput decides how many copies run at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOW_MS = 2_000
 
 @dataclass
 class Bench:
-    """Lanes with more keys than places, none of which ends by itself."""
+    """Lanes with more jobs than threads; no job ends by itself."""
 
     keys: int = 12
     clock: FakeClock = field(default_factory=FakeClock)
@@ -31,7 +31,7 @@ class Bench:
         self.pace = CopyPace(self.clock, self.lanes, most=10, changed=self.shown.append)
         for key in range(self.keys):
             self.lanes.offer(key, lambda: None)
-        self.end_window()  # it began before anything waited
+        self.end_window()  # the copy began before any other waited
 
     def end_window(self, *, moved_bytes: int = 0) -> None:
         self.clock.advance(WINDOW_MS)
@@ -68,7 +68,7 @@ def test_pace_when_more_bring_nothing_then_what_runs_ends_and_fewer_follow() -> 
 
 
 def test_pace_when_nothing_moves_and_the_cycle_looks_then_one_more() -> None:
-    """Scenario 12: the bytes of those that hang do not come, so they cannot be waited for."""
+    """Scenario 12: copies that hang move no bytes, so the measurement does not wait for them."""
     bench = Bench()
     bench.end_window()
     assert bench.running == 5

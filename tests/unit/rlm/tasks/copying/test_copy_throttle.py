@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class Endless(CopyAttempt):
-    """An attempt that may go on until the clock says otherwise."""
+    """An attempt that continues until the clock passes its deadline."""
 
     def __init__(self, clock: FakeClock, deadline_ms: int = 1 << 62) -> None:
         self._clock, self._deadline_ms = clock, deadline_ms
@@ -44,7 +44,7 @@ def throttle_of(clock: FakeClock, rate: int, waits: list[int], sharers: int = 1)
 
 @pytest.mark.parametrize("rate", [MIB // 8, MIB, 10 * MIB])
 def test_content_when_throttled_then_comes_at_the_rate(rate: int) -> None:
-    """Scenario 25: within the time of one piece, and the time waited is counted."""
+    """Scenario 25: the rate holds to within one piece, and waiting time is counted."""
     clock, waits = FakeClock(), list[int]()
     throttle = throttle_of(clock, rate, waits)
     content = ThrottledContent(source=Content(8 * MIB), throttle=throttle, attempt=Endless(clock))

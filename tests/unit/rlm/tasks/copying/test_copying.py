@@ -1,4 +1,4 @@
-"""What is copied, when, and what a failed copy leaves."""
+"""Which segments are copied and when, and what a failed copy leaves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_copy_when_three_rolled_then_exactly_these_in_order_and_no_lag() -> None
 
 
 def test_copy_when_done_then_log_object_is_the_file_byte_for_byte() -> None:
-    """Scenario 1: what is stored is what the broker has."""
+    """Scenario 1: the stored bytes are the broker's."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start()
@@ -86,7 +86,7 @@ def test_copy_when_segment_is_above_the_high_watermark_then_waits() -> None:
 
 
 def test_copy_when_log_starts_inside_a_segment_then_that_one_is_the_first() -> None:
-    """Scenario 4: what lies below the start is stored with it, and is not readable."""
+    """Scenario 4: records below the log start are stored with the segment, and are not readable."""
     world = World(policy=KEEP_LOCAL)
     world.segments(3)
     world.leader().move_start(15)
@@ -122,7 +122,7 @@ def test_copy_when_lead_is_lost_meanwhile_then_never_finished_and_new_leader_cop
 
 
 def test_copy_when_left_by_another_broker_then_deleted_after_its_deadline() -> None:
-    """Scenario 5: its objects are cleared by the new leader when nobody can finish it any more."""
+    """Scenario 5: the new leader deletes the attempt's objects once no process can finish it."""
     world = World(brokers=2, policy=KEEP_LOCAL)
     world.segments(1)
     old = world.start(1)
@@ -169,7 +169,7 @@ def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() ->
 
 @pytest.mark.parametrize("failing", ["write .log", "write .meta"])
 def test_copy_when_an_object_fails_then_nothing_of_it_is_left(failing: str) -> None:
-    """Scenario 13: its objects go at once, its record with the next cycle; copied again."""
+    """Scenario 13: objects are deleted at once, the record in the next cycle; then a new copy."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start().effects.fail(failing, UNREACHABLE)
@@ -184,7 +184,7 @@ def test_copy_when_an_object_fails_then_nothing_of_it_is_left(failing: str) -> N
 
 
 def test_copy_when_objects_can_not_be_cleared_at_once_then_a_deletion_is_recorded() -> None:
-    """Scenario 13: retried until the store lets it."""
+    """Scenario 13: the deletion is retried until the store accepts it."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     effects = world.start().effects
@@ -232,7 +232,7 @@ def test_copy_when_finished_came_through_unknown_then_it_counts() -> None:
 
 
 def test_copy_when_snapshot_and_transaction_index_are_missing_then_absence_is_recorded() -> None:
-    """Scenario 16: copied all the same, and read."""
+    """Scenario 16: the segment is copied and can be read."""
     world = World()
     world.leader().producer_snapshot = None
     world.segments(2)
@@ -268,7 +268,7 @@ def test_copy_when_tiering_begins_late_then_all_old_segments_and_the_same_start(
 
 
 def test_copy_when_switched_off_and_on_then_copies_from_the_local_start() -> None:
-    """Scenario 78: what was stored before stays as it is, nothing is stored twice."""
+    """Scenario 78: earlier segments stay as they are, and nothing is stored twice."""
     world = World()
     world.segments(3)
     world.start()
@@ -305,7 +305,7 @@ def test_copy_when_the_first_of_several_fails_then_no_later_one_is_copied() -> N
 def test_copy_when_file_changes_under_the_reader_then_not_finished_and_cleared(
     moment: str,
 ) -> None:
-    """R21; scenario 9: a file that was cut and grew again is not what was copied."""
+    """R21; scenario 9: a file that was cut and grew again has other content."""
     world = World(policy=KEEP_LOCAL)
     world.segments(2)
     world.commit(10)

@@ -24,10 +24,10 @@ MINUTE_MS = 60_000
 
 
 class CustomStorage(SegmentStorageManager):
-    """Gives custom metadata with copies of partition 0, and notes what deletions bring back."""
+    """Returns custom metadata with copies of partition 0, and records what deletions get."""
 
     def __init__(self, storage: ChunkStorage, given: CopiedSegment) -> None:
-        """`given` has what is given beyond what was written."""
+        """`given` is returned in addition to the written metadata."""
         super().__init__(storage=storage, keys=ObjectKeys(), layouts=(RawLayout(),))
         self._given = given
         self.deleted: list[bytes] = []
@@ -46,7 +46,7 @@ class CustomStorage(SegmentStorageManager):
 
 
 class CustomProcess(Process):
-    """A manager whose remote storage manager has as much to say as Kafka allows."""
+    """A manager whose remote storage manager returns custom metadata of Kafka's maximum size."""
 
     given = CopiedSegment(objects=(), custom_metadata=b"m" * KAFKAS_LIMIT_BYTES)
 
@@ -56,13 +56,13 @@ class CustomProcess(Process):
 
 
 class TalkativeProcess(CustomProcess):
-    """One byte more."""
+    """A manager whose remote storage manager returns one byte more than the maximum."""
 
     given = CopiedSegment(objects=(), custom_metadata=b"m" * (KAFKAS_LIMIT_BYTES + 1))
 
 
 class UnplannedProcess(CustomProcess):
-    """An object that nobody planned."""
+    """A manager whose remote storage manager returns an unplanned object."""
 
     given = CopiedSegment(objects=(StoredObject(key="unplanned.log"),))
 

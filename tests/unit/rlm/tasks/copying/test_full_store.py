@@ -1,4 +1,4 @@
-"""A store without space: what a manager says of it, in its metrics and where it is asked."""
+"""A store without space: the manager's metrics, readiness and reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlm.cli.reading.wide_table import blocked_text
 from rlm.metrics.metrics import Metrics
 from rlm.policy.blocked import Blocked
 from rlm.status.document import PartitionReport
-from rlm.status.failing_copies import cause_of, failing_copies, failing_reasons
+from rlm.status.failures import cause_of, failing_copies, failing_reasons
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.storage.filesystem.store_root import store_error
 from tests.twins.world import INTERVAL_MS, World
@@ -25,7 +25,7 @@ GAUGE = "rlm_copy_failing_partitions"
 
 
 def full() -> TieredStorageError:
-    """As the directory store raises it."""
+    """Raise the error of the directory store."""
     refused = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "00000000000000000000.log")
     error = store_error(refused, "a segment")
     error.__cause__ = refused
@@ -33,7 +33,7 @@ def full() -> TieredStorageError:
 
 
 def reports_of_a_full_store(cycles: int) -> tuple[PartitionReport, ...]:
-    """As they are after this many cycles in each of which every copy failed."""
+    """Return the reports after this many cycles with failed copies only."""
     world = World(partitions=PARTITIONS)
     for tip in world.tips:
         world.segments(1, tip=tip)
@@ -55,7 +55,7 @@ def gauge_values(metrics: Metrics) -> dict[str, float]:
 
 
 def test_reasons_when_the_store_is_full_then_one_names_the_cause_and_counts_partitions() -> None:
-    """Not by the first failed attempt: most succeed when they are made again."""
+    """The first failed attempt is no reason: most succeed when they are repeated."""
     after_one = reports_of_a_full_store(2)
     after_two = reports_of_a_full_store(3)
 
@@ -73,7 +73,7 @@ def test_status_when_the_store_is_full_then_the_table_names_the_cause() -> None:
 
 def test_gauge_when_there_is_space_again_then_the_cause_leaves_it() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, NoCopies())
+    gauges = ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies())
     failing = reports_of_a_full_store(3)
 
     gauges.show((), failing)
@@ -110,7 +110,7 @@ def test_cause_when_no_system_call_failed_then_is_the_message_without_its_contex
 
 
 def test_reasons_when_a_segment_is_corrupt_then_the_process_stays_ready() -> None:
-    """That partition waits for an operator, and rlm_copy_blocked says so; the others are copied."""
+    """That partition waits for an operator, as rlm_copy_blocked shows; the others are copied."""
     world = World()
     world.segments(1)
     process = world.start()

@@ -1,4 +1,4 @@
-"""How a copy ends that may not go on: a stop, a lost lead and a passed deadline differ."""
+"""How a copy that must end ends: a stop, a lost lead and a passed deadline differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_attempt_when_it_may_not_go_on_then_the_error_says_why(
         attempt.check()
 
 
-def test_attempt_when_nothing_ends_it_then_goes_on() -> None:
+def test_attempt_when_nothing_ends_it_then_continues() -> None:
     clock = FakeClock()
 
     BoundedAttempt(clock, clock.monotonic_ms(), lambda: False).check()

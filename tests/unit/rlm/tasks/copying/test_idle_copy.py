@@ -1,4 +1,4 @@
-"""R10, scenario 20: segments that are not rolled because nobody writes are stored all the same."""
+"""R10, scenario 20: segments that are not rolled, because nobody writes, are stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, idle_cop
 
 
 def idle_world(*, brokers: int = 1) -> tuple[World, Process]:
-    """A stored segment, and five records that nobody has added to for ten minutes."""
+    """A stored segment, and five records that have been the last for ten minutes."""
     world = World(settings=SETTINGS, brokers=brokers)
     world.segments(1)
     world.produce(5)
@@ -73,7 +73,7 @@ def test_idle_segment_when_a_transaction_is_open_in_it_then_stored_to_its_begin(
 
 
 def test_idle_segment_when_another_broker_leads_then_that_continues_from_what_is_stored() -> None:
-    """Scenario 88: the next leader copies from there on, with other bounds of its own."""
+    """Scenario 88: the next leader copies from the stored end on, with its own bounds."""
     world, _ = idle_world(brokers=2)
     world.settle()
     world.elect(2)
@@ -103,7 +103,7 @@ def test_idle_segment_when_local_retention_is_over_then_it_stays_local() -> None
 
 
 def test_idle_segment_when_the_log_begins_inside_a_batch_then_stored_from_that_batch_on() -> None:
-    """Scenario 4: what a client deleted of the batch is stored with it, and not readable."""
+    """Scenario 4: deleted records of the batch are stored with it, and cannot be read."""
     world, _ = idle_world()
     world.elect(1)
     world.produce(5)
@@ -142,7 +142,7 @@ def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None
 def test_idle_segment_when_records_are_deleted_at_the_broker_then_copying_continues(
     deleted_below: int,
 ) -> None:
-    """R6: what was stored of the file before, and is not of the log any more, is not in the way."""
+    """R6: the earlier part of the file, which is no longer in the log, does not matter."""
     world, process = idle_world()
     world.settle()
     world.produce(5)

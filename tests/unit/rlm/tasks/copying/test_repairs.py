@@ -1,4 +1,4 @@
-"""Damaged segments are copied again, and go only when other segments hold their records."""
+"""Damaged segments are copied again, and deleted only when other segments have their records."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_repair_when_the_process_dies_at_any_act_then_the_next_one_ends_it(
 
 
 def test_damage_when_every_copy_is_damaged_too_then_copying_again_ends() -> None:
-    """A store that loses what it takes is not filled with copies."""
+    """A store that damages every object is not filled with copies."""
     world = DamagedWorld(is_local=True)
     for _ in range(3 * MAX_DAMAGED_COPIES):
         for record in world.finished():
@@ -135,7 +135,7 @@ def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
 
 
 class FirstRefused(DamageProof):
-    """Lets the first segment that is asked for never go."""
+    """Never confirms the deletion of the first segment."""
 
     refused: UUID | None = None
     asked_count = 0
@@ -152,7 +152,7 @@ class FirstRefused(DamageProof):
 
 
 class DoubtingProcess(Process):
-    """One whose last check refuses one segment."""
+    """A process whose last check refuses one segment."""
 
     proof: FirstRefused
 

@@ -1,4 +1,4 @@
-"""Whatever leaves a broker or the store is in the log, with the rule and what it compared."""
+"""Each removal from a broker or the store is logged, with the rule and the compared values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.rlm.tasks.deleting.test_expiring import DELETE_FINISHED, expired
 
 
 def told(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
-    """What was said with each of these lines."""
+    """Return the fields of each of these log lines."""
     return [
         {"level": record.levelname, **fields_of(record)}
         for record in caplog.records
@@ -62,7 +62,7 @@ def test_expiry_when_carried_out_then_a_line_for_the_start_and_for_each_segment(
 def test_shed_when_carried_out_then_lines_for_the_gap_and_for_the_trim(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 93; R4, R6: never silent."""
+    """Scenario 93; R4, R6: shedding is always logged."""
     world = OutageWorld(policy=replace(KEEP_REMOTE, outage_policy=OutagePolicy.SHED_OLDEST))
     world.lose_store()
     world.segments(6)

@@ -1,5 +1,6 @@
-"""A process that dies before or after any one of its effects leaves nothing that a restart does
-not finish: the whole life of a partition, once for each place to die.
+"""A restart finishes what a process left that died before or after any of its effects.
+
+Runs the whole life of a partition, once for each such effect.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def play(
 
 
 def outcome(world: World) -> object:
-    """The end state of a partition, however it was reached."""
+    """Return the end state of a partition, independent of how it was reached."""
     return (
         world.stored(),
         world.state().log_start_offset,
@@ -112,7 +113,7 @@ def outcome(world: World) -> object:
         (expire_and_forget, RefusedProcess),
     ],
 )
-def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
+def test_simulation_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
     story: Story, process_type: type[Process]
 ) -> None:
     """Scenarios 10, 13, 14, 73; R2, R7, R11: no gap, no orphan, nothing dangling."""
@@ -133,8 +134,8 @@ def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
             ), where
 
 
-def test_story_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None:
-    """Scenario 10: each run lives for five effects only; the work continues all the same."""
+def test_simulation_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None:
+    """Scenario 10: each run ends after five effects, and the work still comes to its end."""
     undisturbed = play(copy_trim_expire)
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE)
     world.segments(2)

@@ -1,4 +1,4 @@
-"""Records that go from the broker before they were stored: recorded, reported, stepped over."""
+"""Records that are deleted from the broker before they were stored: recorded, reported, skipped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def offsets_of(gaps: tuple[RecordedGap, ...]) -> list[tuple[int, int]]:
 
 
 def lose(world: World, offset: int) -> None:
-    """Somebody else, or the broker's retention, takes all below."""
+    """Another program, or the broker's retention, deletes all records below."""
     world.leader().move_start(offset)
     world.leader().delete_old_files()
 
@@ -61,7 +61,7 @@ def test_gap_when_the_broker_deleted_records_then_recorded_and_copying_continues
 
 
 def test_gap_when_nothing_was_lost_then_none_is_recorded() -> None:
-    """R6: what is stored is read from the store, whatever trimmed the local log."""
+    """R6: stored records are read from the store, whatever trimmed the local log."""
     world = World(policy=KEEP_LOCAL)
     world.segments(3)
     world.start()
@@ -87,7 +87,7 @@ def test_gap_when_the_leader_changes_then_is_known_to_the_next_one() -> None:
 
 
 def test_gap_when_it_grows_then_one_record_replaces_the_other() -> None:
-    """What is superseded is removed: a partition keeps one record of its gaps."""
+    """The superseded record is removed: a partition keeps one record of its gaps."""
     world, process = stored_ten()
     world.settle()
     process.effects.fail("write .log", UNREACHABLE, times=9)
@@ -116,7 +116,7 @@ def test_gap_when_records_expire_then_is_forgotten_with_them() -> None:
 def test_gap_when_tiering_has_ended_then_recorded_without_an_alarm(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 77: the broker's own retention continues; reads step over what was never stored."""
+    """Scenario 77: the broker's own retention continues; reads skip records never stored."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start()
@@ -142,7 +142,7 @@ def test_gap_when_it_can_not_be_recorded_then_recorded_later() -> None:
 
 
 def test_gap_when_managers_restart_before_it_is_on_record_then_no_trim_hides_it() -> None:
-    """R6: a trim would move our own start above it, and nobody would see any more that it went."""
+    """R6: a trim would move the recorded start above the gap, and hide it."""
     world, _ = stored_ten()
     world.set_policy(KEEP_REMOTE)
     world.segments(2)
@@ -177,7 +177,7 @@ def test_gap_when_a_clients_deletion_is_still_on_its_way_then_none_is_recorded(
 
 
 def test_gap_when_a_log_comes_back_empty_after_another_history_then_its_past_is_on_record() -> None:
-    """R5: its checkpoint has forgotten that what it lost was written in an epoch of its own."""
+    """R5: the checkpoint no longer shows that the lost records were of another epoch."""
     world = World(brokers=2)
     world.segments(2)
     world.cut_off.add(2)
@@ -208,7 +208,7 @@ def test_gap_when_a_log_comes_back_empty_after_another_history_then_its_past_is_
 
 
 def test_gap_when_a_trim_was_of_what_an_election_cut_off_then_hides_no_later_loss() -> None:
-    """R6: the deposed leader had trimmed further than the log now reaches."""
+    """R6: the deposed leader had trimmed beyond the end of the present log."""
     world = World(brokers=2)
     world.segments(2)
     world.cut_off.add(2)

@@ -1,6 +1,6 @@
 """Each guard has a variant without it, and a story in which that variant breaks an invariant.
 
-The same story with the guard keeps them all. So a guard cannot be lost unnoticed.
+With the guard, the same story breaks none. So a guard cannot be lost unnoticed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 def finished_is_never_known(world: World) -> None:
-    """Objects are written, and the event that says so is not."""
+    """The objects are written, and the event that says so is not."""
     world.segments(2)
     failing = world.start().effects
     failing.fail("publish COPY_SEGMENT_FINISHED", RetriableError("no topic"), times=20)
@@ -55,7 +55,7 @@ def second_of_three_is_missing(world: World) -> None:
 
 
 def finished_meets_its_deletion(world: World) -> None:
-    """A second manager is about to delete what it takes for a leftover when it is finished."""
+    """A second manager deletes a copy as a leftover at the moment when it is finished."""
     world.segments(1)
     first = world.start()
     first.effects.before("publish COPY_SEGMENT_FINISHED", first.effects.crash)
@@ -85,7 +85,7 @@ def claimed_before_the_cut(world: World) -> None:
 
 
 def trimmed_once(world: World) -> None:
-    """Nothing fails at all."""
+    """A life without faults."""
     world.segments(3)
     world.start()
     world.settle()

@@ -1,4 +1,4 @@
-"""Partitions that nobody writes to: their local copies go in time, and so do their last records."""
+"""Partitions without new writes: local copies are trimmed, and the last records expire."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_active_segment_when_its_records_are_open_to_a_transaction_then_stay() -
 
 @pytest.mark.parametrize("failures", [1, 3])
 def test_active_segment_when_the_broker_does_not_say_then_later(failures: int) -> None:
-    """R10: asked again, not guessed."""
+    """R10: the manager asks the broker again, and guesses nothing."""
     world, process = idle_world()
     process.effects.fail("first_offsets_since", RetriableError("broker away"), times=failures)
     world.clock.advance(20 * MINUTE_MS)

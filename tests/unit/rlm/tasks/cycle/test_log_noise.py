@@ -1,4 +1,4 @@
-"""What is logged of a topic that is deleted while its partitions are worked on."""
+"""The log lines about a topic that is deleted while a manager works on its partitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_copies_when_their_topic_is_deleted_then_one_line_and_no_warning(
     for tip in world.tips:
         world.segments(1, tip=tip)
     process = world.start()
-    process.effects.after("offsets", lambda: _delete_topic(world))  # the cycle's own question
+    process.effects.after("offsets", lambda: _delete_topic(world))  # the cycle's own request
 
     process.step()
 

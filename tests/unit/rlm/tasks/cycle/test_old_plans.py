@@ -1,4 +1,4 @@
-"""What was planned, and is carried out when the world is another: jobs wait, and disks are slow."""
+"""Plans that are carried out after the world has changed: jobs wait, and disks are slow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONE_HOUR = replace(KEEP_REMOTE, retention_ms=HOUR_MS)
 
 
 class SlowDisk(MemoryLogSource):
-    """Others go on while it lists a log."""
+    """Other processes continue while it lists a log."""
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
 
@@ -74,8 +74,8 @@ def settle(world: World, process: HeldProcess) -> None:
         process.run_all()
 
 
-def test_copies_when_somebody_deletes_what_waits_for_its_turn_then_it_is_not_brought_back() -> None:
-    """What is deleted before its copy begins is a gap, as if it had been planned afterwards."""
+def test_copies_when_somebody_deletes_what_waits_in_the_queue_then_it_is_not_brought_back() -> None:
+    """Records deleted before their copy begins are a gap, as if it had been planned later."""
     world = World(policy=KEEP_LOCAL)
     world.segments(4)
     process = world.start()
@@ -106,7 +106,7 @@ def test_copy_when_it_ends_while_a_cycle_looks_then_is_not_made_again() -> None:
 
 
 def test_copy_when_the_answer_to_its_end_was_lost_then_is_not_made_again() -> None:
-    """Scenario 104: what comes late of the metadata is known before the first byte is written."""
+    """Scenario 104: the process has read late metadata before it writes the first byte."""
     world = World(policy=KEEP_LOCAL)
     world.segments(2)
     process = started(world)
@@ -142,7 +142,7 @@ def test_copies_when_tiering_ends_meanwhile_then_the_one_under_way_is_the_last()
 
 
 def test_deletions_when_tiering_begins_again_meanwhile_then_nothing_stored_is_taken() -> None:
-    """Scenario 78: enabled again while what was to be deleted still waits for its turn."""
+    """Scenario 78: the topic is enabled again while deletions still wait in the queue."""
     world = World(policy=KEEP_LOCAL)
     world.segments(5)
     process = started(world)
@@ -166,7 +166,7 @@ def test_deletions_when_tiering_begins_again_meanwhile_then_nothing_stored_is_ta
 def test_trims_when_a_look_at_all_partitions_takes_long_then_none_waits_till_it_is_too_old() -> (
     None
 ):
-    """R2: a plan that grows old is given up, so with many partitions trims may not come last."""
+    """R2: a plan that is too old is dropped, so with many partitions trims must not come last."""
     world = World(partitions=8)
     for tip in world.tips:
         world.segments(3, tip=tip)
@@ -191,7 +191,7 @@ def pause(world: World) -> None:
 def test_expiry_when_something_else_is_wanted_meanwhile_then_nothing_expires(
     change: Callable[[World], None],
 ) -> None:
-    """A log start that moved would have made the records unreadable, by any deletion."""
+    """Only a log start that moves makes the records unreadable."""
     world = World(policy=ONE_HOUR)
     world.segments(3)
     process = started(world)

@@ -1,4 +1,4 @@
-"""The store is away and the broker's disk fills: what is kept, what is given up, what is logged."""
+"""The store does not answer and the broker's disk fills: what is kept, shed and logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DISK_BYTES = 10_000
 
 
 class ReplicaDisks(LocalDisks):
-    """One disk, as full as the broker's files make it, and as something else does."""
+    """One disk, filled by the broker's files and by other data."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -54,6 +54,8 @@ class OutageWorld(World):
                     views=process.make_views(),
                     copies=process.copies,
                     repairs=process.repairs,
+                    merges=process.merges,
+                    streams=process.streams,
                     expiries=process._make_expiries(),
                     trimmer=process.trimmer,
                     metrics=process.metrics,
@@ -85,7 +87,7 @@ class OutageWorld(World):
         assert self.metadata.publish(event).accepted
 
     def fill(self, percent: int) -> None:
-        """Let the disk be so full."""
+        """Fill the disk to this share."""
         self.disks.other_bytes = 0
         used = self.disks.usage(self.tips[0]).used_bytes
         self.disks.other_bytes = DISK_BYTES * percent // 100 - used
@@ -107,7 +109,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_report
         world.fill(percent)
         world.cycle()
 
-    logged = [r for r in caplog.records if "store takes nothing" in r.message]
+    logged = [r for r in caplog.records if "store accepts nothing" in r.message]
     left = world.process.metrics.local_disk_seconds_until_full.labels("d")
     assert world.leader().log_start_offset == 0
     assert world.state().gaps == ()
@@ -144,7 +146,7 @@ def test_outage_when_policy_is_shed_then_the_oldest_is_shed_down_to_the_threshol
 
 
 def test_shed_when_what_was_released_is_still_there_then_counts_as_gone() -> None:
-    """R4: no second step for space that is about to come back."""
+    """R4: no second shed for space that the broker is about to free."""
     world = OutageWorld(policy=SHED)
     world.lose_store()
     world.segments(8)
@@ -159,7 +161,7 @@ def test_shed_when_what_was_released_is_still_there_then_counts_as_gone() -> Non
 
 
 def test_shed_when_the_disk_is_full_again_at_once_then_waits_for_its_interval() -> None:
-    """R4: at most one step in the time that brokers take to give space back."""
+    """R4: at most one shed in the time in which brokers free space."""
     world = OutageWorld(policy=SHED)
     world.lose_store()
     world.segments(8)
@@ -176,7 +178,7 @@ def test_shed_when_the_disk_is_full_again_at_once_then_waits_for_its_interval() 
 
 
 def test_shed_when_the_store_is_well_then_nothing_is_shed() -> None:
-    """A full disk is no outage: what can be stored is stored."""
+    """A full disk alone is no outage, because the store accepts data."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
     world.fill(99)
@@ -204,7 +206,7 @@ def test_shed_when_some_attempts_fail_then_nothing_is_shed_before_they_are_many(
 
 
 def test_shed_when_copies_are_paused_then_nothing_is_shed() -> None:
-    """R4: what is not stored by somebody's wish is not given up for it."""
+    """R4: data that is unstored because an operator paused copies is not shed."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
     world.lose_store()
@@ -218,7 +220,7 @@ def test_shed_when_copies_are_paused_then_nothing_is_shed() -> None:
 
 
 def test_shed_when_a_segment_is_corrupt_then_nothing_is_shed() -> None:
-    """Nothing after it is trimmed: the store takes what is right."""
+    """Nothing after it is shed: the store accepts correct segments."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
     world.fill(99)
@@ -250,7 +252,7 @@ def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_is_shed_f
 
 
 def test_shed_when_all_is_too_young_then_nothing_is_shed() -> None:
-    """R3: what producers' retries are recognised by stays."""
+    """R3: the producers' state, by which retries are recognized, stays."""
     settings = replace(OutageWorld().settings, limits=PolicyLimits(local_trim_min_age_ms=3_600_000))
     world = OutageWorld(policy=SHED, settings=settings)
     world.lose_store()
@@ -264,7 +266,7 @@ def test_shed_when_all_is_too_young_then_nothing_is_shed() -> None:
 
 
 def test_shed_when_the_gap_can_not_be_recorded_then_nothing_is_cut() -> None:
-    """R6: never silent."""
+    """R6: shedding is always logged."""
     world = OutageWorld(policy=SHED)
     world.lose_store()
     world.segments(4)

@@ -1,4 +1,4 @@
-"""A cycle trims no further than share groups have come (R8)."""
+"""A cycle trims no further than share groups have acknowledged (R8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _reason(process: Process) -> str | None:
     return None if blocked is None else blocked.reason
 
 
-def test_trim_when_a_share_group_is_behind_then_waits_for_it() -> None:
+def test_trim_when_a_share_group_lags_then_waits_for_it() -> None:
     """R8: and continues once the group has."""
     world = World()
     world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
@@ -100,7 +100,7 @@ def test_share_groups_when_several_partitions_are_to_be_trimmed_then_asked_once_
 
 
 def test_watch_when_the_answer_is_some_seconds_old_then_asks_again() -> None:
-    """An error is remembered as an answer is: a coordinator that hangs is not asked without end."""
+    """An error is remembered like an answer: a coordinator that hangs is not asked each time."""
     clock, groups = FakeClock(), MemoryShareGroups()
     groups.problem = RetriableError("a coordinator is away")
     watch = ShareGroupWatch(groups, clock)

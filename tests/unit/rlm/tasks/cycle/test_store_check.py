@@ -10,7 +10,7 @@ from tests.log_records import fields_of
 from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 
 
-def test_check_when_a_rule_takes_our_objects_then_one_warning_names_it(
+def test_check_when_a_rule_takes_objects_of_rlm_then_one_warning_names_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     check = StoreCheck(RuledStorage(FOREIGN, OURS), key_prefix="rlm/")

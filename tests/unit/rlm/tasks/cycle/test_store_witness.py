@@ -1,4 +1,4 @@
-"""A store that lacks all that must be in it is not the right one, or not mounted."""
+"""A store without any of its recorded objects is the wrong one, or not mounted."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> N
     world.lose(0, 1, 2)
 
     for _ in range(2):
-        with pytest.raises(WrongStoreError, match="it is another one, or not mounted"):
+        with pytest.raises(WrongStoreError, match="it is another store, or not mounted"):
             world.require()
 
     world.chunks.create(key)
@@ -89,7 +89,7 @@ def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> N
 
 
 def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
-    """The manager copies it again; a store without a witness must not keep it from that."""
+    """The manager must be able to copy the only segment again."""
     world = StoredWorld(1)
     world.lose(0)
 
@@ -109,7 +109,7 @@ def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -
 
 
 def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_represents_the_store() -> None:
-    """As with a lifecycle rule: what is lost is for repairs."""
+    """For example by a lifecycle rule: repairs handle the lost objects."""
     world = StoredWorld(12)
     world.lose(*range(11))
 

@@ -1,4 +1,4 @@
-"""When objects go: after every gateway has heard of it, and once more at the end."""
+"""When objects are deleted: after every gateway knows of it, and once more at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 
 
 class ForgetfulProcess(Process):
-    """One that tries two segments again at most."""
+    """A process that retries the deletions of two segments at most."""
 
     def _make_expiries(self) -> ExpiryLanes:
         expirer = Expirer(
@@ -47,8 +47,8 @@ class ForgetfulProcess(Process):
         )
 
 
-def test_objects_when_a_gateway_has_not_heard_of_their_deletion_then_stay_until_it_has() -> None:
-    """R15, scenario 63: what expires is never missed where nothing is wrong."""
+def test_objects_when_a_gateway_does_not_know_of_their_deletion_then_stay_until_it_does() -> None:
+    """R15, scenario 63: an expired segment is never reported as missing."""
     world = World(policy=TEN_MINUTES)
     world.segments(2)
     process = world.start()
@@ -69,8 +69,8 @@ def test_objects_when_a_gateway_has_not_heard_of_their_deletion_then_stay_until_
     assert process.effects.performed.count("delete .log") == 2
 
 
-def test_objects_when_the_gateway_that_has_not_heard_is_gone_then_go() -> None:
-    """R15: a dead gateway holds nothing for longer than its lease."""
+def test_objects_when_the_gateway_that_lags_is_gone_then_are_deleted() -> None:
+    """R15: a dead gateway blocks deletions only until it counts as gone."""
     world = World(policy=TEN_MINUTES)
     world.segments(2)
     world.start()
@@ -109,7 +109,7 @@ def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does
 
 
 def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_attempts() -> None:
-    """Scenario 73: what was counted of partitions that were led before holds nothing back."""
+    """Scenario 73: failures of an earlier lead do not count."""
     world = World(policy=TEN_MINUTES, process_type=ForgetfulProcess)
     world.segments(1)
     process = world.start()
@@ -149,7 +149,7 @@ def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> No
 
 
 def lost_world(limits: PolicyLimits) -> World:
-    """What broker 1 has stored from 20 on was cut off; a client deletes all in the new log."""
+    """Cut off broker 1's stored records from 20 on; a client deletes all records of the new log."""
     world = World(brokers=2, settings=ProcessSettings(limits=limits))
     world.segments(2)
     world.cut_off.add(2)
@@ -169,7 +169,7 @@ def lost_world(limits: PolicyLimits) -> World:
 
 
 def test_segments_when_cut_off_and_below_the_log_start_then_stay_for_the_grace() -> None:
-    """R5: what a client deletes is of its own log, not of the one that was lost."""
+    """R5: the client deleted records of its own log, not of the lost one."""
     world = lost_world(PolicyLimits(local_trim_min_age_ms=0))
     before = world.stored()
     world.clock.advance(8 * 24 * 60 * MINUTE_MS)
@@ -190,7 +190,7 @@ def test_segments_when_cut_off_and_past_the_retention_then_go_with_the_rest() ->
 
 
 def test_forget_when_the_store_keeps_leftovers_of_one_copy_then_the_others_are_forgotten() -> None:
-    """Scenario 106: what a copy left is deleted a second time, and tried until it is gone."""
+    """Scenario 106: the objects of a copy are deleted a second time, until they are gone."""
     world = World(policy=KEEP_REMOTE)
     process = world.start()
     for _ in range(2):

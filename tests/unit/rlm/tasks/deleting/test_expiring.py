@@ -1,4 +1,4 @@
-"""How a log start moves, what is deleted after it, and what becomes of a deletion that fails."""
+"""How a log start moves, what is deleted after it, and how failed deletions end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = RetriableError("store refuses")
 
 
 def expired_world(*, partitions: int = 1) -> tuple[World, Process]:
-    """Three stored segments of which the first two are too old, a moment before it is seen."""
+    """Three stored segments; the first two are past the retention, before the next cycle."""
     world = World(partitions=partitions, policy=TEN_MINUTES)
     for tip in world.tips:
         world.segments(2, tip=tip)
@@ -124,7 +124,7 @@ def test_expiry_when_log_start_is_not_written_then_nothing_is_deleted() -> None:
 
 
 def test_expiry_when_by_size_then_overlap_of_local_and_remote_counts_once() -> None:
-    """Scenario 68: what is stored and still local is one segment, not two."""
+    """Scenario 68: a stored segment that is still local counts once."""
     keep = replace(KEEP_REMOTE, retention_bytes=0, local_retention_ms=-1)
     world = World(policy=replace(keep, retention_bytes=-1))
     world.segments(4)
@@ -144,7 +144,7 @@ def test_expiry_when_by_size_then_overlap_of_local_and_remote_counts_once() -> N
 
 
 def test_expiry_when_a_new_leader_is_not_caught_up_then_nothing_is_over_the_size() -> None:
-    """Scenario 70: it knows the limit and old segments, but not all that was decided since."""
+    """Scenario 70: the process knows the retention and old segments, but not later decisions."""
     world = World(brokers=2, policy=KEEP_REMOTE)
     world.segments(3)
     world.start(1)
@@ -189,7 +189,7 @@ def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_expires() ->
 
 
 def test_deletions_when_lead_is_lost_between_two_then_second_is_not_done() -> None:
-    """Scenario 72: the leader of the moment decides."""
+    """Scenario 72: only the current leader decides."""
     world, process = expired_world()
 
     def lose_the_lead() -> None:
@@ -203,7 +203,7 @@ def test_deletions_when_lead_is_lost_between_two_then_second_is_not_done() -> No
 
 
 def test_deletions_when_deposed_between_two_then_second_is_refused() -> None:
-    """Scenario 72; R7: not yet noticed here, but the metadata knows."""
+    """Scenario 72; R7: only the metadata topic knows of the new leader."""
     world = World(brokers=2, policy=TEN_MINUTES)
     world.segments(2)
     old = world.start(1)
@@ -247,8 +247,8 @@ def test_deletion_when_it_keeps_failing_then_becomes_a_letter_and_others_go_on()
     assert violations(world) + leftovers(world) == []
 
 
-def test_letter_when_written_then_no_leader_tries_that_deletion_again() -> None:
-    """Scenario 73: neither this run nor the next one, nor another leader."""
+def test_dead_letter_when_written_then_no_leader_tries_that_deletion_again() -> None:
+    """Scenario 73: neither this run nor a later one nor another leader retries it."""
     world, process = expired_world()
     process.effects.refuse("delete .log", log_object(world, 0), REFUSED)
     world.settle()
@@ -263,8 +263,8 @@ def test_letter_when_written_then_no_leader_tries_that_deletion_again() -> None:
     ]
 
 
-def test_letter_when_topic_refuses_it_then_written_later() -> None:
-    """Scenario 73: the segment counts as given up only when the letter is durable."""
+def test_dead_letter_when_topic_refuses_it_then_written_later() -> None:
+    """Scenario 73: the segment counts as given up only when the dead letter is durable."""
     world, process = expired_world()
     process.effects.refuse("delete .log", log_object(world, 0), REFUSED)
     process.effects.fail("dead_letter", RetriableError("topic cannot be reached"), times=2)

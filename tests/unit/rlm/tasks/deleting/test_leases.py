@@ -1,4 +1,4 @@
-"""What somebody reads stays; what a newer version wrote of a partition leaves it as it is."""
+"""Leased data stays; a partition with a record of a newer version is not changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DELETE_STARTED = "publish DELETE_SEGMENT_STARTED"
 
 
 def expired_world() -> tuple[World, Process]:
-    """Three stored segments of which the first two are too old, a moment before it is seen."""
+    """Three stored segments; the first two are past the retention, before the next cycle."""
     world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
     world.segments(2)
     process = world.start()

@@ -1,4 +1,4 @@
-"""What becomes of what is stored of a topic that was deleted."""
+"""The stored data of a deleted topic is deleted."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_removal_when_finished_then_the_topics_originals_are_gone_from_the_store
 
 
 def kinds_left(world: World) -> set[RecordKind]:
-    """Of records about partitions, once the topic is compacted."""
+    """Return the kinds of records about partitions that are left after compaction."""
     world.topic.compact(0, world.topic.end_offset(0), drop_tombstones=True)
     kinds = {parse_record_key(record.key).kind for record in world.topic.records(0)}
     return kinds - {RecordKind.REGISTRATION, RecordKind.POLICY}
@@ -180,7 +180,7 @@ def test_topic_when_deleted_then_each_step_is_on_record_before_the_next() -> Non
 
 
 def test_topic_when_missing_for_less_than_the_grace_then_nothing_happens() -> None:
-    """Scenario 76: what a broker does not know for a moment is not deleted."""
+    """Scenario 76: a topic that a broker does not know for a moment is not deleted."""
     world, process = stored_world()
     world.delete_topic()
     world.minutes(4)
@@ -194,7 +194,7 @@ def test_topic_when_missing_for_less_than_the_grace_then_nothing_happens() -> No
     assert len(world.stored()) == 3
 
 
-def test_topic_when_a_broker_can_not_be_asked_then_nothing_is_taken_for_deleted() -> None:
+def test_topic_when_a_broker_can_not_be_asked_then_nothing_counts_as_deleted() -> None:
     world, process = stored_world()
     world.delete_topic()
     process.effects.fail("topics", RetriableError("a broker is away"), times=100)
@@ -215,7 +215,7 @@ def test_topic_when_the_broker_still_has_its_log_then_nothing_happens() -> None:
 
 
 def test_removal_when_a_copy_is_under_way_then_its_late_objects_are_swept() -> None:
-    """Scenario 106: nothing is finished before that copy's deadline, nothing is left after it."""
+    """Scenario 106: the removal ends after that copy's deadline, and leaves nothing."""
     world = DeletingWorld()
     world.segments(1)
     process = world.start()
@@ -295,7 +295,7 @@ def test_removal_when_leased_then_waits_for_the_lease() -> None:
 
 
 def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None:
-    """An operator's pause holds whatever deletes, and ends with the topic's policy."""
+    """A pause blocks all deletions, and ends with the topic's policy."""
     world, process = stored_world()
     pause(world, PausableTask.DELETE)
     world.delete_topic()
@@ -320,7 +320,7 @@ def pause(world: World, *tasks: PausableTask) -> None:
 
 
 def test_topic_when_created_again_then_the_new_one_is_untouched() -> None:
-    """Scenario 38, 76: it has another id, and a policy of its own."""
+    """Scenarios 38, 76: it has another id and another policy."""
     world, _ = stored_world()
     again = replace(KEEP_REMOTE, topic_id=UUID(int=0x2DE5))
     event = TopicPolicyChanged(event_id=world.new_id(), policy=again)
@@ -336,7 +336,7 @@ def test_topic_when_created_again_then_the_new_one_is_untouched() -> None:
 
 
 def test_copy_when_it_comes_late_to_a_deleted_topic_then_refused_and_forgotten() -> None:
-    """Scenario 106: the record of a copy that was never accepted keeps nothing from ending."""
+    """Scenario 106: a refused record of a copy does not delay the removal."""
     world, _ = stored_world()
     (first, *_) = world.records()
     world.delete_topic()
@@ -379,7 +379,7 @@ def test_removal_when_another_marked_it_then_carried_on() -> None:
 def test_removal_when_killed_at_any_effect_then_a_restart_finishes_it(
     number: int, *, after: bool
 ) -> None:
-    """Scenario 76: the whole removal, once for each place to die."""
+    """Scenario 76: the whole removal, once with a crash at each effect."""
     world, process = stored_world()
     world.delete_topic()
     process.effects.performed.clear()

@@ -1,4 +1,4 @@
-"""When the local log is trimmed, how far, and what must be so a moment before."""
+"""When and how far the local log is trimmed, and the checks right before."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_trim_when_stored_then_recorded_first_and_deleted_after() -> None:
 
 
 def test_trim_when_a_deletion_lands_before_its_record_then_given_up() -> None:
-    """R2: the last look is at all that the metadata topic held before the trim."""
+    """R2: the last check reads all records before the trim in the metadata topic."""
     world, process = stored_world()
     gone = world.records()[0].metadata
 
@@ -89,7 +89,7 @@ def test_trim_when_an_anomaly_is_recorded_before_the_trim_then_given_up() -> Non
 def test_trim_when_a_damaged_segment_has_expired_then_local_data_is_trimmed_to_the_log_start() -> (
     None
 ):
-    """What is below the log start need not be stored."""
+    """Records below the log start need not be stored."""
     world, process = stored_world()
     process.effects.fail(DELETE_RECORDS, RetriableError("not now"), times=1)
     world.cycle()
@@ -109,7 +109,7 @@ def test_trim_when_a_damaged_segment_has_expired_then_local_data_is_trimmed_to_t
 
 
 def test_trim_when_log_start_is_not_on_record_then_waits_for_it() -> None:
-    """Scenario 4: the log began where the broker's did before we trimmed, not after."""
+    """Scenario 4: the log start is the broker's from before the trim, not from after it."""
     world = World()
     world.segments(3)
     process = world.start(1)
@@ -136,7 +136,7 @@ def test_trim_when_everything_is_stored_then_newest_rolled_segment_stays() -> No
 
 
 def test_trim_when_younger_than_the_minimum_age_then_stays() -> None:
-    """R3: a batch that is tried again is recognised as long as its first writing is local."""
+    """R3: a broker recognizes a retried batch only while the first one is in its log."""
     limits = PolicyLimits(local_trim_min_age_ms=900_000)
     world = World(settings=ProcessSettings(limits=limits))
     world.segments(3)
@@ -188,7 +188,7 @@ def test_trim_when_given_up_then_next_cycle_carries_it_out() -> None:
 
 @pytest.mark.parametrize("moment", [TRIMMED, "offsets"])
 def test_trim_when_epoch_moved_on_then_nothing_is_deleted(moment: str) -> None:
-    """R1: the broker refuses the question that is asked with the epoch right before."""
+    """R1: right before the trim, the broker refuses the request with the old epoch."""
     world, process = stored_world(brokers=2)
     process.effects.after(moment, lambda: world.elect(2))
 
@@ -198,7 +198,7 @@ def test_trim_when_epoch_moved_on_then_nothing_is_deleted(moment: str) -> None:
 
 
 def test_trim_when_same_broker_leads_in_a_newer_epoch_then_old_plan_is_dropped() -> None:
-    """R1: leading is not enough, it must be the epoch that the plan was made in."""
+    """R1: the broker must lead in the very epoch of the plan."""
     world, process = stored_world()
     process.effects.after(TRIMMED, lambda: world.elect(1))
 
@@ -208,7 +208,7 @@ def test_trim_when_same_broker_leads_in_a_newer_epoch_then_old_plan_is_dropped()
 
 
 def test_trim_when_carried_out_then_only_own_broker_is_asked() -> None:
-    """R1: another replica's broker never gets a DeleteRecords of ours."""
+    """R1: another replica's broker never gets DeleteRecords from this manager."""
     world, _ = stored_world(brokers=3)
 
     world.settle()
@@ -229,7 +229,7 @@ def test_trim_when_event_is_refused_then_nothing_is_deleted() -> None:
 
 
 def test_trim_when_event_is_not_known_to_be_written_then_nothing_is_deleted() -> None:
-    """R2: what may have been recorded counts as not recorded; the next cycle sees."""
+    """R2: an event that may be in the topic counts as not written until the next cycle."""
     world, process = stored_world()
     process.effects.lose_answer(TRIMMED, RetriableError("no answer"))
 
@@ -308,7 +308,7 @@ def test_trim_when_early_epochs_left_the_checkpoint_then_their_segments_still_ma
     world.settle()
     checkpoint = world.leader().checkpoint
 
-    world.hosts[1].cache = MemoryStore()  # our own disk is lost as well
+    world.hosts[1].cache = MemoryStore()  # the manager's own disk is lost as well
     world.restart()
     world.settle()
 
@@ -320,7 +320,7 @@ def test_trim_when_early_epochs_left_the_checkpoint_then_their_segments_still_ma
 
 
 def test_trim_when_an_earlier_leader_trimmed_further_then_lineage_is_on_record() -> None:
-    """R5: what the claim could not know yet, for the checkpoint did not have its epoch."""
+    """R5: the claim could not contain it, because the checkpoint did not have its epoch."""
     world = World(brokers=2)
     world.segments(2)
     world.cut_off.add(2)
@@ -380,7 +380,7 @@ def test_log_when_it_ends_below_what_is_stored_then_diverged_and_untouched() -> 
 
 
 def test_log_when_cut_by_an_unclean_election_then_copied_from_where_it_parts() -> None:
-    """Scenario 7: what is stored outside the lineage is never served."""
+    """Scenario 7: segments outside of the lineage are never served."""
     world = World(brokers=2)
     world.segments(4)
     world.start(1)
@@ -404,7 +404,7 @@ def test_log_when_cut_by_an_unclean_election_then_copied_from_where_it_parts() -
 
 
 def test_start_when_moved_by_somebody_else_then_reported_and_remote_start_stays() -> None:
-    """R6: an external start is shown; our own log start is not guessed from it."""
+    """R6: an external start is reported, and does not move the log start."""
     world, process = stored_world()
     world.settle()
     world.leader().move_start(30)
@@ -416,7 +416,7 @@ def test_start_when_moved_by_somebody_else_then_reported_and_remote_start_stays(
 
 
 def test_trim_when_a_gateway_has_not_read_the_newest_policy_then_waits_for_it() -> None:
-    """R15: of what makes the topic a tiered one, not only of where its segments are stored."""
+    """R15: a gateway must know that the topic is tiered, and where its segments are stored."""
     world, process = stored_world()
     before_policy = world.topic.end_offset(0)
     world.set_policy(KEEP_REMOTE)
@@ -466,7 +466,7 @@ def test_trim_when_lower_than_one_on_record_then_no_second_event() -> None:
 
 
 def test_trim_when_unsupported_error_for_one_partition_then_others_go_on() -> None:
-    """Scenario 81: one partition's refusal is its own."""
+    """Scenario 81: a refusal concerns only its partition."""
     world = World(partitions=2)
     for tip in world.tips:
         world.segments(2, tip=tip)

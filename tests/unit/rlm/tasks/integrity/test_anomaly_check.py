@@ -86,7 +86,7 @@ class CheckedWorld(RemoteWorld):
         self.rewrite(self.key, bytes([self.right[0] ^ 1]) + self.right[1:])
 
     def clear(self) -> None:
-        """What a reader of one place does once that place can be read."""
+        """Clear the anomaly like a reader that could read one range again."""
         for each in self.metadata.partition_state(TIP).anomalies:
             self.metadata.clear_anomaly(TIP, each.id)
         assert self.metadata.caught_up(TIP)
@@ -109,7 +109,7 @@ class CheckedWorld(RemoteWorld):
         assert self.metadata.publish(event).accepted
 
     def left(self) -> int:
-        """Open anomalies after one more look of the manager."""
+        """Return the open anomalies after one more check of the manager."""
         self.check.step()
         assert self.metadata.caught_up(TIP)
         return len(self.metadata.partition_state(TIP).anomalies)
@@ -179,7 +179,7 @@ def test_check_when_its_segment_is_being_deleted_then_clears_the_report(
 def test_check_when_a_reader_of_another_place_cleared_it_then_on_record_again(
     world: CheckedWorld, kind: AnomalyKind
 ) -> None:
-    """One place that can be read, or that a cache holds, does not make the object whole."""
+    """A readable or cached range does not prove that the object is whole."""
     if kind is AnomalyKind.MISSING:
         world.objects.delete(world.key)
     else:

@@ -31,18 +31,18 @@ class RepairedWorld(DamagedWorld):
 
     @property
     def copy(self) -> RemoteLogSegmentMetadata:
-        """What replaces the damaged segment."""
+        """Return the segment that replaces the damaged one."""
         (found,) = [each for each in self.finished() if each not in self.copied]
         return found
 
-    def require(self, *, is_damaged: bool = True) -> None:
+    def require(self, *, is_damaged: bool = True, is_replaced: bool = True) -> None:
         record = self.metadata.segment(self.copied[1].segment_id)
         assert record is not None
         action = DeleteSegment(
             record=record,
             reason="a test",
             is_damaged=is_damaged,
-            replaced_by=(self.copy.segment_id,),
+            replaced_by=(self.copy.segment_id,) if is_replaced else (),
         )
         DamageProof(self.process.ports, Event()).require(action)
 
@@ -72,4 +72,14 @@ def test_proof_when_a_segment_is_deleted_for_another_reason_then_nothing_is_aske
     world = RepairedWorld()
     world.objects.delete(world.copy.objects[0].key)
 
+    world.require(is_damaged=False, is_replaced=False)
+
+
+def test_proof_when_a_whole_segment_is_replaced_then_only_the_replacement_is_checked() -> None:
+    world = RepairedWorld()
+    world.give_back(1, world.content)
     world.require(is_damaged=False)
+    world.objects.delete(world.copy.objects[0].key)
+
+    with pytest.raises(FencedError, match="the replacement of a segment is damaged"):
+        world.require(is_damaged=False)

@@ -165,7 +165,7 @@ def test_scrub_when_it_is_off_then_checks_nothing() -> None:
     assert (world.found(), world.checked()) == ([], 0)
 
 
-def test_scrub_when_a_partition_is_led_no_more_then_leaves_it_to_its_leader() -> None:
+def test_scrub_when_a_partition_is_no_longer_led_then_leaves_it_to_its_leader() -> None:
     world = ScrubbedWorld()
     world.lose(world.segments[0])
     world.led = ()
@@ -214,7 +214,10 @@ def test_scrub_when_a_half_is_read_each_day_then_all_of_it_in_two_passes() -> No
 def test_scrub_when_passes_take_several_intervals_then_each_segment_is_read_all_the_same(
     intervals: int,
 ) -> None:
-    """By the number of the interval a half was never read if passes took two intervals each."""
+    """The pass number selects the share.
+
+    By time, half would never be read if a pass takes two intervals.
+    """
     world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=50))
     world.pass_ms(FIRST_WAIT_MS)
     for _ in range(4):
@@ -227,7 +230,7 @@ def test_scrub_when_passes_take_several_intervals_then_each_segment_is_read_all_
 
 
 def test_scrub_when_a_pass_begins_then_with_any_partition() -> None:
-    """A pass that a restart interrupts each time must not leave out the same ones each time."""
+    """Passes that restarts interrupt must not omit the same segments each time."""
     world = ScrubbedWorld(first_partition=1)
     other = replace(TIP, partition=TIP.partition + 1)
     world.claim(partition=other)
@@ -256,7 +259,7 @@ def test_scrub_when_a_bit_was_flipped_then_found_by_reading() -> None:
 
 
 def test_scrub_when_segments_are_read_then_no_faster_than_its_rate() -> None:
-    """A piece of 1 MiB a second: each of an object's pieces waits for its second."""
+    """The scrub reads one piece of 1 MiB each second."""
     world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=100), 1 << 20)
     before_ms = world.clock.monotonic_ms() + FIRST_WAIT_MS
     world.pass_ms(FIRST_WAIT_MS)
@@ -330,7 +333,7 @@ def test_scrub_when_steps_are_shorter_than_a_segment_takes_then_loses_nothing_of
 
 
 class SetLater(Event):
-    """Is set when it is asked the `asked`-th time."""
+    """A stop event that is set from request number `asked` on."""
 
     def __init__(self, *, asked: int) -> None:
         super().__init__()

@@ -97,7 +97,7 @@ def test_topic_when_tiered_no_longer_then_its_partitions_are_stopped() -> None:
 
 
 def test_log_dirs_when_they_cannot_be_read_then_nothing_is_stopped() -> None:
-    """An offline log dir is not an empty one, and must not keep us from what is led."""
+    """An offline log dir is not an empty one, and must not stop the work on led partitions."""
     world = World()
     world.source.here = (LED, FOLLOWED)
     world.hosted.step([LED], TIERED)

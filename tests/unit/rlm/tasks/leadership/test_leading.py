@@ -1,4 +1,4 @@
-"""Who leads, by which claim, and what a claim that was overtaken may still do."""
+"""Which manager leads by which claim, and what a manager with a superseded claim may do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_claim_when_made_then_carries_the_lineage_and_is_not_repeated() -> None:
 
 
 def test_claim_when_metadata_topic_can_not_be_asked_then_nothing_is_decided() -> None:
-    """Scenario 35: no copy before all is known that was decided before."""
+    """Scenario 35: no copy before all earlier decisions are read."""
     world = World()
     world.segments(1)
     process = world.start()
@@ -62,7 +62,7 @@ def test_claim_when_metadata_topic_can_not_be_asked_then_nothing_is_decided() ->
 def test_claim_when_it_takes_long_then_one_line_names_what_waits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 119: a metadata topic whose leader was cut off takes its time."""
+    """Scenario 119: the metadata topic needs some time after its leader was cut off."""
     caplog.set_level(logging.INFO, "rlm.tasks.leadership.leadership")
 
     def lines() -> list[logging.LogRecord]:
@@ -98,7 +98,7 @@ def test_claim_when_it_takes_no_time_then_no_line(caplog: pytest.LogCaptureFixtu
 
 
 def test_claims_when_two_managers_run_next_to_one_broker_then_last_one_owns() -> None:
-    """Scenario 100: the first one sees that it was overtaken and does not claim back."""
+    """Scenario 100: the first manager notices the other claim and does not claim again."""
     world = World()
     world.segments(2)
     first = world.start()
@@ -118,7 +118,7 @@ def test_claims_when_two_managers_run_next_to_one_broker_then_last_one_owns() ->
 
 
 def test_deletion_when_state_has_changed_since_then_refused() -> None:
-    """R7: a deletion that was decided on STARTED does not kill what has FINISHED."""
+    """R7: a deletion that was decided on STARTED does not delete a finished segment."""
     world = World()
     world.segments(1)
     process = world.start()
@@ -214,7 +214,7 @@ def test_partition_when_its_log_dir_is_offline_then_others_go_on() -> None:
 def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_gone(
     *, alone: bool
 ) -> None:
-    """Scenario 100: what a second process took for a while is not lost permanently."""
+    """Scenario 100: a second process does not take the partition permanently."""
     world = World()
     world.segments(1)
     first = world.start()

@@ -1,4 +1,4 @@
-"""What a broker's leader epochs say against those on record, and what is held by that."""
+"""Contradictions between a broker's leader epochs and the recorded ones, and what they block."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
 
 
 def test_lineage_when_what_contradicts_it_is_deleted_then_things_go_on() -> None:
-    """R5: the way out that docs/operations.md names; what is stored stays readable."""
+    """R5: the remedy of docs/operations.md; stored records stay readable."""
     world, process = trimmed_world()
     world.elect(1)
     world.segments(2)

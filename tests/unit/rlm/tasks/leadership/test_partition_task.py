@@ -1,4 +1,4 @@
-"""What the manager remembers of a partition that it leads, and when it forgets it."""
+"""What the manager remembers of a led partition, and when it forgets that."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two managers that both believe to be the one: whenever the second comes, the first is harmless.
+"""Two managers that both believe they lead: the first one never does harm.
 
-The second appears before or after each effect of the first, takes over as it would, and acts at
-once. Fencing, expected states and the order of effects must hold whatever the first does next.
+The second one starts before or after each effect of the first, takes over, and acts at once.
+Fencing, expected states and the order of effects must hold whatever the first does next.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def cycles(world: World, count: int) -> None:
 
 
 def end(world: World) -> None:
-    """Everybody hears of everything; deadlines of copies pass; all comes to rest."""
+    """All processes read all records, and copies' deadlines pass, until nothing changes."""
     world.cut_off.clear()
     world.commit()
     world.clock.advance(world.settings.attempt_timeout_ms)

@@ -34,7 +34,7 @@ _CORRELATION_ID = 77
 
 
 class _Witness:
-    """Notes what it sees, and changes what it is asked to."""
+    """A visitor that records what it sees, and makes the requested changes."""
 
     def __init__(self, *, changes: bool = False) -> None:
         self._changes = changes
@@ -77,7 +77,9 @@ def _scan(
     passed = b""
     fed = 0
     for cut in [*(cuts or []), len(frame)]:
-        chunk = memoryview(bytearray(frame[fed : fed + cut]))  # its buffer is never seen again
+        chunk = memoryview(
+            bytearray(frame[fed : fed + cut])
+        )  # the scanner must not keep the buffer
         fed += len(chunk)
         for part in scanner.feed(chunk):
             passed += part
@@ -112,7 +114,7 @@ _CUTS = st.lists(st.integers(0, 90), max_size=40)
 def test_scan_when_chunks_are_any_then_sees_what_decoding_finds(
     data: st.DataObject, version: int, cuts: list[int]
 ) -> None:
-    """R16, R17: what streams through is seen whole, whatever the network cuts it into."""
+    """R16, R17: the scanner sees a whole response, in whatever pieces it arrives."""
     response = data.draw(_responses(version))
     frame = _frame(response, version)
     witness = _Witness()
@@ -198,14 +200,14 @@ def test_scan_when_frame_ends_early_then_corrupt(
     except CorruptError:
         return
 
-    # Three bytes after the last records pass unseen: of a whole answer they say that there are
-    # no tags. All before them was seen to be whole.
+    # The scanner does not read the last three bytes of a response, which say that there are no
+    # tags. It has read everything before them.
     assert version in FETCH.flexible
     read_response(FETCH, version, bytes(frame[:-3]) + bytes(3))
 
 
 def test_scan_when_three_bytes_are_left_that_are_no_tags_then_they_pass_as_they_came() -> None:
-    """So that they go to the client with the records, without being waited for."""
+    """The client gets these bytes with the records, without a wait."""
     topic = FetchableTopicResponse(partitions=(PartitionData(records=b"abc"),))
     frame = _frame(FetchResponse(responses=(topic,)), 18)
     frame[-3:] = b"\3\0\15"

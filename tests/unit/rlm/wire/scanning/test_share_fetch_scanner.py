@@ -43,7 +43,9 @@ def _scan(frame: bytearray, version: int, cuts: list[int]) -> bytes:
     passed = b""
     fed = 0
     for cut in [*cuts, len(frame)]:
-        chunk = memoryview(bytearray(frame[fed : fed + cut]))  # its buffer is never seen again
+        chunk = memoryview(
+            bytearray(frame[fed : fed + cut])
+        )  # the scanner must not keep the buffer
         fed += len(chunk)
         for part in scanner.feed(chunk):
             passed += part
@@ -68,7 +70,7 @@ def test_scan_when_no_endpoints_follow_then_passes_all_as_it_came(
 def test_scan_when_endpoints_follow_then_a_client_sees_none(
     data: st.DataObject, version: int, cuts: list[int], host: str
 ) -> None:
-    """R16: an address of a broker never passes; hosts of many lengths, for the field's size."""
+    """R16: no broker's address passes; hosts of many lengths, because of the field's size."""
     endpoint = NodeEndpoint(node_id=2, host=host, port=9092)
     response = replace(data.draw(_responses(version)), node_endpoints=(endpoint,))
     frame = _frame(response, version)

@@ -19,7 +19,9 @@ def test_security_when_ssl_is_set_then_verified_against_the_host_name() -> None:
     )
 
     assert found.sasl is None
-    assert found.tls == TlsSettings(ca_path="ca.pem", key_password=_SECRET, check_host_name=True)
+    assert found.tls == TlsSettings(
+        ca_path="ca.pem", key_password=_SECRET, should_check_host_name=True
+    )
 
 
 def test_security_when_identification_is_none_then_host_name_is_not_checked() -> None:
@@ -27,7 +29,7 @@ def test_security_when_identification_is_none_then_host_name_is_not_checked() ->
         {"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "none"}
     )
 
-    assert found.tls == TlsSettings(check_host_name=False)
+    assert found.tls == TlsSettings(should_check_host_name=False)
 
 
 @pytest.mark.parametrize("key", ["sasl.mechanism", "sasl.mechanisms"])

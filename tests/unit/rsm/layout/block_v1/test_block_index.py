@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rsm.layout.block_v1.block_index import (
     INDEX_HEADER_BYTES,
     BlockIndex,
-    IndexedBlock,
     decode_index,
     encode_index,
 )
-from rsm.layout.block_v1.ledger_metadata import LedgerMetadata
+from rsm.layout.blocks.block_sequence import IndexedBlock
+from rsm.layout.blocks.ledger_metadata import LedgerMetadata
 from rsm.segment.errors import CorruptError
-from tests.golden_ledger import FOREIGN_INDEX_FILE, INDEX_FILE
+from tests.golden_ledger import INDEX_FILE, STREAM_INDEX_FILE
 
 INDEX = BlockIndex(
     metadata=LedgerMetadata(length_bytes=700, last_entry_id=12),
@@ -66,7 +66,9 @@ def test_index_when_pulsar_wrote_it_then_encoded_to_its_bytes() -> None:
 @pytest.mark.parametrize(("entry_id", "number"), [(0, 0), (4, 0), (5, 1), (8, 1), (9, 2), (12, 2)])
 def test_block_number_when_asked_then_the_block_of_the_entry(entry_id: int, number: int) -> None:
     assert INDEX.block_number(entry_id) == number
-    assert INDEX.blocks[number].first_entry_id <= entry_id < INDEX.block_end_entry_id(number)
+    end_entry_id = INDEX.block_end_entry_id(number)
+    assert end_entry_id is not None
+    assert INDEX.blocks[number].first_entry_id <= entry_id < end_entry_id
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_decode_when_there_is_no_block_at_all_then_corrupt() -> None:
 
 def test_decode_when_it_is_the_streaming_formats_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="found=3d1fb0bc"):
-        decode_index(FOREIGN_INDEX_FILE.read_bytes(), name="i")
+        decode_index(STREAM_INDEX_FILE.read_bytes(), name="i")
 
 
 def test_decode_when_cut_anywhere_then_corrupt() -> None:

@@ -1,4 +1,4 @@
-"""The least and the largest that headers and indexes of blocks may say."""
+"""The minimum and maximum values in headers and indexes of blocks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from rsm.layout.block_v1.block_format import (
+from rsm.layout.block_v1.block_index import BlockIndex, decode_index, encode_index
+from rsm.layout.blocks.block_format import (
     DEFAULT_BLOCK_BYTES,
     ENTRY_HEADER_BYTES,
     HEADER_BYTES,
     MAX_BLOCK_BYTES,
     MAX_ENTRY_BYTES,
     MIN_BLOCK_BYTES,
-    MIN_HEADER_BYTES,
+    BlockFormat,
     BlockHeader,
     decode_header,
     encode_header,
 )
-from rsm.layout.block_v1.block_index import BlockIndex, IndexedBlock, decode_index, encode_index
-from rsm.layout.block_v1.ledger_metadata import LedgerMetadata
+from rsm.layout.blocks.block_sequence import IndexedBlock
+from rsm.layout.blocks.ledger_metadata import LedgerMetadata
 from rsm.segment.errors import CorruptError
 from tests.unit.rsm.layout.block_v1.test_block_index import INDEX
 
@@ -36,7 +37,8 @@ def of_one_block(data_bytes: int, *, last_entry_id: int = 0) -> BlockIndex:
 def test_sizes_when_compared_then_those_of_the_format() -> None:
     """Pulsar's int; a block holds its header and, with its own header, an entry."""
     assert struct.unpack(">i", struct.pack(">i", MAX_BLOCK_BYTES)) == (2**31 - 1,)
-    assert (HEADER_BYTES, ENTRY_HEADER_BYTES, MIN_HEADER_BYTES) == (128, 12, 28)
+    assert (HEADER_BYTES, ENTRY_HEADER_BYTES) == (128, 12)
+    assert [each.min_header_bytes for each in (BlockFormat.V1, BlockFormat.V2)] == [28, 36]
     assert (MIN_BLOCK_BYTES, MAX_ENTRY_BYTES) == (140, 2**31 - 1 - 140)
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.block_v1.block_format import MIN_BLOCK_BYTES
 from rsm.layout.block_v1.block_index import decode_index, encode_index
 from rsm.layout.block_v1.block_log import BlockedLog
-from rsm.layout.block_v1.block_plan import BlockBuilder, BlockPlanner, PlannedBlock
 from rsm.layout.block_v1.layout import BlockV1Layout
-from rsm.layout.block_v1.log_points import CUSTOM_KEY
+from rsm.layout.blocks.block_format import MIN_BLOCK_BYTES
+from rsm.layout.blocks.block_plan import BlockBuilder, BlockPlanner, PlannedBlock
+from rsm.layout.blocks.log_points import CUSTOM_KEY
 from rsm.layout.keys import ObjectKeys
 from rsm.manager import SegmentStorageManager
 from rsm.segment.batches.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, scan_batches
@@ -196,7 +196,7 @@ def test_fetch_log_segment_when_messages_are_old_then_the_logs_bytes(magic: int)
 
 
 def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
-    """A sequential read costs the log, an entry header a batch, and the batch that was cut."""
+    """A sequential read fetches the log, an entry header per batch, and each cut batch twice."""
     store = WatchedStorage()
     log = b"".join(batches_of([1_000] * 2_000))
     manager, metadata = copied_log(store, log)
@@ -216,7 +216,7 @@ def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
 
 
 def test_fetch_log_segment_when_ranges_are_long_then_the_same_are_read_in_any_order() -> None:
-    """A cache of ranges finds them again, also that of a process before this one."""
+    """The ranges are always the same, so a disk cache finds them after a restart."""
     store = WatchedStorage()
     log = b"".join(batches_of([1_000] * 4_000))
     manager, metadata = copied_log(store, log, block_bytes=2 << 20)

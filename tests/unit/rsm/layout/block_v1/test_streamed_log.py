@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.block_v1.block_format import MIN_BLOCK_BYTES
 from rsm.layout.block_v1.block_log import BlockedLog
 from rsm.layout.block_v1.divided_log import divide_log
 from rsm.layout.block_v1.streamed_log import StreamedLog
+from rsm.layout.blocks.block_format import MIN_BLOCK_BYTES
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.local_segment import PartBounds

@@ -1,4 +1,4 @@
-"""The records of a batch read number by number, in the order of the format: what decoding gives."""
+"""Decodes a batch field by field, in the order of the format: the reference for faster decoders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rsm.segment.errors import CorruptError
 
 
 def plain_records(header: BatchHeader, batch: bytes) -> tuple[Record, ...]:
-    """The records of a batch v2 of users. CorruptError where the bytes are not what they say."""
+    """Return the records of a user's batch v2.
+
+    CorruptError for bytes that contradict the header.
+    """
     payload = batch[HEADER_BYTES:]
     data = decompress(header.compression_id, payload) if payload else b""
     records, position = [], 0

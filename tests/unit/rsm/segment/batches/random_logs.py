@@ -24,7 +24,7 @@ from tests.segment_builder import (
     records,
 )
 
-# The fields that no CRC covers, and those that a reader checks though one does.
+# The fields that no CRC covers, and those that a reader also checks itself.
 _FIELDS = [(0, ">q"), (8, ">i"), (12, ">i"), (16, ">b"), (23, ">i"), (57, ">i")]
 
 

@@ -1,4 +1,4 @@
-"""Which stored batches may be served: to the offset, byte and epoch."""
+"""Which stored batches may be served: exact to the offset, byte and epoch."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_run_when_all_are_right_then_has_each_where_it_lies(position: int) -> No
     assert run.end_position == position + 4 * BATCH_BYTES
 
 
-def test_run_when_it_is_started_then_goes_on_after_it() -> None:
+def test_run_when_it_is_started_then_continues_after_it() -> None:
     log = memoryview(b"".join(BATCHES))
     expectation = SegmentExpectation(SEGMENT)
     run = BatchRun(0)
@@ -137,12 +137,12 @@ def test_run_when_an_end_is_given_then_stops_at_it(until: RunEnd, count: int) ->
 
 
 @pytest.mark.parametrize(
-    ("position", "offset", "reached"), [(9, 20, False), (10, 20, True), (9, 21, True)]
+    ("position", "offset", "is_reached"), [(9, 20, False), (10, 20, True), (9, 21, True)]
 )
 def test_end_when_either_bound_is_come_to_then_reached(
-    position: int, offset: int, *, reached: bool
+    position: int, offset: int, *, is_reached: bool
 ) -> None:
-    assert RunEnd(position=10, offset=20).reached(position, offset) == reached
+    assert RunEnd(position=10, offset=20).is_reached(position, offset) == is_reached
 
 
 @pytest.mark.parametrize("present_bytes", [0, 1, 16, 17, HEADER_BYTES - 1, BATCH_BYTES - 1])
@@ -196,7 +196,7 @@ def test_run_when_a_batch_is_not_right_then_corrupt_after_those_before_it(
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_run_when_a_message_is_of_an_older_version_then_added_and_goes_on(magic: int) -> None:
+def test_run_when_a_message_is_of_an_older_version_then_added_and_continues(magic: int) -> None:
     """It has no leader epoch."""
     message = build_legacy_message(12, b"value", magic=magic)
 
@@ -228,7 +228,7 @@ def test_run_when_a_batch_begins_below_the_segment_then_corrupt(
 
 
 def test_run_when_an_epoch_is_not_known_then_accepted_up_to_the_first_that_is() -> None:
-    """What lies below the first known epoch was below the log start as it was copied."""
+    """Batches below the first known epoch were below the log start at copy time."""
     segment = segment_metadata(1, 0, 40, epochs=((3, 20),))
     other = build_batch(records(10, base_offset=10), leader_epoch=7)
 
@@ -309,7 +309,7 @@ def test_batch_when_a_batch_ends_above_its_segment_then_corrupt(
 def test_batch_when_its_epoch_is_known_then_must_be_the_segments(
     epochs: tuple[tuple[int, int], ...], *, accepted: bool
 ) -> None:
-    """What lies below the first known epoch was below the log start as it was copied."""
+    """Batches below the first known epoch were below the log start at copy time."""
     segment = segment_metadata(1, 0, 40, epochs=epochs)
     batch = [memoryview(BATCHES[1])]
     if accepted:
@@ -324,7 +324,7 @@ def test_batch_when_its_epoch_is_known_then_must_be_the_segments(
     ("position", "base_offset", "agrees"),
     [(0, 99, True), (1, 50, True), (1, 49, True), (1, 51, False)],
 )
-def test_index_when_it_leads_behind_what_it_was_asked_for_then_corrupt(
+def test_index_when_it_points_past_the_offset_then_corrupt(
     position: int, base_offset: int, *, agrees: bool
 ) -> None:
     entry = OffsetIndexEntry(offset=50, position=position)

@@ -147,7 +147,7 @@ def test_lookup_when_index_is_built_then_nothing_looked_for_was_passed(
 
 
 def test_matches_when_an_append_of_many_batches_has_one_entry_then_true() -> None:
-    """An older broker notes of two batches in one append the first position, the last offset."""
+    """Older brokers index two batches of one append by the first position and the last offset."""
     assert matches_log(offset_index((139, 1_200)), time_index((70, 119), (90, 149)), FIVE)
 
 

@@ -1,4 +1,4 @@
-"""A log in pieces of any size gives what it gives as a whole, also where it is damaged."""
+"""A log in pieces of any size gives the same as the whole log, even if it is damaged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scan_outcome(log: RandomLog, pieces: Sequence[bytes]) -> tuple[object, ...]:
 def read_outcome(
     stored: StoredRange, from_offset: int, entry: OffsetIndexEntry, pieces: Sequence[bytes]
 ) -> tuple[object, ...]:
-    """What is served of the pieces from the entry's position on, and the error that ends it."""
+    """Return the served batches from the entry's position on, and the error at their end."""
     cursor = SegmentCursor(stored, from_offset=from_offset, entry=entry)
     runs: list[StoredBatches] = []
     error, cause = "", None
@@ -52,7 +52,7 @@ def read_outcome(
 
 @given(log=random_logs())
 def test_scan_when_a_log_comes_in_pieces_then_as_of_the_whole(log: RandomLog) -> None:
-    """R21: what counts as stored does not depend on how it was read."""
+    """R21: the result of a check does not depend on how the log was read."""
     assert scan_outcome(log, log.pieces) == scan_outcome(log, [log.content])
 
 

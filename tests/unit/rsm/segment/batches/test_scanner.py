@@ -174,7 +174,7 @@ def test_feed_when_epochs_follow_the_lineage_then_accepted() -> None:
 def test_feed_when_epochs_are_not_the_lineages_then_corrupt(
     epochs: tuple[int, int], lineage: Lineage
 ) -> None:
-    """R21: another leader's batches under the same offsets are never stored as ours."""
+    """R21: another leader's batches at the same offsets are never stored as this log's."""
     log = batch_of_epoch(epochs[0], 0) + batch_of_epoch(epochs[1], 10)
 
     with pytest.raises(CorruptError, match="epoch"):

@@ -1,4 +1,4 @@
-"""What a scan refuses, to the offset, byte and epoch, and the position that it names."""
+"""The errors of a scan, exact to the offset, byte and epoch, and the positions in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.rsm.segment.batches.test_scanner import (
 
 FIRST = batch_of_epoch(0, 0)
 GARBAGE = bytes(16) + b"\x09" + bytes(100)
-"""Of a magic that there is not."""
+"""A batch with an unknown magic."""
 
 
 def changed(data: bytes, position: int) -> bytes:

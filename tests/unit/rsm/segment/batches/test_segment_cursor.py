@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,10 @@ from rsm.segment.batches.segment_cursor import SegmentCursor, StoredBatches
 from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.ranges import OffsetRange
-from tests.remote_world import RemoteWorld, bytes_of, positions_of, segment_of
+from tests.remote_world import TIP, WRITER, RemoteWorld, bytes_of, positions_of, segment_of
 from tests.segment_builder import (
     BuiltSegment,
     build_batch,
@@ -28,10 +30,15 @@ from tests.segment_builder import (
     build_segment,
     records,
 )
+from tests.segment_storing import planned_segment
+
+_SEGMENT_ID = RemoteLogSegmentId(topic_id_partition=TIP, id=UUID(int=101))
 
 
 def stored(segment: BuiltSegment, *, epochs: Lineage = Lineage.of((0, 0))) -> StoredRange:
-    metadata = RemoteWorld()._planned(segment, segment.offsets.end_offset, epochs)
+    metadata = planned_segment(
+        RemoteWorld().storage, segment, _SEGMENT_ID, writer=WRITER, lineage=epochs
+    )
     return StoredRange(metadata=metadata, offsets=segment.offsets)
 
 
@@ -48,7 +55,7 @@ def fed(cursor: SegmentCursor, *pieces: bytes) -> list[StoredBatches]:
 
 @given(cuts=st.lists(st.integers(min_value=0, max_value=13_000), max_size=12))
 def test_feed_when_cut_anywhere_then_all_bytes_in_order(cuts: list[int]) -> None:
-    """Scenario 65: what is served is byte for byte what was stored, whatever is in it."""
+    """Scenario 65: the served bytes are the stored ones, whatever their content."""
     batches = [
         build_legacy_message(0, b"old", magic=0),
         build_legacy_message(1, b"newer", magic=1),
@@ -141,7 +148,7 @@ def test_feed_when_batch_crosses_the_lineages_cut_then_corrupt() -> None:
 
 @pytest.mark.parametrize("bit", range(8 * HEADER_BYTES))
 def test_feed_when_any_header_bit_is_flipped_then_corrupt(bit: int) -> None:
-    """Scenario 62: an error with its place, never wrong bytes nor skipped ones."""
+    """Scenario 62: an error with its position, and neither wrong nor skipped bytes."""
     segment = segment_of(0, value_bytes=10)
     damaged = bytearray(segment.log)
     damaged[positions_of(segment)[5] + bit // 8] ^= 1 << bit % 8

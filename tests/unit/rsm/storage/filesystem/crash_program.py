@@ -1,7 +1,7 @@
 """Creates and deletes a chunk again and again, killed one system call later each time.
 
-Run with the directory to work in: for each n a child is forked that kills itself with -9 before its
-n-th call into the operating system; each works in a root of its own. Prints how many were killed.
+Its argument is the directory to work in. For each n it forks a child that kills itself with -9
+before its n-th system call; each child has a separate root. Prints the number of killed children.
 """
 
 from __future__ import annotations

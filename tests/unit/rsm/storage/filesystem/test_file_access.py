@@ -1,4 +1,4 @@
-"""Other users of the host cannot read what a directory store holds, unless a setting says so."""
+"""Other users of the host cannot read a directory store's files, unless a setting allows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "orders/0/segment.log"
 
 @pytest.fixture
 def set_umask() -> Iterator[Callable[[int], int]]:
-    """That of this process, until the test ends."""
+    """Set this process's umask until the test ends."""
     before = os.umask(0o022)
     yield os.umask
     os.umask(before)

@@ -41,7 +41,7 @@ def put(storage: ChunkStorage, name: str, **attributes: str) -> None:
 
 
 def test_open_when_root_is_missing_then_refused_and_not_made(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="must exist"):
+    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
         FilesystemChunkStorage(tmp_path / "absent")
 
     assert list(tmp_path.iterdir()) == []
@@ -58,7 +58,7 @@ def test_open_when_root_is_a_file_then_refused(tmp_path: Path) -> None:
 def test_any_verb_when_the_mount_vanished_then_retriable_and_nothing_is_made(
     storage: FilesystemChunkStorage, root: Path, *, replaced: bool
 ) -> None:
-    """What is absent because its file system is must not count as deleted."""
+    """A file that is missing with its whole file system must not count as deleted."""
     put(storage, "d/a")
     root.rename(root.with_name("elsewhere"))
     if replaced:

@@ -11,7 +11,7 @@ from rsm.storage.s3.settings import MIN_PART_BYTES as MIN
 
 @dataclass(slots=True)
 class ListedUpload:
-    """An upload that only writes down its parts: (bytes sent) or (object, range copied)."""
+    """An upload that only records its parts: (bytes sent) or (object, range copied)."""
 
     parts: list[int | tuple[str, ByteRange]] = field(default_factory=list)
 

@@ -8,7 +8,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource, PartBounds
 from rsm.storage.uploads.part_senders import PartSenders
 from rsm.storage.uploads.parts import PartReader
-from tests.contract.sources import UnsizedSource, failing_source, source_of
+from tests.contract.sources import CountingSource, UnsizedSource, failing_source, source_of
 
 
 @pytest.fixture
@@ -64,3 +64,19 @@ def test_is_one_part_when_the_length_is_unknown_then_only_nothing_is(
     source = UnsizedSource(source=source_of(*pieces))
 
     assert senders.is_one_part(source, PartReader(source, "a")) is is_one
+
+
+def test_send_when_a_part_fails_then_only_the_parts_that_were_sent_are_acknowledged(
+    senders: PartSenders,
+) -> None:
+    source = CountingSource(pieces=(b"ab", b"c", b"defg"), parts=PartBounds.EACH_CHUNK)
+    reader = PartReader(source, "a")
+
+    def send(number: int, _content: bytearray) -> None:
+        if number == 3:
+            raise RetriableError("the store broke")
+
+    with pytest.raises(RetriableError):
+        senders.send(reader, senders.lengths(source, reader), send)
+
+    assert sorted(source.accepted) == [1, 2]

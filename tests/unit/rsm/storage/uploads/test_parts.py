@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.storage.uploads.parts import PartReader
-from tests.contract.sources import PiecesSource, failing_source, source_of
+from tests.contract.sources import CountingSource, PiecesSource, failing_source, source_of
 
 
 @given(pieces=st.lists(st.binary(max_size=20), max_size=8), part_bytes=st.integers(1, 30))
@@ -40,3 +40,23 @@ def test_reader_when_source_fails_after_its_last_byte_then_the_last_part_is_not_
 
     with pytest.raises(RetriableError, match="the source broke"):
         reader.read(3)
+
+
+def test_read_when_the_store_accepts_as_it_reads_then_acknowledged_before_the_part_is_whole() -> (
+    None
+):
+    """A part may be larger than what the source can buffer."""
+    source = CountingSource(pieces=(b"abc", b"de", b"f"))
+    reader = PartReader(source, "a", accepts_as_read=True)
+
+    assert reader.read(4) == b"abcd"
+
+    assert source.accepted == [3, 1]
+
+
+def test_read_when_the_store_accepts_parts_then_not_acknowledged_yet() -> None:
+    source = CountingSource(pieces=(b"abc", b"de"))
+
+    PartReader(source, "a").read(4)
+
+    assert source.accepted == []

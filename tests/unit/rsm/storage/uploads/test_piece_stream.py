@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from rsm.segment.errors import RetriableError
-from rsm.storage.uploads.piece_stream import PieceStream
+from rsm.segment.local_segment import PartBounds, parts_of
+from rsm.storage.uploads.piece_stream import PieceBuffer, PieceStream, PushedContent
 
 
-def reading(stream: PieceStream[bytes]) -> bytes:
+def reading(stream: PushedContent[bytes]) -> bytes:
     return b"".join(bytes(piece) for piece in stream.chunks())
 
 
@@ -86,3 +87,82 @@ def test_chunks_when_read_again_after_the_end_then_nothing_more() -> None:
     stream.append(memoryview(b"a"))
 
     assert stream.finish() == b"a"
+
+
+def buffered() -> PieceBuffer[bytes]:
+    buffer = PieceBuffer[bytes]()
+    buffer.start(lambda: reading(buffer), name="reader")
+    return buffer
+
+
+def reading_of(buffer: PieceBuffer[bytes], accepted: list[int]) -> bytes:
+    content = b""
+    for piece in buffer.chunks():
+        content += bytes(piece)
+        if accepted:
+            buffer.acknowledge(accepted.pop(0))
+    return content
+
+
+def test_add_when_nothing_is_accepted_then_it_never_waits_and_all_is_buffered() -> None:
+    buffer = buffered()
+
+    for _ in range(50):
+        buffer.add(bytearray(b"abc"))
+
+    assert buffer.buffered_bytes == 150
+    assert buffer.finish() == b"abc" * 50
+
+
+def test_wait_when_enough_is_accepted_then_it_returns() -> None:
+    buffer = PieceBuffer[bytes]()
+    accepted = [3, 3]
+    buffer.start(lambda: reading_of(buffer, accepted), name="reader")
+    for _ in range(3):
+        buffer.add(bytearray(b"abc"))
+
+    buffer.wait_until(3, timeout_s=30)
+
+    assert buffer.buffered_bytes == 3
+    assert buffer.finish() == b"abc" * 3
+
+
+def test_wait_when_the_time_is_over_then_it_returns() -> None:
+    buffer = buffered()
+    buffer.add(bytearray(b"abc"))
+
+    buffer.wait_until(0, timeout_s=0.01)
+
+    assert buffer.buffered_bytes == 3
+    buffer.finish()
+
+
+def test_add_when_the_request_failed_then_its_error_and_no_wait() -> None:
+    buffer = PieceBuffer[bytes]()
+
+    def fail() -> bytes:
+        next(buffer.chunks())
+        raise RetriableError("the store broke")
+
+    buffer.start(fail, name="reader")
+    buffer.add(bytearray(b"abc"))
+    buffer.wait_until(0, timeout_s=30)
+
+    for call in (buffer.check, buffer.finish, lambda: buffer.add(bytearray(b"a"))):
+        with pytest.raises(RetriableError, match="the store broke"):
+            call()
+
+
+def test_result_when_the_request_runs_then_after_its_end() -> None:
+    buffer = buffered()
+    buffer.add(bytearray(b"abc"))
+    with pytest.raises(TimeoutError):
+        buffer.result(timeout_s=0.01)
+
+    buffer.end()
+
+    assert buffer.result(timeout_s=30) == b"abc"
+
+
+def test_buffer_when_a_store_asks_for_its_parts_then_each_piece_is_one() -> None:
+    assert parts_of(PieceBuffer[bytes]()) is PartBounds.EACH_CHUNK

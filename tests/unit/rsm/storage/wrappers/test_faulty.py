@@ -6,7 +6,8 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import FaultPlan
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from tests.contract.sources import source_of
 
 CONTENT = b"0123456789"
@@ -51,7 +52,7 @@ def test_creation_when_seed_is_the_same_then_fates_are_too() -> None:
 
 
 def test_delete_many_when_some_fail_then_each_name_has_its_own_outcome() -> None:
-    """Scenario 109: an answer with errors for some names, of which some are gone all the same."""
+    """Scenario 109: an answer with errors for some names; some of those objects are deleted."""
     inner = memory()
     names = [f"a/{number}" for number in range(100)]
     for name in names:

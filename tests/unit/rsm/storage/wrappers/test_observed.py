@@ -7,7 +7,8 @@ import pytest
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import FaultPlan
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from rsm.storage.wrappers.observed import ObservedChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from tests.contract.sources import source_of

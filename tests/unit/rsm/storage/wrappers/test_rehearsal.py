@@ -6,8 +6,8 @@ import pytest
 
 from rsm.segment.errors import RetriableError, UnsupportedError
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan
-from rsm.storage.wrappers.rehearsal import RehearsalSettings, rehearsed
+from rsm.storage.settings import FaultPlan, RehearsalSettings
+from rsm.storage.wrappers.rehearsal import rehearsed
 from tests.contract.sources import source_of
 from tests.twins.clock import FakeClock
 
@@ -48,7 +48,7 @@ def test_rehearsed_when_slow_and_throttled_then_both() -> None:
 def test_rehearsed_when_read_only_then_reads_and_changes_nothing() -> None:
     inner = memory()
     inner.create_with_content("a", source_of(b"x"))
-    storage = rehearsed(inner, RehearsalSettings(read_only=True), FakeClock())
+    storage = rehearsed(inner, RehearsalSettings(is_read_only=True), FakeClock())
 
     for change in (
         lambda: storage.create_with_content("b", source_of(b"x")),

@@ -23,7 +23,7 @@ CHANGES: tuple[Callable[[ChunkStorage, str], object], ...] = (
 
 @pytest.fixture
 def storage() -> ReadOnlyChunkStorage:
-    """Of two chunks."""
+    """A storage with two chunks."""
     inner = MemoryChunkStorage(wall_ms=lambda: 0)
     for name in ("a", "b"):
         inner.create_with_content(name, source_of(b"abc"), attributes={"k": name})

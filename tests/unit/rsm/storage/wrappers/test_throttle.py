@@ -20,7 +20,7 @@ def test_throttle_when_much_is_written_then_takes_its_time() -> None:
     for number in range(10):
         storage.create_with_content(f"a/{number}", source_of(*[b"x" * 100_000] * 10))
 
-    # Ten million bytes; a second's worth may be made up for, and the last piece is on credit.
+    # Ten million bytes. The bytes of one second may come at once, and the last piece ahead of time.
     assert 8_800 <= clock.monotonic_ms() <= 10_000
 
 
@@ -62,7 +62,7 @@ def test_gate_when_used_at_any_times_then_the_rate_is_kept(
     for pause_ms, amount in steps:
         clock.advance(pause_ms)
         gate.pass_through(amount)
-        # What passed before this step fits the time that went by, and one second on top.
+        # The bytes before this step fit the elapsed time and one second.
         assert passed * 1_000 <= (clock.monotonic_ms() + 1_001) * rate
         passed += amount
 

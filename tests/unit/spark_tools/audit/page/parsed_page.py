@@ -23,7 +23,7 @@ class Element:
         return " ".join(" ".join(self._texts()).split())
 
     def every(self, tag: str | None = None) -> list[Element]:
-        """The elements in it, in order, itself too; of one tag if it is given."""
+        """Return the element and all elements in it, in order; only those with `tag` if given."""
         found = [self] if tag in (None, self.tag) else []
         for part in self.parts:
             if isinstance(part, Element):
@@ -47,7 +47,7 @@ class Element:
 
 
 class _Reader(HTMLParser):
-    """Fails where elements are not closed in the order that they were opened in."""
+    """Fails if an end tag does not close the innermost open element."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -131,7 +131,7 @@ def test_page_when_there_is_housekeeping_then_each_kind_has_size_price_and_what_
     page = page_of(*orphans, finding(FindingKind.DANGLING_DELETE))
 
     section = page.every("section")[1]
-    first, second = table_of(section, "What there is to clean up").rows()
+    first, second = table_of(section, "What can be cleaned up").rows()
     assert first[0].startswith("Orphans ")
     assert first[1:4] == ["3", "6.0 GiB", "0.12 EUR"]
     assert "rlm-audit --config /etc/rlm.properties --delete --yes" in first[4]
@@ -203,7 +203,7 @@ def test_page_when_its_commands_are_copied_then_their_parsers_take_them() -> Non
 
 
 def _require_parsed(program: str, *arguments: str) -> None:
-    """SystemExit or an error of typer's for what the program would refuse."""
+    """Parse the command; SystemExit or an error of typer's if the program would refuse it."""
     parsers: dict[str, argparse.ArgumentParser] = {
         "rlm-audit": audit_parser(),
         "rlm-repair": repair_parser(),

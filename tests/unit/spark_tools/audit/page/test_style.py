@@ -1,4 +1,4 @@
-"""The page's style on a phone and on paper, as its rules say it; no browser lays it out here."""
+"""The rules of the page's style for phones and paper, without a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled code reads of records is what fastavro reads."""
+"""Compiled code reads the same values of records as fastavro."""
 
 from __future__ import annotations
 

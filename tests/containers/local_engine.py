@@ -1,0 +1,178 @@
+"""`make containers-here`: Podman on a Debian machine that reaches no image registry.
+
+It starts Podman's service on a socket below build/containers, and makes images that replace the
+official ones under their own names: Debian by debootstrap, Python by Debian's packages, Kafka from
+its Maven artifacts, versitygw from its Go module. `deploy/stack.sh` finds the socket by itself.
+
+    python -m tests.containers.local_engine up      # packages, service, images; skips what is there
+    python -m tests.containers.local_engine serve   # the service and health checks, until SIGTERM
+    python -m tests.containers.local_engine down    # end all containers and the service
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.containers.health_checks import run_health_checks
+from tests.containers.stand_ins.images import build_all
+from tests.services.waiting import wait_until
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ROOM = CHECKOUT / "build" / "containers"
+SOCKET = ROOM / "podman.sock"
+_PROCESS_ID = ROOM / "service.pid"
+_SERVICE_LOG = ROOM / "service.log"
+_PACKAGES = (
+    *("podman", "runc", "crun", "netavark", "aardvark-dns", "debootstrap", "iptables"),
+    *("ca-certificates", "docker-compose"),
+)
+_CONTAINERS_CONF = """\
+[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[network]
+network_backend = "netavark"
+"""
+_STORAGE_CONF = """\
+[storage]
+driver = "overlay"
+graphroot = "{room}/storage"
+runroot = "{room}/run"
+"""
+
+
+class SetUpError(Exception):
+    """The engine cannot be set up; the message names the reason and the way out."""
+
+
+def main() -> int:
+    """Run the command of this command line."""
+    commands = {"up": _up, "serve": _serve, "down": _down}
+    command = commands.get(" ".join(sys.argv[1:]))
+    if command is None:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        command()
+    except (SetUpError, subprocess.CalledProcessError, OSError) as error:
+        print(f"cannot set up containers: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def environment() -> dict[str, str]:
+    """The environment in which `podman` uses the engine of this checkout."""
+    without_other_engines = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"CONTAINER_HOST", "DOCKER_HOST"}
+    }
+    return {
+        **without_other_engines,
+        "CONTAINERS_CONF": str(ROOM / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(ROOM / "storage.conf"),
+        "DISABLE_HC_SYSTEMD": "true",
+    }
+
+
+def _up() -> None:
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise SetUpError(
+            "this needs Debian and root, for its packages, debootstrap and networks."
+            " Run it as root on Debian, or use an engine that reaches a registry."
+        )
+    _install_missing_packages()
+    ROOM.mkdir(parents=True, exist_ok=True)
+    (ROOM / "containers.conf").write_text(_CONTAINERS_CONF)
+    (ROOM / "storage.conf").write_text(_STORAGE_CONF.format(room=ROOM))
+    if not _is_serving():
+        _start_service()
+    build_all(environment())
+    print(f"containers: ready at unix://{SOCKET}")
+
+
+def _install_missing_packages() -> None:
+    status = [
+        "dpkg-query",
+        "--show",
+        "--showformat",
+        "${Package} ${db:Status-Status}\n",
+        *_PACKAGES,
+    ]
+    # It fails if it has never heard of one of them.
+    known = subprocess.run(status, capture_output=True, text=True, check=False).stdout.splitlines()
+    missing = [each for each in _PACKAGES if f"{each} installed" not in known]
+    if not missing:
+        return
+    print("Installing", *missing, flush=True)
+    apt_get = ["apt-get", "--quiet=2", "--option", "DPkg::Lock::Timeout=300"]
+    install = ["install", "--yes", "--no-install-recommends"]
+    keep_configurations = ["--option", "Dpkg::Options::=--force-confold"]
+    _run_unattended([*apt_get, "update"])
+    _run_unattended([*apt_get, *keep_configurations, *install, *missing])
+
+
+def _run_unattended(command: list[str]) -> None:
+    """Run it without a terminal to ask; its errors go to this process's."""
+    subprocess.run(
+        command,
+        check=True,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def _is_serving() -> bool:
+    asked = ["podman", "--remote", "--url", f"unix://{SOCKET}", "version"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+def _start_service() -> None:
+    with _SERVICE_LOG.open("ab") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.containers.local_engine", "serve"],
+            cwd=CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    _PROCESS_ID.write_text(str(server.pid))
+    wait_until(_is_serving, describe=f"Podman's service answers; its log is {_SERVICE_LOG}")
+
+
+def _serve() -> None:
+    """Podman leaves health checks to systemd's timers, which this machine may lack."""
+    SOCKET.unlink(missing_ok=True)
+    command = ["podman", "system", "service", "--time=0", f"unix://{SOCKET}"]
+    with subprocess.Popen(command, env=environment()) as service:
+        signal.signal(signal.SIGTERM, lambda *_: service.terminate())
+        run_health_checks(SOCKET, is_running=lambda: service.poll() is None)
+    SOCKET.unlink(missing_ok=True)
+
+
+def _down() -> None:
+    if not (ROOM / "storage.conf").exists():
+        return
+    remove = ["podman", "rm", "--force", "--all", "--time", "0"]
+    subprocess.run(remove, check=True, env=environment(), stdout=subprocess.DEVNULL)
+    if _is_serving() and _PROCESS_ID.exists():
+        process = Path("/proc") / _PROCESS_ID.read_text()
+        os.kill(int(process.name), signal.SIGTERM)
+        wait_until(lambda: not process.exists(), describe="Podman's service has ended")
+    _PROCESS_ID.unlink(missing_ok=True)
+    # Podman binds it to itself; a mount point cannot be removed.
+    subprocess.run(["umount", str(ROOM / "storage" / "overlay")], capture_output=True, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""A tiered topic whose records have numbers, so that each is known to be read once."""
+
+from __future__ import annotations
+
+from tests.containers.stack import GATEWAYS, ComposeStack
+from tests.services.service import ServiceError
+from tests.services.waiting import wait_until
+
+PARTITIONS = 3
+_RECORDS = 12_000
+_DIGITS = 8
+_PADDING = 1_000
+# The stack's rlm trim records that are a minute old.
+_TRIMMED_S = 300.0
+_STORED_S = 180.0
+_WITHOUT_END = "--message-send-max-retries 1000000 --request-timeout-ms 30000"
+
+
+class NumberedTopic:
+    """Produces, and reads what it produced; each record's value begins with its number."""
+
+    def __init__(self, stack: ComposeStack, name: str) -> None:
+        self._stack = stack
+        self._name = name
+        self._produced = 0
+
+    def create_tiered(self) -> None:
+        """Create it with small segments, of which the brokers keep as little as they can."""
+        sizes = ("--partitions", str(PARTITIONS), "--replication-factor", "3")
+        segments = ("--config", f"segment.bytes={1024 * 1024}")
+        self._stack.broker_tool(
+            "kafka-topics", "--create", "--topic", self._name, *sizes, *segments
+        )
+        self._stack.rlm("topic", "enable", self._name, "--local-retention-bytes", "1")
+
+    def produce(self) -> None:
+        """Produce 12 MB through the gateways, from a container of its own."""
+        first, last = self._produced, self._produced + _RECORDS - 1
+        lines = (
+            f"awk 'BEGIN {{ for (i = {first}; i <= {last}; i++)"
+            f' printf "%0{_DIGITS}d%0{_PADDING}d\\n", i, 0 }}\''
+        )
+        to_topic = f"--bootstrap-server {GATEWAYS} --topic {self._name} {_WITHOUT_END}"
+        self._stack.client(f"{lines} | kafka-console-producer.sh {to_topic}")
+        self._produced += _RECORDS
+
+    def read(self) -> list[int]:
+        """The numbers of all its records, sorted, read through the gateways in a new container."""
+        of_topic = f"--bootstrap-server {GATEWAYS} --topic {self._name} --from-beginning"
+        until = f"--max-messages {self._produced} --timeout-ms 60000"
+        values = f"kafka-console-consumer.sh {of_topic} {until} | cut -c1-{_DIGITS}"
+        return sorted(int(line) for line in self._stack.client(values).splitlines())
+
+    def expected(self) -> list[int]:
+        """The numbers of all records that were produced, sorted."""
+        return list(range(self._produced))
+
+    def wait_trimmed(self) -> None:
+        """Wait until the brokers no longer have the first record of any partition."""
+        wait_until(
+            lambda: min(self._local_starts()) > 0,
+            deadline_s=_TRIMMED_S,
+            describe=lambda: f"all partitions are trimmed: {self._stack.rlm('status', self._name)}",
+            interval_s=3.0,
+        )
+
+    def wait_stored(self) -> None:
+        """Wait until all rolled segments are stored, and nothing needs attention."""
+        wait_until(
+            self._is_stored,
+            deadline_s=_STORED_S,
+            describe=lambda: f"all is stored: {self._stack.rlm('status', self._name)}",
+            interval_s=1.0,
+            despite=ServiceError,
+        )
+
+    def wait_replicated(self) -> None:
+        """Wait until all replicas of all partitions are in sync."""
+        lagging = ("--describe", "--topic", self._name, "--under-replicated-partitions")
+        wait_until(
+            lambda: not self._stack.broker_tool("kafka-topics", *lagging).strip(),
+            deadline_s=_STORED_S,
+            describe=lambda: self._stack.broker_tool("kafka-topics", *lagging),
+            interval_s=1.0,
+            despite=ServiceError,
+        )
+
+    def _is_stored(self) -> bool:
+        document = self._stack.status(self._name)
+        return document["problems"] == [] and all(
+            each["lag_segments"] == 0 for each in document["partitions"]
+        )
+
+    def _local_starts(self) -> list[int]:
+        first_of_each = ("--topic", self._name, "--time", "-2")
+        rows = self._stack.broker_tool("kafka-get-offsets", *first_of_each).splitlines()
+        return [int(row.rsplit(":", 1)[1]) for row in rows]

@@ -1,0 +1,112 @@
+"""The compose stack as its users run it, by deploy/stack.sh."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.services.service import ServiceError
+from tests.services.waiting import wait_until
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SCRIPT = CHECKOUT / "deploy" / "stack.sh"
+GATEWAYS = "rlm-1:19092,rlm-2:19093,rlm-3:19094"
+_BROKERS = "broker-1:9092,broker-2:9092,broker-3:9092"
+_TOOLS = "/opt/kafka/bin"
+_START_S = 480.0
+_RECOVERED_S = 180.0
+# A stack of a user publishes its ports at 127.0.0.1.
+_ENVIRONMENT = {"COMPOSE_PROJECT_NAME": "kafka-rlm-tests", "BIND_ADDRESS": "127.0.0.93"}
+
+
+class ComposeStack:
+    """Runs within its `with` block, under a project name of its own. Not thread-safe."""
+
+    def __enter__(self) -> Self:
+        """Start it. Raises ServiceError with the script's message."""
+        try:
+            self.script("up", deadline_s=_START_S)
+        except ServiceError:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it and delete its data."""
+        self.script("down", "--volumes", deadline_s=_START_S)
+
+    def script(self, *arguments: str, deadline_s: float = 180.0) -> str:
+        """What deploy/stack.sh prints. Raises ServiceError with its message."""
+        done = subprocess.run(
+            [SCRIPT, *arguments],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=deadline_s,
+            check=False,
+        )
+        if done.returncode:
+            command = " ".join(arguments)
+            raise ServiceError(f"stack.sh {command} failed: {done.stderr}{done.stdout}")
+        return done.stdout
+
+    def rlm(self, *arguments: str) -> str:
+        """What a command of `rlm` prints next to broker 1."""
+        return self.script("compose", "exec", "-T", "rlm-1", "rlm", *arguments)
+
+    def status(self, topic: str) -> dict[str, Any]:
+        """The document of `rlm status`."""
+        document: dict[str, Any] = json.loads(self.rlm("status", topic, "--json"))
+        return document
+
+    def broker_tool(self, tool: str, *arguments: str) -> str:
+        """What one of Kafka's tools prints that asks the brokers, next to broker 1."""
+        asked = ("--bootstrap-server", _BROKERS)
+        program = f"{_TOOLS}/{tool}.sh"
+        return self.script("compose", "exec", "-T", "broker-1", program, *asked, *arguments)
+
+    def client(self, pipeline: str) -> str:
+        """What a shell pipeline prints in a container of its own; Kafka's tools are on its PATH."""
+        command = f"PATH=$PATH:{_TOOLS}; {pipeline}"
+        return self.script("compose", "run", "--rm", "-T", "client", "sh", "-euc", command)
+
+    def kill(self, service: str) -> None:
+        """Kill a service's container. Unlike after `compose kill`, no engine restarts it."""
+        self.script("compose", "stop", "-t", "0", service)
+
+    def start(self, service: str) -> None:
+        """Start a service that was killed."""
+        self.script("compose", "start", service)
+
+    def wait_ready(self) -> None:
+        """Wait until `rlm processes` shows all brokers, managers and gateways as ready."""
+        wait_until(
+            lambda: self.ready_processes() == {(role, n) for role in _ROLES for n in "123"},
+            deadline_s=_RECOVERED_S,
+            describe=lambda: f"all hosts are ready: {self.rlm('processes')}",
+            interval_s=1.0,
+            despite=ServiceError,
+        )
+
+    def ready_processes(self) -> set[tuple[str, str]]:
+        """The roles and broker ids of what is ready."""
+        rows = [line.split() for line in self.rlm("processes").splitlines()]
+        return {(row[0], row[1]) for row in rows if row and row[0] in _ROLES and "ready" in row}
+
+
+_ROLES = ("broker", "manager", "gateway")
+
+
+def environment() -> dict[str, str]:
+    """The environment in which deploy/stack.sh works on the tests' stack."""
+    return {**os.environ, **_ENVIRONMENT}

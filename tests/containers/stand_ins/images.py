@@ -1,0 +1,134 @@
+"""Images that replace the official ones under their own names, from packages and artifacts.
+
+An image is built again only if what it is made of changed: its label has the hash of that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOM = Path(__file__).resolve().parent
+_BUILD = _ROOM.parents[2] / "build"
+_DEBIAN = "localhost/rlm-stand-in-debian"
+_MIRROR = "http://deb.debian.org/debian"
+_RELEASE = "bookworm"
+# What this machine trusts in addition, such as the certificate of a proxy.
+_CERTIFICATES = Path("/usr/local/share/ca-certificates")
+_LABEL = "rlm.stand-in.made-of"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandIn:
+    """An image, its Dockerfile in this folder, and what its context has besides that."""
+
+    name: str
+    dockerfile: str
+    context: tuple[Path, ...] = ()
+
+
+# The names are those of Dockerfile and docker-compose.yml.
+STAND_INS = (
+    StandIn(name="docker.io/library/python:3.11.14-slim-bookworm", dockerfile="python.Dockerfile"),
+    StandIn(
+        name="docker.io/versity/versitygw:v1.8.0",
+        dockerfile="versitygw.Dockerfile",
+        context=(_BUILD / "versitygw" / "versitygw",),
+    ),
+    StandIn(
+        name="docker.io/apache/kafka:4.3.1",
+        dockerfile="kafka.Dockerfile",
+        context=(_BUILD / "kafka" / "jars", _ROOM / "kafka" / "bin", _ROOM / "kafka" / "docker"),
+    ),
+)
+
+
+def build_all(environment: Mapping[str, str]) -> None:
+    """Build what is missing or changed, with the engine of `environment`."""
+    if _made_of(_DEBIAN, environment) is None:
+        _import_debian(environment)
+    for each in STAND_INS:
+        wanted = _content_hash(each)
+        if _made_of(each.name, environment) == wanted:
+            continue
+        print(f"Building a stand-in for {each.name}", flush=True)
+        _build(each, wanted, environment)
+
+
+def _import_debian(environment: Mapping[str, str]) -> None:
+    print("Fetching a Debian by debootstrap; this takes some minutes", flush=True)
+    with tempfile.TemporaryDirectory(dir=_BUILD / "containers") as directory:
+        root = Path(directory) / "root"
+        bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", _RELEASE]
+        with (_BUILD / "containers" / "debootstrap.log").open("wb") as log:
+            subprocess.run(
+                [*bootstrap, str(root), _MIRROR],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        if _CERTIFICATES.is_dir():
+            shutil.copytree(
+                _CERTIFICATES, root / _CERTIFICATES.relative_to("/"), dirs_exist_ok=True
+            )
+            subprocess.run(
+                ["chroot", str(root), "update-ca-certificates"], check=True, capture_output=True
+            )
+        for cached in (root / "var/cache/apt/archives").glob("*.deb"):
+            cached.unlink()
+        archive = Path(directory) / "root.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+        podman = ["podman", "import", "--quiet", "--change", f"LABEL {_LABEL}={_RELEASE}"]
+        _run_quietly([*podman, str(archive), _DEBIAN], environment)
+
+
+def _build(image: StandIn, content_hash: str, environment: Mapping[str, str]) -> None:
+    with tempfile.TemporaryDirectory(dir=_BUILD / "containers") as directory:
+        for each in image.context:
+            if each.is_dir():
+                shutil.copytree(each, Path(directory) / each.name, symlinks=True)
+            else:
+                shutil.copy2(each, directory)
+        command = ["podman", "build", "--quiet", "--tag", image.name, "--label"]
+        command += [f"{_LABEL}={content_hash}", "--file", str(_ROOM / image.dockerfile), directory]
+        _run_quietly(command, environment)
+
+
+def _run_quietly(command: list[str], environment: Mapping[str, str]) -> None:
+    subprocess.run(
+        command,
+        check=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def _made_of(name: str, environment: Mapping[str, str]) -> str | None:
+    """The hash on record of an image; None if there is no such image."""
+    label = f'{{{{index .Labels "{_LABEL}"}}}}'
+    inspected = subprocess.run(
+        ["podman", "image", "inspect", "--format", label, name],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    return inspected.stdout.strip() if inspected.returncode == 0 else None
+
+
+def _content_hash(image: StandIn) -> str:
+    digest = hashlib.sha256((_ROOM / image.dockerfile).read_bytes())
+    for each in image.context:
+        files = sorted(each.rglob("*")) if each.is_dir() else [each]
+        for path in files:
+            digest.update(path.name.encode())
+            if path.is_file():
+                digest.update(path.read_bytes())
+    return digest.hexdigest()

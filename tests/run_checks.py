@@ -1,0 +1,71 @@
+"""Checks of the sources while the tests run: `make test` runs `make static` so.
+
+The tests wait for services during a part of the run, and the checks use that time, at a lower
+priority. They count as one more test: the command is its name, and a failure shows its whole
+output.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Generator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.services.process import ServiceProcess
+
+_NICENESS = 10
+_DEADLINE_S = 1800.0
+"""From the end of the last test."""
+
+
+class RunChecks:
+    """A pytest plugin for the process that controls the run. One object per run."""
+
+    def __init__(self, command: str, directory: Path) -> None:
+        """`directory` is the working directory of the command."""
+        self._command = command
+        self._directory = directory
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Start the command before the first test, and report it after the last one.
+
+        If the run ends early, the command ends too.
+        """
+        with TemporaryDirectory() as scratch:
+            log = Path(scratch) / "output.log"
+            process = ServiceProcess(
+                ["nice", "-n", str(_NICENESS), *shlex.split(self._command)],
+                log_path=log,
+                directory=self._directory,
+            )
+            try:
+                outcome = yield
+                waits_since = time.time()
+                exit_code = process.wait(deadline_s=_DEADLINE_S)
+            finally:
+                process.kill(children=True)
+            output = log.read_text(errors="replace")
+        failure = f"{output}\n`{self._command}` ended with {exit_code}" if exit_code else None
+        report = self._report(failure, waits_since)
+        session.config.hook.pytest_runtest_logreport(report=report)
+        return outcome
+
+    def _report(self, failure: str | None, waits_since: float) -> pytest.TestReport:
+        """Return a test's report; its time is what the run waited after its last test."""
+        now = time.time()
+        return pytest.TestReport(
+            nodeid=self._command,
+            location=(self._command, None, self._command),
+            keywords={},
+            outcome="passed" if failure is None else "failed",
+            longrepr=failure,
+            when="call",
+            duration=now - waits_since,
+            start=waits_since,
+            stop=now,
+        )

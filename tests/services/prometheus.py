@@ -1,0 +1,56 @@
+"""A real Prometheus on this machine, and its promtool. `make services` installs both."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.services.server_process import ServerProcess
+from tests.services.service import BUILD, Needs, installed
+
+_PROGRAM = BUILD / "prometheus" / "prometheus"
+_PROMTOOL = BUILD / "prometheus" / "promtool"
+NEEDS = Needs(installed=(_PROGRAM, _PROMTOOL))
+
+
+class PrometheusServer(ServerProcess):
+    """Reads /metrics of one target each second, within its `with` block. Not thread-safe."""
+
+    name = "prometheus"
+
+    def __init__(self, directory: Path, *, target: str) -> None:
+        """`target` is host:port."""
+        super().__init__(directory)
+        self._configuration = self._directory / "prometheus.yml"
+        self._configuration.write_text(
+            "global: {scrape_interval: 1s}\n"
+            "scrape_configs:\n"
+            f"  - {{job_name: rlm, static_configs: [{{targets: ['{target}']}}]}}\n"
+        )
+
+    def ask(self, expression: str) -> list[dict[str, str]]:
+        """Return the labels of each series that answers now. Raises httpx.HTTPStatusError."""
+        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": expression}, timeout=30.0)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()["data"]
+        return [each["metric"] for each in found["result"]]
+
+    def _command(self) -> Sequence[str]:
+        return [
+            installed(_PROGRAM),
+            f"--config.file={self._configuration}",
+            f"--storage.tsdb.path={self._directory / 'data'}",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+            "--log.level=warn",
+        ]
+
+
+def promtool(*arguments: str, directory: Path) -> str:
+    """Run it there; return what it complains about, empty if it succeeds."""
+    command = [installed(_PROMTOOL), *arguments]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr

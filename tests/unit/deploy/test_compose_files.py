@@ -1,0 +1,135 @@
+"""The files of the compose stack: what they promise, and that they agree with each other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rlm.config.load import config_problems, load_config
+from tests.containers.stand_ins.images import STAND_INS
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_COMPOSE = yaml.safe_load((_CHECKOUT / "docker-compose.yml").read_text())
+_SERVICES: dict[str, dict[str, Any]] = _COMPOSE["services"]
+_LASTING = sorted(name for name in _SERVICES if name != "client")
+_HOSTS = sorted(path.stem for path in (_CHECKOUT / "deploy" / "compose").glob("*.properties"))
+_SERVER_VERSIONS = {"apache/kafka": ("tests/services/pom.xml", "<kafka.version>{}</kafka.version>")}
+_SERVER_VERSIONS |= {"versity/versitygw": ("Makefile", "VERSITYGW_VERSION = {}")}
+# Its Go module has major version 0: v3.16.0 is v0.316.0 there.
+_SERVER_VERSIONS |= {"prom/prometheus:v3.": ("Makefile", "PROMETHEUS_VERSION = v0.3{}")}
+_PROMETHEUS = _CHECKOUT / "deploy" / "prometheus"
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    described: dict[str, Any] = yaml.safe_load(path.read_text())
+    return described
+
+
+def _properties_path(service: str) -> Path:
+    return _CHECKOUT / "deploy" / "compose" / f"{service}.properties"
+
+
+@pytest.mark.parametrize("service", _LASTING)
+def test_service_when_described_then_has_limits_a_health_check_and_no_rights_of_root(
+    service: str,
+) -> None:
+    described = _SERVICES[service]
+
+    assert {"mem_limit", "cpus", "pids_limit", "healthcheck", "restart"} <= described.keys()
+    # Podman 4 splits an argument of another form of check at its spaces.
+    assert described["healthcheck"]["test"][0] == "CMD-SHELL"
+    assert described["cap_drop"] == ["ALL"]
+    assert described["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("service", _HOSTS)
+def test_rlm_when_described_then_cannot_write_its_root_or_the_brokers_log(service: str) -> None:
+    described = _SERVICES[service]
+
+    assert described["read_only"] is True
+    log_volumes = [each for each in described["volumes"] if ":/var/lib/kafka/data" in each]
+    assert len(log_volumes) == 1
+    assert log_volumes[0].endswith(":ro")
+
+
+@pytest.mark.parametrize("service", _HOSTS)
+def test_configuration_when_loaded_then_fits_the_service(service: str) -> None:
+    config = load_config(_properties_path(service))
+    text = _properties_path(service).read_text()
+
+    assert config_problems(_properties_path(service)) == ()
+    (port,) = _SERVICES[service]["ports"]
+    listener = port.rsplit(":", 1)[1]
+    assert f"gateway.listener=0.0.0.0:{listener}\n" in text
+    assert f"gateway.advertised.listener={service}:{listener}\n" in text
+    assert [str(each) for each in config.host.log_dirs] == ["/var/lib/kafka/data"]
+
+
+def test_configurations_when_compared_then_differ_in_the_gateways_lines_only() -> None:
+    texts = [_properties_path(f"rlm-{number}").read_text() for number in (1, 2, 3)]
+
+    of_all = {re.sub(r"(?m)^gateway\..*\n|^# Of the rlm.*\n", "", text) for text in texts}
+    assert len(of_all) == 1
+
+
+def test_stand_ins_when_named_then_are_the_images_that_are_used() -> None:
+    """Without those of the monitoring: no registry of packages has Grafana."""
+    services = [each for each in _SERVICES.values() if "monitoring" not in each.get("profiles", ())]
+    texts = [(_CHECKOUT / "Dockerfile").read_text(), *(each["image"] for each in services)]
+
+    used = {name for text in texts for name in re.findall(r"docker\.io/[\w./:-]+", text)}
+    assert {each.name for each in STAND_INS} == used
+
+
+@pytest.mark.parametrize(
+    "service", sorted(each for each in _SERVICES if "ports" in _SERVICES[each])
+)
+def test_port_when_published_then_only_this_machine_reaches_it_by_default(service: str) -> None:
+    for port in _SERVICES[service]["ports"]:
+        assert port.startswith(("127.0.0.1:", "${BIND_ADDRESS:-127.0.0.1}:"))
+
+
+def test_prometheus_when_it_scrapes_then_reads_every_rlm_and_the_rules() -> None:
+    described = _yaml(_PROMETHEUS / "prometheus.yml")
+
+    (targets,) = described["scrape_configs"][0]["static_configs"]
+    assert targets["targets"] == [f"{each}:9464" for each in _HOSTS if each.startswith("rlm-")]
+    (rules,) = described["rule_files"]
+    assert f"./deploy/prometheus/alerts.yml:{rules}:ro" in _SERVICES["prometheus"]["volumes"]
+
+
+def test_grafana_when_provisioned_then_finds_its_source_and_its_boards() -> None:
+    provisioning = _CHECKOUT / "deploy" / "grafana" / "provisioning"
+    (source,) = _yaml(provisioning / "datasources" / "prometheus.yml")["datasources"]
+    (provider,) = _yaml(provisioning / "dashboards" / "rlm.yml")["providers"]
+    volumes = _SERVICES["grafana"]["volumes"]
+
+    assert source["url"] == "http://prometheus:9090"
+    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in volumes
+    home = _SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    directory, _, name = home.rpartition("/")
+    assert directory == provider["options"]["path"]
+    assert (_CHECKOUT / "deploy" / "grafana" / "dashboards" / name).exists()
+
+
+@pytest.mark.parametrize("image", _SERVER_VERSIONS)
+def test_image_of_a_server_when_used_then_has_the_version_that_tests_use(image: str) -> None:
+    path, pattern = _SERVER_VERSIONS[image]
+    found = re.search(rf"{image}:?([\w.]+)", (_CHECKOUT / "docker-compose.yml").read_text())
+
+    assert found is not None
+    assert pattern.format(found[1]) in (_CHECKOUT / path).read_text()
+
+
+def test_requirements_of_the_image_when_locked_then_are_those_that_tests_use() -> None:
+    of_image, of_tests = (
+        set(re.findall(r"(?m)^\S+==\S+", (_CHECKOUT / name).read_text()))
+        for name in ("requirements-image.txt", "requirements-dev.txt")
+    )
+
+    assert of_image
+    assert of_image <= of_tests

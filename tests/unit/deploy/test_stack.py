@@ -1,0 +1,141 @@
+"""What deploy/stack.sh reports where it cannot work, with fake engines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+_SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "stack.sh"
+_USUAL_PROGRAMS = ("sh", "dirname", "id", "tail", "sed", "mktemp", "rm", "cat", "sleep")
+_IS_THERE = 'case "$*" in version*) echo 28.0 ;; *inspect*) exit 0 ;; "compose version") ;; '
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """The only directory of the PATH: usual programs, and no engine yet."""
+    for each in _USUAL_PROGRAMS:
+        found = shutil.which(each)
+        assert found is not None
+        (tmp_path / each).symlink_to(found)
+    return tmp_path
+
+
+def _program(programs: Path, name: str, body: str) -> None:
+    path = programs / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def _refusal(
+    programs: Path,
+    *arguments: str,
+    script: Path = _SCRIPT,
+    environment: Mapping[str, str] = MappingProxyType({"DOCKER_HOST": "unix:///absent"}),
+) -> str:
+    done = subprocess.run(
+        [script, *arguments],
+        env={"PATH": str(programs), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_images_when_there_is_no_engine_then_names_what_to_install(programs: Path) -> None:
+    refusal = _refusal(programs, "images")
+
+    assert "cannot run containers: neither docker nor podman is on the PATH." in refusal
+    assert "apt-get install podman docker-compose" in refusal
+
+
+def test_up_when_the_engine_refuses_the_user_then_names_the_group(programs: Path) -> None:
+    _program(programs, "docker", "echo 'permission denied while connecting' >&2; exit 1")
+
+    refusal = _refusal(programs, "up")
+
+    assert "may not use the engine" in refusal
+    assert "usermod -aG docker" in refusal
+
+
+def test_up_when_the_engine_is_stopped_then_says_how_to_start_it(programs: Path) -> None:
+    _program(programs, "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+
+    refusal = _refusal(programs, "up")
+
+    assert "no engine answers" in refusal
+    assert "systemctl start docker" in refusal
+
+
+def test_up_when_the_engine_of_the_checkout_has_ended_then_names_the_target_that_starts_it(
+    programs: Path, tmp_path: Path
+) -> None:
+    _program(programs, "podman", "echo 'connection refused' >&2; exit 1")
+    script = tmp_path / "deploy" / "stack.sh"
+    script.parent.mkdir()
+    shutil.copy2(_SCRIPT, script)
+    socket_path = tmp_path / "build" / "containers" / "podman.sock"
+    socket_path.parent.mkdir(parents=True)
+    os.mknod(socket_path, stat.S_IFSOCK | 0o600)
+
+    refusal = _refusal(programs, "up", script=script, environment={})
+
+    assert "make containers-here" in refusal
+
+
+def test_up_when_there_is_no_compose_then_names_the_plugin(programs: Path) -> None:
+    _program(programs, "docker", 'case "$1" in version) echo 28.0 ;; *) exit 1 ;; esac')
+
+    assert "docker-compose-plugin" in _refusal(programs, "up")
+
+
+def test_up_when_the_image_is_missing_then_names_the_target_that_builds_it(programs: Path) -> None:
+    _program(
+        programs,
+        "docker",
+        'case "$*" in version*) echo 28.0 ;; image*) exit 1 ;; *) exit 0 ;; esac',
+    )
+
+    refusal = _refusal(programs, "up")
+
+    assert "the image localhost/kafka-rlm:latest is missing. Build it: make images" in refusal
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("bind: address already in use", "BIND_ADDRESS=127.0.0.2 make up"),
+        ("Bind for 127.0.0.1:19092 failed: port is already allocated", "ss -ltnp"),
+        ("manifest unknown: apache/kafka", "make containers-here"),
+        ("container kafka-rlm_broker-1_1 is unhealthy", "compose logs"),
+    ],
+)
+def test_up_when_compose_fails_then_prints_its_message_and_a_way_out(
+    programs: Path, message: str, advice: str
+) -> None:
+    _program(programs, "docker", f"{_IS_THERE} *up*) echo '{message}' >&2; exit 1 ;; esac")
+
+    refusal = _refusal(programs, "up")
+
+    assert message in refusal
+    assert advice in refusal
+
+
+@pytest.mark.parametrize(
+    ("asked", "passed"), [("1", "--profile monitoring up"), ("", "compose up")]
+)
+def test_up_when_monitoring_is_asked_for_then_starts_its_services_too(
+    programs: Path, asked: str, passed: str
+) -> None:
+    _program(programs, "docker", f'{_IS_THERE} *up*) echo "$*" >&2; exit 1 ;; esac')
+
+    environment = {"DOCKER_HOST": "unix:///absent", "MONITORING": asked}
+    assert passed in _refusal(programs, "up", environment=environment)

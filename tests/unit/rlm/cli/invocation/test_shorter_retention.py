@@ -1,0 +1,193 @@
+"""What a shorter retention expires, and the question before it does."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.cli.invocation.session import CommandSession
+from rlm.cli.invocation.shorter_retention import confirm_expiry, expiry_lines
+from rlm.cli.topics.topic import preview_policy, set_policy
+from rlm.config.load import client_command_config
+from rlm.policy.topic.topic_policy import PolicyFlags
+from rlmm.events.policy import PolicyState, TopicPolicy
+from rsm.segment.errors import StoppedError
+from tests.metadata_builder import FINISHED, STARTED, claim, segment_metadata, step
+from tests.unit.rlm.topics.tiering_world import (
+    TIMEOUT_MS,
+    TIP,
+    TOPIC,
+    TOPIC_ID,
+    WEEK_MS,
+    Process,
+    World,
+)
+
+HOUR_MS = 3_600_000
+POLICY = TopicPolicy(
+    topic=TOPIC,
+    topic_id=TOPIC_ID,
+    state=PolicyState.ACTIVE,
+    retention_ms=WEEK_MS,
+    retention_bytes=-1,
+)
+SEGMENT_COUNT = 3
+
+
+class Terminal(io.StringIO):
+    """A stream on which a person types or reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def terminal(answer: str = "") -> Iterator[Terminal]:
+    """Let a person at a terminal give this answer; what the person reads."""
+    before = sys.stdin, sys.stderr
+    asked = Terminal()
+    sys.stdin, sys.stderr = Terminal(answer), asked
+    try:
+        yield asked
+    finally:
+        sys.stdin, sys.stderr = before
+
+
+@pytest.fixture
+def process() -> Process:
+    """A process of a cluster that has stored three segments of two hours' age."""
+    process = World().process()
+    assert process.metadata.publish(claim(partition=TIP)).accepted
+    for number in range(SEGMENT_COUNT):
+        start_offset = number * 100
+        metadata = replace(
+            segment_metadata(number + 1, start_offset, start_offset + 100, partition=TIP),
+            max_timestamp_ms=process.world.clock.wall_ms() - 2 * HOUR_MS,
+            segment_size_bytes=1 << 20,
+        )
+        for state in (STARTED, FINISHED):
+            assert process.metadata.publish(step(metadata, state)).accepted
+    return process
+
+
+def session(process: Process) -> CommandSession:
+    return CommandSession(
+        config=client_command_config("broker:9092", None, lambda _: None),
+        clock=process.world.clock,
+        deadline_ms=process.world.clock.monotonic_ms() + TIMEOUT_MS,
+        bootstrap=cast("Bootstrap", None),
+        topics=process.world.topics,
+        metadata=process.metadata,
+        cluster_id="memory",
+        positions={},
+    )
+
+
+def lines(process: Process, before: TopicPolicy | None, after: TopicPolicy | None) -> list[str]:
+    return list(expiry_lines(session(process), ((before, after),)))
+
+
+def test_lines_when_the_time_becomes_shorter_then_name_the_limits_and_what_expires(
+    process: Process,
+) -> None:
+    assert lines(process, POLICY, replace(POLICY, retention_ms=HOUR_MS)) == [
+        f"topic {TOPIC}: retention_ms 7 days -> 60 min: at least 3 stored segments, 3.0 MiB, expire"
+    ]
+
+
+def test_lines_when_a_size_is_set_then_name_the_oldest_segments_above_it(process: Process) -> None:
+    (line,) = lines(process, POLICY, replace(POLICY, retention_bytes=2 << 20))
+
+    assert line.startswith(f"topic {TOPIC}: retention_bytes unlimited -> 2.0 MiB: at least 1 ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, replace(POLICY, retention_ms=1)),
+        (POLICY, POLICY),
+        (POLICY, replace(POLICY, retention_ms=-1)),
+        (POLICY, replace(POLICY, retention_ms=WEEK_MS + 1)),
+        (POLICY, replace(POLICY, local_retention_ms=0)),
+        (POLICY, None),
+    ],
+    ids=["first", "same", "unlimited", "longer", "local", "none"],
+)
+def test_lines_when_total_retention_is_not_shorter_then_there_are_none(
+    process: Process, before: TopicPolicy | None, after: TopicPolicy | None
+) -> None:
+    assert lines(process, before, after) == []
+
+
+def test_preview_when_the_flags_shorten_retention_then_the_policy_and_what_expires_unchanged(
+    process: Process,
+) -> None:
+    process.tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
+    before, effects = process.policy(), list(process.world.effects.log)
+
+    policy, expiring = preview_policy(
+        session(process), TOPIC, PolicyFlags(retention_ms=HOUR_MS), before
+    )
+
+    assert (policy.retention_ms, policy.state) == (HOUR_MS, PolicyState.ACTIVE)
+    assert len(expiring) == 1
+    assert process.policy() == before
+    assert process.world.effects.log == effects
+
+
+def test_policy_when_shortened_and_the_user_does_not_agree_then_stays_as_it_is(
+    process: Process,
+) -> None:
+    process.tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
+    before = process.policy()
+    shorter = PolicyFlags(retention_ms=HOUR_MS)
+
+    with terminal("n\n"):
+        with pytest.raises(StoppedError):
+            set_policy(session(process), TOPIC, shorter, before, yes=False)
+        stayed = process.policy()
+        set_policy(session(process), TOPIC, shorter, before, yes=True)
+
+    assert stayed == before
+    assert process.policy().retention_ms == HOUR_MS
+
+
+def test_policy_when_it_is_the_first_or_no_terminal_is_there_then_set_without_a_question(
+    process: Process,
+) -> None:
+    with terminal():
+        week = PolicyFlags(retention_ms=WEEK_MS)
+        first = set_policy(session(process), TOPIC, week, None, yes=False)
+
+    set_policy(session(process), TOPIC, PolicyFlags(retention_ms=HOUR_MS), first, yes=False)
+
+    assert process.policy().retention_ms == HOUR_MS
+
+
+def test_question_when_the_user_does_not_agree_then_stopped_after_what_expires(
+    process: Process,
+) -> None:
+    with terminal("n\n") as asked, pytest.raises(StoppedError, match="nothing was changed"):
+        confirm_expiry(session(process), ["topic orders: 3 expire"], yes=False)
+
+    assert asked.getvalue().startswith("topic orders: 3 expire\nShorten the retention")
+
+
+@pytest.mark.parametrize("shown", [[], ["topic orders: 3 expire"]])
+def test_question_when_nothing_expires_or_yes_is_given_then_not_asked(
+    process: Process, shown: list[str]
+) -> None:
+    given = session(process)
+
+    with terminal() as asked:
+        on = confirm_expiry(given, shown, yes=bool(shown))
+
+    assert asked.getvalue() == ""
+    assert on.remaining_ms() == given.remaining_ms()

@@ -1,0 +1,203 @@
+"""What a file of policies sets, and where its errors are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm.cli.policies.policies_file import SETTING_FORMS, read_policies
+from rlm.cli.policies_schema import render
+from rlm.policy.topic.topic_policy import OffloadModeFlag, PolicyFlags
+from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
+from rlmm.events.policy_level import PolicyLevel
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.offload_settings import OffloadMode
+
+TOPIC_ERROR = "not the name of a topic: patterns are below `patterns`"
+SCHEMA = Path("docs/policies.schema.json")
+
+
+def levels(tmp_path: Path, text: str) -> tuple[PolicyLevel, ...]:
+    path = tmp_path / "policies.yaml"
+    path.write_text(text)
+    return read_policies(path).levels
+
+
+def topics(tmp_path: Path, text: str) -> dict[str, PolicyFlags]:
+    path = tmp_path / "policies.yaml"
+    path.write_text(text)
+    return {each.topic: each.flags for each in read_policies(path).topics}
+
+
+def refusal(tmp_path: Path, text: str) -> dict[str, Any]:
+    """The message and the values of the error, without the file."""
+    with pytest.raises(InvalidConfigError) as refused:
+        levels(tmp_path, text)
+    context = {name: value for name, value in refused.value.context.items() if name != "file"}
+    return {"message": refused.value.message, **context}
+
+
+def test_file_when_read_then_has_every_setting_of_patterns_and_of_the_default(
+    tmp_path: Path,
+) -> None:
+    found = levels(
+        tmp_path,
+        """
+default:
+  local_retention_ms: 1h
+patterns:
+  orders-*:
+    retention_ms: 30d
+    retention_bytes: -1
+    local_retention_ms: 0
+    local_retention_bytes: -2
+    copy_lag_ms: 5m
+    copy_lag_bytes: 1MiB
+    copy_lag_since: roll
+    outage_policy: shed
+    local_deletion_lag_ms: 7
+    offload_mode: stream
+    offload_segment_max_bytes: "1GiB"
+    offload_segment_rollover_ms: 10m
+    layout: rlm_example.layout:LabelledLayout
+""",
+    )
+
+    assert found == (
+        PolicyLevel(pattern="", local_retention_ms=3_600_000),
+        PolicyLevel(
+            pattern="orders-*",
+            retention_ms=2_592_000_000,
+            retention_bytes=-1,
+            local_retention_ms=0,
+            local_retention_bytes=-2,
+            copy_lag_ms=300_000,
+            copy_lag_bytes=1 << 20,
+            copy_lag_since=CopyLagSince.ROLL,
+            outage_policy=OutagePolicy.SHED_OLDEST,
+            local_deletion_lag_ms=7,
+            offload_mode=OffloadMode.STREAM,
+            offload_segment_max_bytes=1 << 30,
+            offload_segment_rollover_ms=600_000,
+            layout="rlm_example.layout:LabelledLayout",
+        ),
+    )
+    assert found[1].values.keys() == set(PolicySetting)
+
+
+def test_copy_lag_when_its_start_is_left_open_then_as_of_the_option(tmp_path: Path) -> None:
+    """As `rlm policy set --copy-lag-ms`: no other level decides from when a given lag counts."""
+    (found,) = levels(tmp_path, "default: {copy_lag_ms: 5}")
+
+    assert found.copy_lag_since is CopyLagSince.NEWEST_RECORD
+
+
+def test_topics_when_read_then_have_the_given_settings_and_inherit_all_others(
+    tmp_path: Path,
+) -> None:
+    """But not the total retention: another level may have a lower one."""
+    found = topics(
+        tmp_path,
+        "topics:\n  a.b_c-1: {retention_ms: 1h, offload_mode: stream, copy_lag_ms: 5}\n  b:\n",
+    )
+
+    retention = frozenset({PolicySetting.RETENTION_MS, PolicySetting.RETENTION_BYTES})
+    given = frozenset(
+        {PolicySetting.OFFLOAD_MODE, PolicySetting.COPY_LAG_MS, PolicySetting.COPY_LAG_SINCE}
+    )
+    assert found == {
+        "a.b_c-1": PolicyFlags(
+            retention_ms=3_600_000,
+            offload_mode=OffloadModeFlag.STREAM,
+            copy_lag_ms=5,
+            copy_lag_since=CopyLagSince.NEWEST_RECORD,
+            inherit=frozenset(PolicySetting) - retention - given,
+        ),
+        "b": PolicyFlags(inherit=frozenset(PolicySetting) - retention),
+    }
+
+
+def test_topics_when_read_then_each_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text("topics:\n  a:\n\n  b:\n")
+
+    assert [(each.topic, each.line) for each in read_policies(path).topics] == [("a", 2), ("b", 4)]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "default:\n", "patterns: {}\n", "{}"])
+def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -> None:
+    assert all(each.values == {} for each in levels(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "default:\n  retention_m: 1\n",
+            {"message": "unknown key", "line": 2, "column": 3, "did_you_mean": "retention_ms"},
+        ),
+        ("defaults:\n", {"message": "unknown key", "line": 1, "column": 1}),
+        ("x: 1\n", {"message": "unknown key", "line": 1, "key": "x"}),
+        (
+            "default:\n  retention_ms: 1\n  retention_ms: 2\n",
+            {"message": "the key is there twice", "line": 3, "column": 3},
+        ),
+        (
+            "patterns:\n  a*: {}\n  a*: {}\n",
+            {"message": "the key is there twice", "line": 3, "column": 3},
+        ),
+        ("topics:\n  a*: {}\n", {"message": TOPIC_ERROR, "line": 2, "column": 3}),
+        ("topics:\n  a: {}\n  a: {}\n", {"message": "the key is there twice", "line": 3}),
+        ("topics: {a: {retention: 1d}}\n", {"message": "unknown key", "key": "retention"}),
+        ("patterns:\n  a b: {}\n", {"message": "not a pattern of topic names", "line": 2}),
+        (
+            "default:\n  retention_ms: soon\n",
+            {"message": "wrong value", "line": 2, "column": 17, "key": "retention_ms"},
+        ),
+        ("default: {offload_mode: inherit}\n", {"message": "wrong value", "line": 1}),
+        ("default: {layout: blocks}\n", {"message": "wrong value", "key": "layout"}),
+        ("default: {outage_policy: shd}\n", {"message": "wrong value", "did_you_mean": "shed"}),
+        ("default: {local_deletion_lag_ms: -1}\n", {"message": "wrong value"}),
+        ("default: {offload_segment_max_bytes: 1023}\n", {"message": "wrong value"}),
+        ("default: {retention_ms: }\n", {"message": "not a value", "key": "retention_ms"}),
+        ("default: {retention_ms: [1]}\n", {"message": "not a value"}),
+        ("- default\n", {"message": "not a mapping of keys to values", "line": 1}),
+        ("default: 5\n", {"message": "not a mapping of keys to values", "column": 10}),
+        ("? [a]\n: 1\n", {"message": "a key is not text"}),
+        ("default: {\n", {"message": "not YAML", "line": 2, "column": 1}),
+        ("a: &x {b: *y}\n", {"message": "not YAML", "line": 1}),
+        ("\x00", {"message": "not YAML"}),
+    ],
+)
+def test_file_when_something_in_it_is_wrong_then_is_refused_with_its_place(
+    tmp_path: Path, text: str, expected: dict[str, Any]
+) -> None:
+    found = refusal(tmp_path, text)
+
+    assert found.items() >= expected.items()
+
+
+def test_file_when_it_is_missing_or_too_large_then_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfigError, match="cannot read the file"):
+        read_policies(tmp_path / "missing.yaml")
+    assert refusal(tmp_path, "#" * (1 << 20) + "\n")["message"] == "the file is too large"
+
+
+def test_forms_when_compared_with_settings_then_there_is_one_for_each() -> None:
+    assert SETTING_FORMS.keys() == set(PolicySetting)
+
+
+def test_schema_when_compared_with_the_page_then_is_up_to_date() -> None:
+    """`make docs` writes it."""
+    assert SCHEMA.read_text() == render()
+
+
+def test_schema_when_it_describes_a_setting_then_names_its_choices() -> None:
+    settings = json.loads(render())["$defs"]["settings"]["properties"]
+
+    assert settings["offload_mode"]["enum"] == ["segment", "stream"]
+    assert settings["outage_policy"]["enum"] == ["hold", "shed"]
+    assert settings["layout"]["type"] == "string"

@@ -1,0 +1,134 @@
+"""The account that a stream keeps of its offload segments (PIP-76)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.state.offload_segments import (
+    OffloadPosition,
+    OffloadSegmentRecord,
+    OffloadSegmentStatus,
+)
+from rsm.segment.errors import RetriableError
+from rsm.segment.metadata import SegmentState
+from tests.twins.world import TIP, World
+from tests.unit.rlm.tasks.copying.test_streams import FINISHED, STARTED, STREAMS, run, watch
+
+ACCOUNT = "publish OffloadSegmentChanged"
+ASSIGNED, OFFLOADED, FAILED = OffloadSegmentStatus
+UNREACHABLE = RetriableError("store cannot be reached")
+
+
+def accounts(world: World) -> tuple[OffloadSegmentRecord, ...]:
+    return world.metadata.offload_segments(TIP)
+
+
+def test_account_when_a_segment_is_streamed_then_has_positions_and_what_locates_it() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    world.produce(5)
+    process = world.start()
+
+    run(world, process)
+
+    (stored,) = world.records(SegmentState.COPY_SEGMENT_FINISHED)
+    (account,) = accounts(world)
+    assert (account.id, account.segment_ids) == (
+        stored.metadata.segment_id.id,
+        (stored.metadata.segment_id.id,),
+    )
+    assert account.status is OFFLOADED
+    assert account.begin == OffloadPosition(ledger_id=0, entry_id=0, offset=0)
+    assert account.end is not None
+    assert (account.end.ledger_id, account.end.offset) == (10, 15)
+    assert account.offloaded_ms is not None
+    assert account.offloaded_ms >= account.assigned_ms
+
+
+def test_accounts_when_a_stream_continues_then_each_begins_where_the_last_one_ended() -> None:
+    world = World(policy=STREAMS)
+    process = world.start()
+    for _ in range(3):
+        world.produce(10)
+        run(world, process)
+
+    found = accounts(world)
+
+    assert [each.status for each in found] == [OFFLOADED] * 3
+    assert [each.end for each in found[:-1]] == [each.begin for each in found[1:]]
+
+
+def test_account_when_the_stream_begins_then_is_recorded_before_its_segment() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.before(STARTED, process.effects.crash)
+
+    run(world, process)
+
+    (account,) = accounts(world)
+    assert (account.status, account.end, account.offloaded_ms) == (ASSIGNED, None, None)
+    assert world.records() == []
+
+
+def test_account_when_it_cannot_be_assigned_then_nothing_is_streamed() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.fail(ACCOUNT, UNREACHABLE)
+
+    world.cycle()
+    watch(process, times=6)
+
+    assert world.records() == []
+
+
+@pytest.mark.parametrize("act", [STARTED, "write .log", "write .meta"])
+def test_account_when_an_act_fails_then_failed_and_the_next_one_begins_at_the_same_position(
+    act: str,
+) -> None:
+    world = World(policy=STREAMS)
+    world.segments(2)
+    process = world.start()
+    process.effects.fail(act, UNREACHABLE)
+    world.cycle()
+    watch(process, times=6)
+    world.clock.advance(60_000)
+    world.settle()
+    run(world, process)
+
+    found = accounts(world)
+
+    assert sorted(each.status.name for each in found) == ["FAILED", "OFFLOADED"]
+    assert len({each.begin for each in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        (STARTED, [FAILED, OFFLOADED]),
+        ("write .log", [FAILED, OFFLOADED]),
+        (FINISHED, [OFFLOADED, OFFLOADED]),
+    ],
+)
+def test_account_when_the_process_dies_then_the_next_claim_completes_it(
+    act: str, expected: list[OffloadSegmentStatus]
+) -> None:
+    """By the record of the segment: stored, deleted, or never started."""
+    world = World(policy=STREAMS)
+    world.segments(2)
+    process = world.start()
+    when = process.effects.after if act == FINISHED else process.effects.before
+    when(act, process.effects.crash)
+    run(world, process)
+
+    following = world.restart()
+    world.clock.advance(world.settings.attempt_timeout_ms)
+    world.settle()
+    world.produce(10)
+    run(world, following)
+
+    found = accounts(world)
+    assert sorted((each.status for each in found), key=lambda each: each.name) == expected
+    assert found[-1].end is not None
+    assert found[-1].end.offset == 30

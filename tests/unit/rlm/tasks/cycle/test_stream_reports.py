@@ -1,0 +1,74 @@
+"""What a cycle reports of streamed partitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rsm.segment.offload_settings import OffloadMode
+from tests.twins.process import Process
+from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, World
+
+ROLLOVER_MS = 2_000
+STREAMS = replace(
+    KEEP_REMOTE,
+    local_retention_ms=-1,
+    offload_mode=OffloadMode.STREAM,
+    offload_segment_max_bytes=1 << 20,
+    offload_segment_rollover_ms=ROLLOVER_MS,
+)
+
+
+def run(world: World, process: Process) -> None:
+    """Run a cycle, and look for due streams over more than a rollover time."""
+    world.cycle()
+    for _ in range(12):
+        process.watch.step()
+        process.ports.clock.sleep_ms(400)
+
+
+def test_report_when_a_transaction_stays_open_then_shows_for_how_long() -> None:
+    world = World(policy=STREAMS)
+    world.produce(20)
+    world.leader().open_transaction_offset = 10
+    process = world.start()
+    world.cycle()
+    world.cycle()
+    (open_report,) = process.reports
+
+    world.leader().open_transaction_offset = None
+    world.cycle()
+    (report,) = process.reports
+
+    assert open_report.stream is not None
+    assert report.stream is not None
+    assert open_report.stream.open_transaction_ms == INTERVAL_MS
+    assert report.stream.open_transaction_ms is None
+
+
+def test_report_when_records_wait_then_shows_for_how_long_they_were_known() -> None:
+    world = World(policy=replace(STREAMS, offload_segment_rollover_ms=3_600_000))
+    world.produce(10)
+    process = world.start()
+    world.cycle()
+    process.watch.step()
+    world.cycle()
+
+    (report,) = process.reports
+
+    assert report.stream is not None
+    assert report.stream.unstored_ms == INTERVAL_MS
+
+
+def test_report_when_streamed_then_has_the_stream_and_no_lag() -> None:
+    world = World(policy=STREAMS)
+    world.segments(2)
+    process = world.start()
+    run(world, process)
+    world.cycle()
+
+    (report,) = process.reports
+
+    assert report.stream is not None
+    assert report.stream.begin_offset is None
+    assert (report.stream.unstored_ms, report.stream.rollover_ms) == (None, ROLLOVER_MS)
+    assert (report.lag_segments, report.stored_end_offset, report.rolled_end_offset) == (0, 20, 20)

@@ -1,0 +1,46 @@
+"""A partition with three streamed segments, whose topic is copied by segments since."""
+
+from __future__ import annotations
+
+from rlmm.spi import SegmentRecord
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.invariants import first_unreadable, leftovers, violations
+from tests.twins.process import Process
+from tests.twins.world import TIP, World
+from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS, run
+
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+STREAMED_COUNT = 3
+_RECORDS = 15
+
+
+class StreamedWorld(World):
+    """The streamed segments begin and end within files of the log; one broker, which leads."""
+
+    def __init__(self, *, process_type: type[Process] = Process) -> None:
+        super().__init__(policy=STREAMS, process_type=process_type)
+        self.process = self.start()
+        for _ in range(STREAMED_COUNT):
+            self.produce(10)
+            self.roll()
+            self.produce(5)
+            run(self, self.process)
+        self.streamed = self.records(FINISHED)
+        self.set_policy(SEGMENTS)
+        self.cycle()
+
+    def pass_cycles(self, count: int = 12) -> None:
+        for _ in range(count):
+            self.cycle()
+
+    def left(self) -> list[SegmentRecord]:
+        """Return the streamed segments that are still finished."""
+        known = {each.metadata.segment_id for each in self.streamed}
+        return [each for each in self.records(FINISHED) if each.metadata.segment_id in known]
+
+    def broken(self) -> list[str]:
+        """Return what a reader of the store alone misses, and what no manager may leave."""
+        stored = OffsetRange(start_offset=0, end_offset=STREAMED_COUNT * _RECORDS)
+        unreadable = first_unreadable(self, TIP, stored, self.leader())
+        return [*filter(None, [unreadable]), *violations(self), *leftovers(self)]

@@ -1,0 +1,212 @@
+"""The account of offload segments (PIP-76): its content, and how long it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.codec import decode, encode
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind
+from rlmm.spi import PartitionKey
+from rlmm.state.offload_segments import (
+    DriverProperty,
+    OffloadPosition,
+    OffloadSegmentRecord,
+    OffloadSegmentStatus,
+)
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import CorruptError
+from tests.folding import folded, log_of, refusals
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    DELETED,
+    DELETING,
+    MARKED,
+    ORDERS,
+    claim,
+    life,
+    offload_segment,
+    offload_segment_changed,
+    partition_delete,
+    segment_metadata,
+    writer,
+)
+
+ASSIGNED, OFFLOADED, FAILED = OffloadSegmentStatus
+STATUSES = (ASSIGNED, OFFLOADED, FAILED)
+SEGMENT = segment_metadata()
+
+
+def known(*records: OffloadSegmentRecord) -> tuple[OffloadSegmentRecord, ...]:
+    """The account after these records."""
+    log = log_of(claim(), *map(offload_segment_changed, records))
+    return folded(log).offload_segments.of(ORDERS)
+
+
+def opened(log: MemoryLog | None = None) -> TopicBasedRemoteLogMetadataManager:
+    manager = TopicBasedRemoteLogMetadataManager(
+        MemoryTopic(log or MemoryLog(ManualClock())),
+        MetadataCache(MemoryStore()),
+        ManualClock(),
+        ManagerSettings(tombstone_grace_ms=0),
+    )
+    manager.wait_ready(1_000)
+    manager.publish(claim())
+    return manager
+
+
+@pytest.mark.parametrize("statuses", [*permutations(STATUSES)])
+def test_account_when_records_come_in_any_order_then_what_is_offloaded_stays(
+    statuses: tuple[OffloadSegmentStatus, ...],
+) -> None:
+    assert known(*(offload_segment(1, each) for each in statuses)) == (
+        offload_segment(1, OFFLOADED),
+    )
+
+
+@pytest.mark.parametrize("late", [ASSIGNED, FAILED])
+def test_account_when_it_failed_then_only_the_same_step_replaces_it(
+    late: OffloadSegmentStatus,
+) -> None:
+    failed = offload_segment(1, FAILED)
+    again = replace(offload_segment(1, late), writer=writer(1))
+
+    assert known(failed, again) == ((again if late is FAILED else failed),)
+
+
+def test_account_when_of_several_segments_then_each_is_there_by_its_begin() -> None:
+    segments = (offload_segment(3), offload_segment(1, OFFLOADED), offload_segment(2, FAILED))
+
+    assert known(*segments) == tuple(sorted(segments, key=lambda each: each.begin.offset))
+
+
+def test_account_when_the_partition_is_deleted_then_refused_and_not_kept() -> None:
+    log = log_of(
+        claim(),
+        *(partition_delete(each) for each in (MARKED, DELETING, DELETED)),
+        offload_segment_changed(),
+    )
+
+    assert refusals(log) == {"partition_deleted": 1}
+    assert folded(log).offload_segments.of(ORDERS) == ()
+    assert len(folded(log).superseded_keys(ORDERS, RecordKind.OFFLOAD_SEGMENT, 1 << 62)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"segment_ids": ()},
+        {"segment_ids": (UUID(int=9),)},
+        {"segment_ids": (UUID(int=1),) * 257},
+        {"driver_metadata": (DriverProperty(name="a", value=""),) * 33},
+        {"end": None},
+        {"offloaded_ms": None},
+        {"status": ASSIGNED},
+        {"status": FAILED},
+        {"end": OffloadPosition(ledger_id=0, entry_id=11, offset=100)},
+        {"assigned_ms": -1},
+        {"offloaded_ms": -1},
+    ],
+)
+def test_account_when_its_values_contradict_each_other_then_refused(
+    changes: dict[str, object],
+) -> None:
+    with pytest.raises(ValueError, match=r"offload segment|driver"):
+        replace(offload_segment(1, OFFLOADED), **changes)  # type: ignore[arg-type]  # any field
+
+
+@pytest.mark.parametrize("field", ["ledger_id", "entry_id", "offset"])
+def test_position_when_negative_then_corrupt(field: str) -> None:
+    record = encode(offload_segment_changed())
+    message = pb.MetadataEvent.FromString(record.value)
+    setattr(message.offload_segment_changed.begin, field, -1)
+
+    with pytest.raises(CorruptError, match="not an offload segment"):
+        decode(record.key, message.SerializeToString())
+
+
+def test_account_when_published_then_any_process_reads_it() -> None:
+    manager = opened()
+    segment = offload_segment(1, ASSIGNED, by=writer(7))
+
+    assert manager.publish(offload_segment_changed(segment)).accepted
+
+    assert manager.offload_segments(ORDERS) == (segment,)
+
+
+def test_account_when_it_changes_then_its_partition_has_changed() -> None:
+    log = MemoryLog(ManualClock())
+    manager = opened(log)
+    event = offload_segment_changed()
+    before = manager.changed_partitions(0).count
+
+    manager.publish(event)
+    published = manager.changed_partitions(before)
+    log.append(0, encode(event).key, None)
+    assert manager.caught_up(ORDERS)
+    removed = manager.changed_partitions(published.count)
+
+    changed = frozenset({PartitionKey(ORDERS.topic_id, ORDERS.partition)})
+    assert (published.partition_keys, removed.partition_keys) == (changed, changed)
+    assert manager.offload_segments(ORDERS) == ()
+
+
+def test_account_when_its_stored_segment_is_purged_then_ends_with_it() -> None:
+    """State is bounded by what is stored."""
+    manager = opened()
+    own = replace(
+        offload_segment(1, OFFLOADED),
+        id=SEGMENT.segment_id.id,
+        segment_ids=(SEGMENT.segment_id.id,),
+    )
+    assigned = replace(own, status=ASSIGNED, end=None, offloaded_ms=None)
+    other = offload_segment(77, OFFLOADED)
+    for account in (assigned, own, other):
+        manager.publish(offload_segment_changed(account))
+    for event in life(SEGMENT):
+        manager.publish(event)
+    assert len(manager.offload_segments(ORDERS)) == 2
+
+    manager.write_tombstones(SEGMENT.segment_id)
+
+    assert manager.caught_up(ORDERS)
+    assert manager.offload_segments(ORDERS) == (other,)
+    kept = manager._cache.superseded_keys(ORDERS, RecordKind.OFFLOAD_SEGMENT, 1 << 62)
+    assert len(kept) == 1
+
+
+def test_account_when_it_failed_without_a_segment_then_ends_with_the_next_purge() -> None:
+    manager = opened()
+    for status in (ASSIGNED, FAILED):
+        manager.publish(offload_segment_changed(offload_segment(77, status)))
+    manager.publish(offload_segment_changed(offload_segment(78, ASSIGNED)))
+    for event in life(SEGMENT):
+        manager.publish(event)
+
+    manager.write_tombstones(SEGMENT.segment_id)
+
+    assert manager.caught_up(ORDERS)
+    assert manager.offload_segments(ORDERS) == (offload_segment(78, ASSIGNED),)
+
+
+def test_account_when_it_failed_and_its_segment_is_known_then_stays_until_that_is_purged() -> None:
+    manager = opened()
+    other = segment_metadata(2)
+    failed = replace(
+        offload_segment(1, FAILED), id=other.segment_id.id, segment_ids=(other.segment_id.id,)
+    )
+    manager.publish(offload_segment_changed(failed))
+    for event in (*life(other)[:1], *life(SEGMENT)):
+        manager.publish(event)
+
+    manager.write_tombstones(SEGMENT.segment_id)
+
+    assert manager.caught_up(ORDERS)
+    assert manager.offload_segments(ORDERS) == (failed,)
