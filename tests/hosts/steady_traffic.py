@@ -25,8 +25,8 @@ _POLL_S = 0.2
 def write(
     bootstrap: str, topic: str, partitions: int, count: int, seconds: float
 ) -> dict[str, Any]:
-    """Write `count` records to each partition, spread over some seconds; their digests."""
-    written, errors = list[tuple[int, int, int, bytes | None]](), list[str]()
+    """Write `count` records to each empty partition, spread over some seconds; their digests."""
+    written, errors = dict[tuple[int, int], tuple[int, bytes | None]](), list[str]()
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -37,13 +37,16 @@ def write(
         }
     )
 
-    def delivered(timestamp_ms: int, error: KafkaError | None, message: Message) -> None:
+    def delivered(
+        number: int, timestamp_ms: int, error: KafkaError | None, message: Message
+    ) -> None:
         partition, offset = message.partition(), message.offset()
-        if error is not None or partition is None or offset is None:
-            errors.append(f"{partition}: {error}")
+        # Of a batch that it no longer remembers, a broker says only that it has it.
+        if error is not None or partition is None or offset not in (None, number):
+            errors.append(f"{partition}: {error}, record {number} at offset {offset}")
             return
         # Not the message's own timestamp, which is the broker's if a batch was sent twice.
-        written.append((partition, offset, timestamp_ms, message.value()))
+        written[partition, number] = timestamp_ms, message.value()
 
     started_s = time.monotonic()
     for number in range(count):
@@ -55,7 +58,7 @@ def write(
                 partition=partition,
                 value=content,
                 timestamp=timestamp_ms,
-                on_delivery=partial(delivered, timestamp_ms),
+                on_delivery=partial(delivered, number, timestamp_ms),
             )
         due_s = started_s + (number + 1) * seconds / count
         while (early_s := due_s - time.monotonic()) > 0:
@@ -65,10 +68,10 @@ def write(
     assert not errors, errors[:3]
     digests = RecordDigests()
     # A batch that was sent again can be acknowledged after a later one.
-    for partition, offset, timestamp_ms, value in sorted(written, key=lambda each: each[:2]):
+    for (partition, number), (timestamp_ms, value) in sorted(written.items()):
         digests.add(
             partition=partition,
-            offset=offset,
+            offset=number,
             timestamp_ms=timestamp_ms,
             key=None,
             value=value,

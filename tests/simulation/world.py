@@ -203,6 +203,11 @@ class SimulatedWorld(World):
         whole = ByteRange(start_position=0, end_position=length_bytes)
         self.away[name] = self.objects.read_range(name, whole)
         self.damaged_objects.add(name)
+        key = ObjectKeys().parse(name)
+        record = None if key is None else self.metadata.segment(key.segment_id)
+        if record is not None:
+            tip = record.metadata.topic_id_partition
+            self.damaged_offsets.setdefault(tip, []).append(record.metadata.offsets)
         self.objects.delete(name)
 
     def give_back(self, name: str) -> bool:

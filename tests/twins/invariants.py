@@ -149,8 +149,8 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     """Return what one claim has stored twice although it knows what it has stored.
 
     After a hole, all is copied again; in-order copies leave no hole. Deleted and damaged segments
-    do not count. Whole files replace streamed segments, and may overlap the copies next to those.
-    Merged segments have what their parts have.
+    do not count, nor do copies of the same offsets: whole files replace streamed segments, and may
+    overlap the copies next to those. Merged segments have what their parts have.
     """
     if world.unwanted:
         return
@@ -162,7 +162,7 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
         writer, offsets = record.metadata.writer, record.metadata.offsets
         if merges and any(_is_part(offsets, other.metadata.offsets) for other in finished):
             continue
-        if any(stored.key in world.damaged_objects for stored in record.metadata.objects):
+        if any(offsets.overlaps(damaged) for damaged in world.damaged_offsets.get(tip, ())):
             continue
         if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
             yield f"{tip}: {offsets} is stored twice by one claim"

@@ -81,9 +81,9 @@ class World:
     process copies a segment before an older one. `allowed_before` is how
     far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
     else has deleted at the brokers, stored or not. `damaged_objects` are those that somebody has
-    ever damaged or taken from the store. `unwanted` are the streamed segments whose deletion an
-    operator has requested. `recorder` gets every act of the processes that
-    start from then on.
+    ever damaged or taken from the store, `damaged_offsets` are the offsets of their segments.
+    `unwanted` are the streamed segments whose deletion an operator has requested. `recorder` gets
+    every act of the processes that start from then on.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class World:
         self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.leases: list[Lease] = []
         self.damaged_objects: set[str] = set()
+        self.damaged_offsets: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.unwanted: set[UUID] = set()
         self.has_late_writers = False
         self.copies_in_order = True
