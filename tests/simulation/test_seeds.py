@@ -13,7 +13,7 @@ from tests.simulation.many_seeds import first_failure, tellers
 from tests.simulation.simulation import Simulation
 from tests.simulation.telling import told
 
-SEEDS_PER_TEST = 200
+SEEDS_PER_TEST = 100
 DRAWN_WINDOWS = 1_000_000
 """All of the same size, after the first one, which every run has."""
 

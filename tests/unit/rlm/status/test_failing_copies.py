@@ -43,14 +43,15 @@ def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_a
     assert isinstance(process, ThreadedProcess)
     hanging, answer, copied = Event(), Event(), Event()
 
-    def hang() -> None:
-        hanging.set()
-        answer.wait(30)
+    def hang_once() -> None:
+        if not hanging.is_set():
+            hanging.set()
+            answer.wait(30)
 
     with ExitStack() as stack:
         stack.callback(process.pool.shutdown)
         stack.callback(answer.set)
-        process.effects.before(WRITE, hang)
+        process.effects.before(WRITE, hang_once)
         world.cycle()
         assert hanging.wait(30)
         (first,) = world.records()
