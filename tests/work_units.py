@@ -18,7 +18,7 @@ of a processor, so its tests have more time before they count as hanging.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -111,7 +111,7 @@ def unit_of(nodeid: str) -> str:
 
 def rank(nodeid: str) -> int:
     """Return the unit's place in the order; earlier units have lower numbers."""
-    return _rank_of_file(nodeid.partition("::")[0])
+    return _place(nodeid.partition("::")[0], _LONGEST_FIRST)
 
 
 @cache
@@ -120,12 +120,11 @@ def _unit_of_file(path: str) -> str:
 
 
 @cache
-def _rank_of_file(path: str) -> int:
-    return _place(path, _LONGEST_FIRST)
+def _place(path: str, folders: tuple[str, ...]) -> int:
+    """The place of the first folder that has this path; the number of folders if none has it.
 
-
-def _place(path: str, folders: Sequence[str]) -> int:
-    """The place of the first folder that has this path; the number of folders if none has it."""
+    Cached: after each test it is asked for all units that wait.
+    """
     places = (place for place, folder in enumerate(folders) if is_below(path, folder))
     return next(places, len(folders))
 
