@@ -1,4 +1,4 @@
-"""The operations page explains each reason in `rlm status`, and each symptom in one form."""
+"""The operations page explains each reason that processes report, and each symptom in one form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.rest.refusals import RequestRefusal
+from rlm.status.attention import ProblemKind
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
@@ -21,12 +23,28 @@ def test_reason_for_a_block_when_searched_in_the_operations_page_then_stands_in_
 
 
 def test_refusal_of_a_request_when_searched_in_the_operations_page_then_is_in_its_table() -> None:
-    page = (CHECKOUT / "docs" / "operations.md").read_text()
-    _, _, section = page.partition("\n### A command says that the manager refused the request\n")
-    rows = [line for line in section.partition("\n### ")[0].splitlines() if line.startswith("|")]
+    rows = _rows_below("### A command says that the manager refused the request")
 
     missing = {
         each.value for each in RequestRefusal if not any(_names(row, each.value) for row in rows)
+    }
+    assert missing == set()
+
+
+def test_end_of_a_connection_when_searched_in_the_operations_page_then_is_in_its_table() -> None:
+    rows = _rows_below("### Connections through a gateway end")
+
+    missing = {
+        each.value for each in DisconnectCause if not any(_names(row, each.value) for row in rows)
+    }
+    assert missing == set()
+
+
+def test_problem_in_the_status_when_searched_in_the_operations_page_then_is_in_its_table() -> None:
+    rows = _rows_below("## Monitor with `rlm status --check`")
+
+    missing = {
+        each.value for each in ProblemKind if not any(_names(row, each.value) for row in rows)
     }
     assert missing == set()
 
@@ -44,6 +62,15 @@ def test_symptom_in_the_operations_page_when_read_then_has_cause_check_and_fix()
         if re.findall(r"^- (?:Cause|Check|Fix):", symptom, re.MULTILINE) != wanted
     ]
     assert lacking == []
+
+
+def _rows_below(heading: str) -> list[str]:
+    """The rows of the tables between a heading and the next one."""
+    page = (CHECKOUT / "docs" / "operations.md").read_text()
+    _, _, section = page.partition(f"\n{heading}\n")
+    assert section, f"no heading {heading!r}"
+    section = re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0]
+    return [line for line in section.splitlines() if line.startswith("|")]
 
 
 def _names(row: str, reason: str) -> bool:
