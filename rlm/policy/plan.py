@@ -154,14 +154,14 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | N
     if (cut := expiry_cut(view)) is not None:
         offset, lease = log_start_within_leases(view, cut.offset)
         wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
-        blocked = _blocked_by_share_groups(view, cut) if lease is None else blocked_by_lease(lease)
+        blocked = _blocked_by_cycle_share(view, cut) if lease is None else blocked_by_lease(lease)
     requested = _requested_start(view, current)
     if requested is not None and (wanted is None or wanted.offset < requested):
         wanted = AdvanceLogStart(offset=requested, reason="records deleted by a client")
     return wanted, blocked
 
 
-def _blocked_by_share_groups(view: PartitionView, cut: ExpiryCut) -> Blocked | None:
+def _blocked_by_cycle_share(view: PartitionView, cut: ExpiryCut) -> Blocked | None:
     if not cut.waiting_count:
         return None
     values = {

@@ -97,7 +97,7 @@ class OwnQuestion:
     end: LogEndKind
     question: LogEndsQuestion
     exchange: FetchExchange
-    is_behind_fetch: bool
+    is_after_fetch: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ def ask_log_ends(
     exchange: FetchExchange,
     question: LogEndsQuestion,
     *,
-    is_behind_fetch: bool,
+    is_after_fetch: bool,
 ) -> None:
     """Send one ListOffsets request for each kind of log end; responses come in this order."""
     for end in LogEndKind:
@@ -42,7 +42,7 @@ def ask_log_ends(
                 end=end,
                 question=question,
                 exchange=exchange,
-                is_behind_fetch=is_behind_fetch,
+                is_after_fetch=is_after_fetch,
             )
         )
 

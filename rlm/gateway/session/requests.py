@@ -245,7 +245,7 @@ class ClientRequests:
         now_ms = self._parts.clock.monotonic_ms()
         question = exchange.foreseen_question(now_ms)
         if question is not None:
-            ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
+            ask_log_ends(self._state, exchange, question, is_after_fetch=False)
         self._owe(
             GatheredFetch(
                 correlation_id=head.correlation_id,

@@ -249,7 +249,7 @@ class BrokerAnswers:
             return
         now_ms = self._parts.clock.monotonic_ms()
         pending.exchange.ends_answered(pending.question.ends(), now_ms)
-        if pending.is_behind_fetch:
+        if pending.is_after_fetch:
             fetch = self._state.pending[0]
             assert isinstance(fetch, GatheredFetch)
             self._read_remote(fetch)
@@ -273,7 +273,7 @@ class BrokerAnswers:
             return
         # The Fetch stays pending, after the gateway's own requests for it.
         if question is not None:
-            ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
+            ask_log_ends(self._state, pending.exchange, question, is_after_fetch=True)
         owed.append(pending)
 
     def _speculative_response(self, pending: SpeculativeFetch, frame: memoryview) -> None:

@@ -138,7 +138,7 @@ class SpeculativeFetcher:
             if exchange.foreseen_question(now_ms) is not None:
                 return
             if not any(isinstance(each, OwnQuestion) for each in state.pending):
-                ask_log_ends(state, exchange, question, is_behind_fetch=False)
+                ask_log_ends(state, exchange, question, is_after_fetch=False)
         speculative = self._asked = SpeculativeFetch(
             version=version,
             request=request,
