@@ -1,4 +1,4 @@
-"""Doubles the pause after each failed attempt, for one thing or for each of many keys."""
+"""Doubles the pause after each failed attempt, for one subject or for each of many keys."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BackOff:
     def is_pausing(self, failures: Failures | None) -> bool:
         return failures is not None and self._clock.monotonic_ms() < failures.not_before_ms
 
-    def is_left(self, failures: Failures) -> bool:
+    def is_stale(self, failures: Failures) -> bool:
         """Return whether the pause ended longer ago than the longest pause."""
         return failures.not_before_ms < self._clock.monotonic_ms() - self._longest_pause_ms
 
@@ -84,13 +84,13 @@ class RetryPauses:
         with self._lock:
             self._failures.pop(key, None)
 
-    def forget_left(self) -> None:
+    def forget_stale(self) -> None:
         """Forget the keys whose pause ended longer ago than the longest pause.
 
-        Another process may have finished them. If one is only slow, its pauses start again at the
-        first.
+        Another process may have finished them. If a key fails again later, its pauses begin with
+        the shortest.
         """
         with self._lock:
-            left = [key for key, each in self._failures.items() if self._back_off.is_left(each)]
-            for key in left:
+            stale = [key for key, each in self._failures.items() if self._back_off.is_stale(each)]
+            for key in stale:
                 del self._failures[key]

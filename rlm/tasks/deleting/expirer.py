@@ -144,7 +144,7 @@ class Expirer:
             LogLine("deletion failed", segment_id=segment, attempts=failures.count, error=error)
         )
         if self._is_full():
-            self._pauses.forget_left()
+            self._pauses.forget_stale()
         if failures.count >= self._max_attempts or self._is_full():
             self._dead_letter(metadata, failures, error)
 

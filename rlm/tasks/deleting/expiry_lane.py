@@ -105,7 +105,7 @@ class ExpiryLanes:
     def _carry_out(self, job: _ExpiryJob) -> None:
         task, plan = job.task, job.plan
         tip = task.topic_id_partition
-        self._proof_pauses.forget_left()
+        self._proof_pauses.forget_stale()
         try:
             if plan.log_start is not None:
                 self._require_unchanged(job)

@@ -79,7 +79,7 @@ class AnomalyCheck:
 
         A partition whose records cannot be written delays no other partition.
         """
-        self._read_whole.forget_left()
+        self._read_whole.forget_stale()
         problem: RetriableError | None = None
         for task in self._led():
             try:

@@ -55,8 +55,8 @@ class CopyHistory:
     def allows(self, base_offset: int, now_ms: int) -> bool:
         """Return whether a copy that starts at `base_offset` may start at `now_ms` (monotonic).
 
-        After a failure it waits. A segment that cannot be stored stops the copies as long as it is
-        the first.
+        After a failure, copies pause. A segment that can never be stored blocks all copies while
+        it is the oldest one to copy.
         """
         with self._lock:
             is_pausing = any(

@@ -42,10 +42,10 @@ def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> No
     pauses.failed("left")
     clock.sleep_ms(LONGEST_PAUSE_MS)
     pauses.failed("tried")
-    pauses.forget_left()
+    pauses.forget_stale()
     counts = [pauses.failing_count]
     clock.sleep_ms(1001)
-    pauses.forget_left()
+    pauses.forget_stale()
     counts.append(pauses.failing_count)
 
     assert counts == [2, 1]
