@@ -106,8 +106,8 @@ _OffloadMinutes = Annotated[
     typer.Option(
         parser=durations(unit_ms=_MINUTE_MS),
         metavar="DURATION",
-        help="--copy-lag-ms counted from when the broker rolled the segment (PIP-17); without a "
-        "unit in minutes.",
+        help="As --copy-lag-ms, counted from the time at which the broker rolled the segment "
+        "(PIP-17); without a unit in minutes.",
     ),
 ]
 _OffloadMib = Annotated[
@@ -115,7 +115,7 @@ _OffloadMib = Annotated[
     typer.Option(
         parser=sizes(unit_bytes=_MIB),
         metavar="SIZE",
-        help="--copy-lag-bytes (PIP-17); without a unit in MiB.",
+        help="As --copy-lag-bytes (PIP-17); without a unit in MiB.",
     ),
 ]
 _DeletionLagMs = Annotated[
@@ -126,8 +126,8 @@ _DeletionLagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
-        "without a unit in ms. -1 leaves it to the next policy level, at last the managers' "
-        "remote.local.trim.deletion.lag.ms.",
+        "without a unit in ms. -1 inherits it from the next policy level; the last one is the "
+        "managers' remote.local.trim.deletion.lag.ms.",
     ),
 ]
 
@@ -148,8 +148,8 @@ _OffloadMode = Annotated[
     OffloadModeFlag | None,
     typer.Option(
         help="What managers offload. segment: rolled log segments. stream: the log as it grows, as "
-        "offload segments (PIP-76). inherit: the next policy level's, at last the managers' "
-        "offload.mode.",
+        "offload segments (PIP-76). inherit: the mode of the next policy level; the last one is "
+        "the managers' offload.mode.",
     ),
 ]
 _SegmentMaxBytes = Annotated[
@@ -164,8 +164,8 @@ _SegmentMaxBytes = Annotated[
         ),
         metavar="SIZE",
         help="With offload mode stream: data after which an offload segment ends, such as 1GiB; "
-        "without a unit in bytes. -1 leaves it to the next policy level, at last the managers' "
-        "max.size.per.offload.segment.bytes.",
+        "without a unit in bytes. -1 inherits it from the next policy level; the last one is the "
+        "managers' max.size.per.offload.segment.bytes.",
     ),
 ]
 _SegmentRolloverMs = Annotated[
@@ -176,8 +176,8 @@ _SegmentRolloverMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="With offload mode stream: time after which an offload segment ends, such as 10m; "
-        "without a unit in ms. -1 leaves it to the next policy level, at last the managers' "
-        "max.offload.segment.rollover.time.ms.",
+        "without a unit in ms. -1 inherits it from the next policy level; the last one is the "
+        "managers' max.offload.segment.rollover.time.ms.",
     ),
 ]
 _Layout = Annotated[
@@ -196,8 +196,8 @@ _Inherit = Annotated[
         "--inherit",
         parser=_setting,
         metavar="SETTING",
-        help="Leave a setting to the next policy level, such as retention-ms: patterns, then the "
-        "default (`rlm policy`). Can be given several times.",
+        help="Inherit a setting, such as retention-ms, from the next policy level: patterns, then "
+        "the default (`rlm policy`). Can be given several times.",
     ),
 ]
 
