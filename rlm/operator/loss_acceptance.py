@@ -82,8 +82,8 @@ class LossAcceptance:
         loss = segment_loss(segment_id.id, state, segments, local_start_offset)
         if loss.on_broker:
             raise InvalidConfigError(
-                "cannot accept the loss: the broker still has the records, and the manager next to "
-                "the leader copies them again, at least once an hour: see its log",
+                "cannot accept the loss: the broker still has the records, and the leader's "
+                "manager tries at least once an hour to copy them again. See its log",
                 segment_id=segment_id,
                 on_broker=_text(loss.on_broker),
             )

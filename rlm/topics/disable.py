@@ -143,8 +143,8 @@ class TieringEnd:
         unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
         if unknown:
             return RetriableError(
-                "the topic is ACTIVE again: its unstored data is unknown, "
-                "because managers do not answer",
+                "the topic is ACTIVE again: managers do not answer, so nobody knows which of its "
+                "records are not stored",
                 topic=topic,
                 waits_for="; ".join(map(self._risk_text, unknown)),
             )

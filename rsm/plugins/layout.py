@@ -138,6 +138,4 @@ def _names(key: SegmentKey, segment_id: RemoteLogSegmentId, base_offset: int) ->
 
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:
-    return CorruptError(
-        "plug-in does not have the contents of the planned objects", segment_id=segment_id
-    )
+    return CorruptError("plug-in returns no content for the planned objects", segment_id=segment_id)

@@ -147,7 +147,10 @@ class ColumnDecoder:
         writer = self._writers.by_id(schema_id)
         if writer.format is not self._reader.format:
             raise UnsupportedError(
-                "the schema has another format", schema_id=schema_id, found=writer.format.value
+                "the record's schema is not of the column's format",
+                schema_id=schema_id,
+                found=writer.format.value,
+                expected=self._reader.format.value,
             )
         if writer == self._reader:
             self._own.add(header)

@@ -125,7 +125,11 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
 
 def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
     if schema.format is not expected:
-        raise UnsupportedError("the schema has another format", found=schema.format.value)
+        raise UnsupportedError(
+            "the schema is not of the column's format",
+            found=schema.format.value,
+            expected=expected.value,
+        )
 
 
 def _subject(column: str, topics: Sequence[str]) -> str:

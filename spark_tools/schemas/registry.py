@@ -76,7 +76,7 @@ class SchemaRegistry(SchemaSource):
         kinds = {each.value: each for each in SchemaFormat}
         kind = kinds.get(str(schema.schema_type or "AVRO").lower())
         if kind is None or schema.schema_str is None:
-            raise UnsupportedError("the schema has another format", found=schema.schema_type)
+            raise UnsupportedError("the schema's format is not supported", found=schema.schema_type)
         return SchemaText(
             format=kind,
             text=schema.schema_str,

@@ -66,8 +66,8 @@ class RowsReader(ABC):
     def read(self, payloads: pa.Array, header_bytes: int, wanted: Bools) -> tuple[pa.Array, Bools]:
         """Return the wanted rows as a column, null for others; and which of them were read.
 
-        A decoder must decide on wanted rows that were not read. Raises pa.ArrowInvalid if a row has
-        an unsuitable value; a decoder finds that row.
+        The caller passes wanted rows that were not read to a decoder. Raises pa.ArrowInvalid if a
+        row has an unsuitable value; then a decoder finds that row.
         """
 
 
