@@ -79,7 +79,10 @@ class ClusterView:
     refused: Mapping[str, int]
 
     def topic(self, name: str) -> TopicView:
-        """Return the topic; raise NotFoundError if there is none, as `error_of` if hidden."""
+        """Return the topic.
+
+        Raises NotFoundError if there is none, or the error that the broker returned for it.
+        """
         found = self.topics.get(name)
         if found is not None:
             return found

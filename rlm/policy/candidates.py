@@ -2,7 +2,7 @@
 
 The active segment is copied only after nobody has written to it for a long time. Then its committed
 records are copied as a segment of their own. Once the active segment is rolled, the rest of its
-file is copied from there on, so that the parts together are the file.
+file is copied as another segment, which begins where the first one ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remember accepted signed requests, so that a recorded one cannot be sent again."""
+"""Remember accepted signed requests, so that nobody can replay one that was captured."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 class FilePart:
     """Represents a part of a file: `positions` contain the batches of `offsets`.
 
-    `skipped_count` batches were passed before the part, and it has `batch_count` of them. Both are
-    only known of NextBatches.
+    `skipped_count`: the batches before the part that were read past; `batch_count`: the batches of
+    the part. Both are known only for NextBatches.
     """
 
     offsets: OffsetRange

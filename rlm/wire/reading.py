@@ -5,7 +5,7 @@ Defines the byte forms that compiled decoders consist of:
     string           int16 length, -1 null, UTF-8         compact: varint of length + 1, 0 null
     bytes, array     int32 length or count, -1 null       compact: varint of length + 1, 0 null
     records          as bytes
-    structure        its fields                            nullable: a byte, below 0 null, first
+    structure        its fields                            nullable: first a byte, negative for null
     unsigned varint  7 bits a byte, least significant first, at most 5 bytes
     tags             varint count, then (varint tag, varint size, size bytes) by ascending tag
 

@@ -28,7 +28,7 @@ SettingValue = int | str | CopyLagSince | OutagePolicy | OffloadMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLevel:
-    """The settings of topics whose names match `pattern`; None leaves one to the next level.
+    """The settings of topics whose names match `pattern`; None inherits from the next level.
 
     In a pattern, `*` matches any characters and `?` one. Values are those of TopicPolicy, without
     the ones that refer to the managers. `unknown_fields` are a newer version's additional fields,

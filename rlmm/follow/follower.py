@@ -12,8 +12,8 @@ partitions that are no longer assigned.
 If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
 can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
 may have missed tombstones. While the cache cannot be used, it is not ready, because its data lags
-the topic. If a damaged cache starts again, empty, queries fail until it is caught up. Run `step` in
-a loop, with the pauses that it returns.
+the topic. If an empty cache replaces a damaged one, queries fail until it is caught up. Run `step`
+in a loop, with the pauses that it returns.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class Follower:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _expect(self, *, much_is_written: bool) -> None:
-        """Set the cache's mode whenever much is missing: a cache that is opened again loses it."""
+        """Set whether many writes follow, each time: a cache that is opened again has lost it."""
         if much_is_written or self._much_is_written:
             self._cache.expect(much_is_written=much_is_written)
             self._much_is_written = much_is_written

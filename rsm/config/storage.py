@@ -112,8 +112,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         validation_alias=PLUGIN_KEYS,
         description="Settings of plug-ins, without a prefix. A store gets those below "
         "`rsm.config.storage.`, a layout those below `rsm.config.layout.`, a remote storage "
-        "manager all `rsm.config.*`. Keys that this page lists reach only a remote storage "
-        "manager. A setting that no plug-in reads is an error.",
+        "manager all `rsm.config.*`. Only a remote storage manager also gets the keys that this "
+        "page lists. A setting that no plug-in reads is an error.",
     )
     plugin_timeout_ms: IntervalMs = Field(
         default=60_000,
@@ -353,7 +353,7 @@ RSM_KEYS = frozenset({*keys_of(StorageConfig), *keys_of(FetchCacheKeys)}) - {PLU
 def parse_storage(values: Mapping[str, str]) -> StorageConfig:
     """Parse the keys of the store and of segments among `values`; ignore all others.
 
-    InvalidConfigError with the wrong `key`.
+    Raises InvalidConfigError with the wrong `key`.
     """
     return parse_section(StorageConfig, storage_values(values))
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerMark:
-    """From this position of the log on, batches are entries of a ledger, from this id on."""
+    """A position of the log; batches from there on are entries of a ledger, in ascending order.
+
+    `first_entry_id` is the id of the batch at the position.
+    """
 
     log_position: int
     ledger_id: int

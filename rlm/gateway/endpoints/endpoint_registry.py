@@ -1,7 +1,8 @@
-"""Opens and closes the endpoints of a gateway for a whole cluster: one per broker, and one more.
+"""Opens and closes the endpoints of a gateway for a whole cluster: one for each broker.
 
-The gateway opens a broker's endpoint when it first sees the broker, and closes it after the broker
-was absent for 10 minutes. Until then it disconnects clients of the absent broker. At each update
+The bootstrap endpoint, which leads to any broker, stays open. The gateway opens a broker's endpoint
+when it first sees the broker, and closes it after the broker was absent for 10 minutes. Until then
+it disconnects clients of the absent broker. At each update
 the gateway retries the endpoints that it could not open. Clients of an unserved broker are
 redirected to the bootstrap endpoint, where they ask again.
 
