@@ -219,7 +219,7 @@ class _PoliciesFile:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             raise InvalidConfigError(
-                "not YAML",
+                "the file is not valid YAML",
                 file=self._path,
                 line=None if mark is None else mark.line + 1,
                 column=None if mark is None else mark.column + 1,
@@ -227,7 +227,9 @@ class _PoliciesFile:
             ) from error
         except (yaml.YAMLError, UnicodeError, RecursionError) as error:
             reason = str(error).partition("\n")[0] or "nested too deeply"
-            raise InvalidConfigError("not YAML", file=self._path, reason=reason) from error
+            raise InvalidConfigError(
+                "the file is not valid YAML", file=self._path, reason=reason
+            ) from error
 
     def _level(self, pattern: str, node: yaml.Node) -> PolicyLevel:
         values: dict[str, Any] = {}
@@ -276,10 +278,10 @@ class _PoliciesFile:
 
 
 def _only(settings: PolicyLevel) -> PolicyFlags:
-    """Return flags with which a topic has only these settings of its own.
+    """Return flags that give a topic these settings of its own, and no others.
 
-    It inherits all others. The total retention stays the topic's own if it is: another level may
-    have a lower one, which would delete data without a line in the file.
+    It inherits all others, except a total retention of its own, which it keeps. A level may have a
+    lower retention, and would then delete data although the file does not name the topic's.
     """
     given: dict[str, Any] = {each.field: value for each, value in settings.values.items()}
     if settings.offload_mode is not None:

@@ -92,9 +92,8 @@ def _list(
 ) -> None:
     """List the segments that the metadata has of a topic.
 
-    Each row has the segment's id, its offsets up to the one before the next segment, its state, the
-    size of its log, and the date of its newest record. The metadata has no time of the oldest
-    record.
+    Each row has the segment's id, its offsets as [first, end), its state, the size of its log, and
+    the date of its newest record. The metadata has no time of the oldest record.
     """
     name = PartitionName.parse(partition)
     if to_offset is not None and to_offset <= from_offset:

@@ -167,9 +167,9 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
         ("- default\n", {"message": "not a mapping of keys to values", "line": 1}),
         ("default: 5\n", {"message": "not a mapping of keys to values", "column": 10}),
         ("? [a]\n: 1\n", {"message": "a key is not text"}),
-        ("default: {\n", {"message": "not YAML", "line": 2, "column": 1}),
-        ("a: &x {b: *y}\n", {"message": "not YAML", "line": 1}),
-        ("\x00", {"message": "not YAML"}),
+        ("default: {\n", {"message": "the file is not valid YAML", "line": 2, "column": 1}),
+        ("a: &x {b: *y}\n", {"message": "the file is not valid YAML", "line": 1}),
+        ("\x00", {"message": "the file is not valid YAML"}),
     ],
 )
 def test_file_when_something_in_it_is_wrong_then_is_refused_with_its_place(
