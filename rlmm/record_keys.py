@@ -78,7 +78,11 @@ CLUSTER_KINDS = frozenset(_CLUSTER_SUBJECT_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A parsed key; `event_id` is empty, or the id of the event, or of what a reused key names."""
+    """A parsed key.
+
+    `event_id` is the id of the event, or of the lease, anomaly or offload segment that the key
+    names. It is empty if the subject alone is the key.
+    """
 
     kind: RecordKind
     subject: bytes

@@ -64,7 +64,7 @@ _log = logging.getLogger(__name__)
 
 _DISTRIBUTION = "kafka-rlm"
 
-# Trims wait for this request.
+# Short, because trims wait for the answer.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
 
 

@@ -116,10 +116,10 @@ class AnomalyReporter:
         except NoAnomalyRoomError as error:
             if tip not in self._full:
                 self._full.add(tip)
-                _log.warning(LogLine("anomaly not recorded", topic_partition=tip, error=error))
+                _log.warning(LogLine("cannot record anomaly", topic_partition=tip, error=error))
             return
         except RetriableError as error:
-            _log.info(LogLine("anomaly not recorded", topic_partition=tip, error=error))
+            _log.info(LogLine("cannot record anomaly", topic_partition=tip, error=error))
             raise
         self._full.discard(tip)
         self._reported[anomaly_id] = _ReportedAnomaly(

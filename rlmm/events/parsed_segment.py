@@ -97,7 +97,9 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
             "the message has no valid segment metadata", start=start_offset, end=end_offset
         )
     if metadata.is_open and not may_be_open(state, end_offset - start_offset, size_bytes):
-        raise CorruptError("an open segment is finished, or has an end or a size", state=state.name)
+        raise CorruptError(
+            "an open segment cannot be finished, or have an end or a size", state=state.name
+        )
     return _new_parsed(
         (
             key[1:_SUBJECT_END],

@@ -44,7 +44,7 @@ def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
         return renewed
 
     for warning in security_warnings(config.gateway_tls, _own_security(config)):
-        _log.warning(LogLine("security of clients' connections", reason=warning))
+        _log.warning(LogLine("TLS settings of the gateway may be unintended", reason=warning))
     return _tls(config, clock, renewals)
 
 

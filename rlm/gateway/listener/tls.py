@@ -65,7 +65,7 @@ def tls_towards_brokers(
     if own.tls is None:
         if config.upstream_keystore is not None:
             raise InvalidConfigError(
-                "the broker's listener is without TLS",
+                "the broker's listener does not use TLS",
                 key=UPSTREAM_KEYSTORE_KEY,
                 expected="client.security.protocol=ssl or sasl_ssl as well",
             )

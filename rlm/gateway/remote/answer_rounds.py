@@ -23,7 +23,8 @@ class AnswerRounds:
     def may_give(self, reader: Hashable) -> bool:
         """Return whether a response to that reader may be sent now; if not, the caller may `wait`.
 
-        The previous reader may get another one in the same iteration, because it is usually alone.
+        The reader of the last response may get another one in the same iteration: usually no other
+        reader waits.
         """
         if self._is_given or self._waiting:
             return False

@@ -129,7 +129,10 @@ class Copier:
         if end_offset > min(offsets.high_watermark, offsets.last_stable_offset):
             raise RetriableError("segment reaches above the last stable offset", end=end_offset)
         if end_offset <= offsets.log_start_offset:
-            raise FencedError("deleted from the broker's log", log_start=offsets.log_start_offset)
+            raise FencedError(
+                "the segment was deleted from the broker's log",
+                log_start=offsets.log_start_offset,
+            )
         lineage = known_epochs(
             order.lineage,
             order.segment.offsets,

@@ -128,7 +128,10 @@ class Streamer:
         )
         offsets = confirm_lead(self._broker, order.lead)
         if order.begin.offset < offsets.log_start_offset:
-            raise FencedError("deleted from the broker's log", log_start=offsets.log_start_offset)
+            raise FencedError(
+                "the stream's position was deleted from the broker's log",
+                log_start=offsets.log_start_offset,
+            )
         order = replace(order, lineage=_with_known_epochs(order, offsets))
         with self._open_part(order, order.begin, offsets, 0) as first:
             segment = self._assign_and_begin(order, first, offsets, attempt)

@@ -144,7 +144,7 @@ def test_report_when_a_partition_has_no_room_then_others_are_recorded_and_it_is_
 
     recorded = world.metadata.partition_state(other).anomalies
     assert [each.segment for each in recorded] == [elsewhere.segment_id.id]
-    assert [message_of(each) for each in caplog.records] == ["anomaly not recorded"]
+    assert [message_of(each) for each in caplog.records] == ["cannot record anomaly"]
 
 
 def test_report_when_the_attempts_on_record_are_as_many_as_fit_then_stays_at_that(
