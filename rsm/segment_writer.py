@@ -192,7 +192,7 @@ class ObjectsWriter(SegmentWriter):
         if left:
             _log.warning(
                 LogLine(
-                    "objects of a failed copy are left",
+                    "cannot delete the objects of a failed copy",
                     segment_id=self._segment_id,
                     keys=",".join(left),
                 )

@@ -249,7 +249,7 @@ class EndToEndCheck:
             wanted = canary.ends[partition.partition] - 1  # the last record's segment is active
             leader = canary.topic.leaders[partition.partition]
             if wanted < 1:
-                raise RetriableError("its broker took no records")
+                raise RetriableError("the broker accepted no records")
             if all(each.broker_id != leader for each in self._tools.live(ProcessRole.MANAGER)):
                 raise RetriableError("no live manager is registered")
             if not self._until_woken(lambda: self._stored_end(partition) >= wanted, reserve_ms):

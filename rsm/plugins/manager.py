@@ -191,7 +191,9 @@ class PluginStorageManager(RemoteStorageManager):
         except TieredStorageError as error:
             _log.warning(
                 LogLine(
-                    "objects of a failed copy are left", segment_id=metadata.segment_id, error=error
+                    "cannot delete the objects of a failed copy",
+                    segment_id=metadata.segment_id,
+                    error=error,
                 )
             )
 

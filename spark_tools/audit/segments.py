@@ -55,7 +55,7 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
 
 
 def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
-    """Yield the segments whose offsets others have. Of equal starts, the widest is not one."""
+    """Yield the segments whose offsets others have; of those with equal starts, not the widest."""
     furthest: StoredRange | None = None
     for stored in sorted(ranges, key=_widest_first):
         if furthest is not None and stored.offsets.overlaps(furthest.offsets):

@@ -67,7 +67,7 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
             other = names.get(each.name.lower())
             if other is not None:
                 raise UnsupportedError(
-                    "names of fields differ only in case, and those of Spark's columns must not",
+                    "names of fields differ only in case, which Spark's columns cannot",
                     names=f"{other},{each.name}",
                 )
             names[each.name.lower()] = each.name

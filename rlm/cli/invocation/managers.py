@@ -91,7 +91,7 @@ class LeadingManagers:
         self._leading: tuple[ProcessRegistered, ...] = ()
 
     def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
-        """Return the leaders' reports that saw this policy state; `silence` is about this call.
+        """Return the leaders' reports that saw this policy state; `silence` explains missing ones.
 
         Sends no request to other managers. Empty while the leaders are unknown.
         """
@@ -188,7 +188,7 @@ class ManagerCopyProgress:
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         """Return the progress at the last cycle, for partitions with a report.
 
-        Streams end where their brokers say now: records have come since the last cycle.
+        The end of a stream is the one that its broker reports now: the last cycle's is too low.
         """
         reports = self._managers.reports(policy)
         streamed = [tip for tip, report in reports.items() if report.stream is not None]

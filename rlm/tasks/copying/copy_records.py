@@ -187,7 +187,7 @@ class CopyRecords:
             except TieredStorageError as error:
                 _log.warning(
                     LogLine(
-                        "objects of a failed copy are left",
+                        "cannot delete the objects of a failed copy",
                         segment_id=stored.segment_id,
                         error=error,
                     )
