@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ConfigResource,
     ResourceType,
 )
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
 from tests.services.ports import free_ports
@@ -264,6 +264,15 @@ class KafkaCluster(Service):
             self.bootstrap_servers
         )  # keeps the client alive until its requests have ended
         admin.create_topics([topic])[name].result(30.0)
+        self._wait_for_leaders(name, partitions)
+
+    def add_partitions(self, name: str, partitions: int) -> None:
+        """Let a topic have that many; wait until every running broker knows leaders for them."""
+        admin = admin_client(self.bootstrap_servers)
+        admin.create_partitions([NewPartitions(name, partitions)])[name].result(30.0)
+        self._wait_for_leaders(name, partitions)
+
+    def _wait_for_leaders(self, name: str, partitions: int) -> None:
         for broker in self.brokers:
             if broker.is_running:
                 _wait_for_leaders(broker, name, partitions)

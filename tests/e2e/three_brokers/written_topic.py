@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
-from confluent_kafka.cimpl import NewPartitions
 
 from tests.clients.record_digests import PartitionRead, RecordDigests
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
@@ -50,17 +49,10 @@ class WrittenTopic:
 
     def grow(self, partitions: int) -> None:
         """Add partitions, up to that many; wait until all have leaders."""
-        admin = admin_client(self._cluster.bootstrap_servers)
-        admin.create_partitions([NewPartitions(self.name, partitions)])[self.name].result(30.0)
+        self._cluster.add_partitions(self.name, partitions)
         for number in range(len(self.records), partitions):
             self.records[number] = []
             self._written[number] = 0
-
-        def have_leaders() -> bool:
-            leaders = self.leaders()
-            return len(leaders) == partitions and -1 not in leaders.values()
-
-        wait_until(have_leaders, 60.0, "the new partitions have leaders", despite=KafkaException)
 
     def produce(self, segments: int) -> None:
         """Write that many segments to each partition, with all compression codecs."""
