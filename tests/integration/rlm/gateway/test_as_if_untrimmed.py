@@ -44,6 +44,7 @@ _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
 _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
 _FIRST_WITH_ISOLATION, _FIRST_WITH_MAX_TIMESTAMP = 2, 7
 _TOPICS = ("every", "older", "plain")
+_ATTEMPTS = 5
 
 
 def _versions(api: Api[Any, Any]) -> range:
@@ -64,16 +65,18 @@ class Pair:
         """Return one partition's answers.
 
         Through the gateway it retries, as clients do, after a retriable error and after an empty
-        response for an offset in a gap between the tiers.
+        response for an offset in a gap between the tiers, or while a read takes longer.
         """
         direct = fetch(self._broker, twin.whole, version, asked, isolation_level=isolation_level)
-        seen = fetch(self._gateway, twin.tiered, version, asked, isolation_level=isolation_level)
-        is_empty = seen.error_code == ErrorCode.NONE and not seen.records
-        asks_again = seen.error_code == in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, version)
-        if asks_again or (is_empty and direct.records):
+        for _ in range(_ATTEMPTS - 1):
             seen = fetch(
                 self._gateway, twin.tiered, version, asked, isolation_level=isolation_level
             )
+            is_empty = seen.error_code == ErrorCode.NONE and not seen.records
+            is_retriable = seen.error_code == in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, version)
+            if not is_retriable and not (is_empty and (direct.records or direct.error_code)):
+                return seen, direct
+        seen = fetch(self._gateway, twin.tiered, version, asked, isolation_level=isolation_level)
         return seen, direct
 
     @property
