@@ -7,7 +7,7 @@ outlive a stop or a kill, so a restart continues where the broker was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
+from tests.services.running_server import RunningServer
 from tests.services.service import Service, ServiceError
 from tests.services.waiting import wait_until
 
@@ -64,12 +65,22 @@ class KafkaBroker:
         self.properties = dict(properties)
         self._jvm_flags = jvm_flags
         self._launcher = launcher
-        self._process: ServiceProcess | None = None
+        self._process: RunningServer | None = None
 
     @property
     def address(self) -> str:
         """host:port of the PLAINTEXT listener."""
         return f"{self.host}:{self.port}"
+
+    @property
+    def configuration(self) -> Path:
+        """The file that a start writes."""
+        return self.directory / "server.properties"
+
+    @property
+    def log_path(self) -> Path:
+        """The file of the broker's output."""
+        return self.directory / "broker.log"
 
     @property
     def pid(self) -> int:
@@ -85,19 +96,9 @@ class KafkaBroker:
         """Start the process and return at once; `wait_ready` waits."""
         if self.is_running:
             raise RuntimeError(f"broker {self.node_id} is running already")
-        for log_dir in self.log_dirs:
-            format_log_dir(log_dir, cluster_id=self.cluster_id, node_id=self.node_id)
-        configuration = self.directory / "server.properties"
         lines = (f"{key}={value}" for key, value in sorted(self.properties.items()))
-        configuration.write_text("\n".join(lines) + "\n")
-        self._process = ServiceProcess(
-            [
-                *self._launcher,
-                *java_command("kafka.Kafka", str(configuration), flags=self._jvm_flags),
-            ],
-            log_path=self.directory / "broker.log",
-            directory=self.directory,
-        )
+        self.configuration.write_text("\n".join(lines) + "\n")
+        self._process = self._launch()
 
     def wait_ready(self, *, brokers: int, deadline_s: float = _READY_DEADLINE_S) -> None:
         """Wait until this broker's own answer to Metadata lists that many brokers."""
@@ -129,7 +130,16 @@ class KafkaBroker:
         """Return the end of the broker's output."""
         return self._running().log_tail()
 
-    def _running(self) -> ServiceProcess:
+    def _launch(self) -> RunningServer:
+        """Start the broker without waiting for it: a process, unless a subclass does otherwise."""
+        for log_dir in self.log_dirs:
+            format_log_dir(log_dir, cluster_id=self.cluster_id, node_id=self.node_id)
+        java = java_command("kafka.Kafka", str(self.configuration), flags=self._jvm_flags)
+        return ServiceProcess(
+            [*self._launcher, *java], log_path=self.log_path, directory=self.directory
+        )
+
+    def _running(self) -> RunningServer:
         if self._process is None:
             raise RuntimeError(f"broker {self.node_id} was not started")
         return self._process
@@ -142,7 +152,8 @@ class KafkaCluster(Service):
     """Brokers that know each other; the first three are controllers too. Not thread-safe.
 
     `properties` go to every broker and win over the defaults for tests, which are few threads,
-    short checks and delays of retention, and internal topics of one partition.
+    short checks and delays of retention, and internal topics of one partition. `new_broker` makes
+    a node: a process, unless a provider gives another class.
     """
 
     def __init__(
@@ -153,6 +164,7 @@ class KafkaCluster(Service):
         log_dirs_per_broker: int = 1,
         properties: Mapping[str, str] | None = None,
         jvm_flags: tuple[str, ...] = (),
+        new_broker: Callable[..., KafkaBroker] = KafkaBroker,
     ) -> None:
         self.directory = directory
         self.cluster_id = new_id()
@@ -161,6 +173,7 @@ class KafkaCluster(Service):
         voters = {node_id: ports[brokers + node_id - 1] for node_id in node_ids[:_MAX_CONTROLLERS]}
         self.brokers = tuple(
             _new_broker(
+                new_broker,
                 directory / f"node-{node_id}",
                 node_id=node_id,
                 cluster_id=self.cluster_id,
@@ -328,6 +341,7 @@ def _first_replicas_lead(broker: KafkaBroker) -> bool:
 
 
 def _new_broker(
+    new_broker: Callable[..., KafkaBroker],
     directory: Path,
     *,
     node_id: int,
@@ -346,7 +360,7 @@ def _new_broker(
         voters={voter: f"127.0.0.1:{voter_port}" for voter, voter_port in voters.items()},
         log_dirs=log_dirs,
     )
-    return KafkaBroker(
+    return new_broker(
         directory,
         node_id=node_id,
         cluster_id=cluster_id,

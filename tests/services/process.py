@@ -14,11 +14,33 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.services.running_server import RunningServer
+
 _WATCHER = 'read -r _; kill -9 "-$0" 2>/dev/null'
 _TAIL_BYTES = 6000
 
 
-class ServiceProcess:
+class Watcher:
+    """Kills a process group as soon as this process has ended, until it is dismissed."""
+
+    def __init__(self, group: int) -> None:
+        self._shell = subprocess.Popen(
+            ["sh", "-c", _WATCHER, str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def dismiss(self) -> None:
+        """End it without a kill. May be called again."""
+        self._shell.kill()
+        self._shell.wait(10.0)
+        if self._shell.stdin is not None:
+            self._shell.stdin.close()
+
+
+class ServiceProcess(RunningServer):
     """A command whose output is a file. Not thread-safe; not to be started twice."""
 
     def __init__(
@@ -41,17 +63,10 @@ class ServiceProcess:
                 cwd=directory,
                 start_new_session=True,
             )
-        self._watcher = subprocess.Popen(
-            ["sh", "-c", _WATCHER, str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._watcher = Watcher(self._process.pid)
 
     @property
     def pid(self) -> int:
-        """Process id, also the id of the process's group."""
         return self._process.pid
 
     def exit_code(self) -> int | None:
@@ -59,7 +74,6 @@ class ServiceProcess:
         return self._process.poll()
 
     def terminate(self, *, deadline_s: float = 30.0) -> int:
-        """Send SIGTERM and wait; past the deadline SIGKILL. Returns the exit code."""
         if self._process.poll() is None:
             self._process.terminate()
         return self._wait(deadline_s)
@@ -79,7 +93,6 @@ class ServiceProcess:
         return self._wait(deadline_s)
 
     def kill(self, *, children: bool = False) -> None:
-        """Send SIGKILL, also to its process group if `children`; returns when it is gone."""
         with contextlib.suppress(ProcessLookupError):
             if children:
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -87,10 +100,7 @@ class ServiceProcess:
         self._wait(10.0)
 
     def log_tail(self) -> str:
-        """The end of its output."""
-        with self.log_path.open("rb") as log:
-            log.seek(max(0, self.log_path.stat().st_size - _TAIL_BYTES))
-            return log.read().decode(errors="replace")
+        return tail(self.log_path)
 
     def _wait(self, deadline_s: float) -> int:
         try:
@@ -99,10 +109,11 @@ class ServiceProcess:
             self._process.kill()
             return self._process.wait(10.0)
         finally:
-            self._dismiss_watcher()
+            self._watcher.dismiss()
 
-    def _dismiss_watcher(self) -> None:
-        self._watcher.kill()
-        self._watcher.wait(10.0)
-        if self._watcher.stdin is not None:
-            self._watcher.stdin.close()
+
+def tail(log_path: Path) -> str:
+    """Return the end of a server's output."""
+    with log_path.open("rb") as log:
+        log.seek(max(0, log_path.stat().st_size - _TAIL_BYTES))
+        return log.read().decode(errors="replace")

@@ -15,7 +15,7 @@ from typing import Any
 import boto3
 
 from tests.services.server_process import ServerProcess
-from tests.services.service import Needs, installed
+from tests.services.service import Needs, ServiceError, installed
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
 NEEDS = Needs(installed=(_PROGRAM,))
@@ -46,35 +46,49 @@ class S3Server(ServerProcess):
             self._process.terminate()
             self._process = None
 
+    def client(self, access_key: str = ACCESS_KEY, secret_key: str = SECRET_KEY) -> Any:
+        """Return a client of the SDK with these credentials."""
+        session = boto3.session.Session(
+            aws_access_key_id=access_key, aws_secret_access_key=secret_key, region_name=_REGION
+        )
+        return session.client("s3", endpoint_url=self.url)
+
     def bucket_directory(self, name: str) -> Path:
         """Where a bucket's objects are, as files that may also be made here."""
         return self._data / name
 
     def create_bucket(self, name: str) -> None:
         """Create an empty bucket."""
-        self._client().create_bucket(Bucket=name)
+        self.client().create_bucket(Bucket=name)
 
     def create_user(self, access_key: str, secret_key: str) -> None:
-        """Create a user without rights: it may do what a bucket's policy allows it."""
+        """Create a user without rights: it may do what a bucket's policy allows it.
+
+        Raises ServiceError.
+        """
         login = ("--access", ACCESS_KEY, "--secret", SECRET_KEY, "--region", _REGION)
         user = ("--access", access_key, "--secret", secret_key, "--role", "user")
-        admin = [installed(_PROGRAM), "admin", *login, "--endpoint-url", self.url]
-        subprocess.run([*admin, "create-user", *user], check=True, capture_output=True)
+        self._run_tool("admin", *login, "--endpoint-url", self.url, "create-user", *user)
 
     def set_bucket_policy(self, bucket: str, policy: str) -> None:
         """Replace a bucket's policy, a JSON text with principals."""
-        self._client().put_bucket_policy(Bucket=bucket, Policy=policy)
+        self.client().put_bucket_policy(Bucket=bucket, Policy=policy)
 
-    def _client(self) -> Any:
-        session = boto3.session.Session(
-            aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY, region_name=_REGION
-        )
-        return session.client("s3", endpoint_url=self.url)
+    def _run_tool(self, *arguments: str) -> None:
+        """Run the program once with these arguments, next to the server. Raises ServiceError."""
+        command = [installed(_PROGRAM), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServiceError(f"{self.name} {arguments[0]} failed: {done.stdout}{done.stderr}")
 
     def _command(self) -> Sequence[str]:
-        command = [installed(_PROGRAM), "--port", f"127.0.0.1:{self.port}", "--region", _REGION]
-        command += ["--iam-dir", str(self._users), "--keep-alive", "--quiet"]
-        return [*command, "posix", str(self._data)]
+        return [installed(_PROGRAM), *self._arguments()]
+
+    def _arguments(self) -> Sequence[str]:
+        """Return the arguments of the program, wherever it runs."""
+        listen = ("--port", f"127.0.0.1:{self.port}", "--region", _REGION)
+        users = ("--iam-dir", str(self._users), "--keep-alive", "--quiet")
+        return [*listen, *users, "posix", str(self._data)]
 
     def _environment(self) -> Mapping[str, str]:
         return {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}

@@ -1,4 +1,4 @@
-"""A server of one process that a test starts: its port, its log, its end."""
+"""A server of one program that a test starts: its port, its log, its end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
+from tests.services.running_server import RunningServer
 from tests.services.service import Service, ServiceError
 from tests.services.waiting import wait_until
 
@@ -26,7 +27,12 @@ class ServerProcess(Service):
         self._directory = directory.resolve()
         self._directory.mkdir(parents=True, exist_ok=True)
         (self._port,) = free_ports(1)
-        self._process: ServiceProcess | None = None
+        self._process: RunningServer | None = None
+
+    @property
+    def log_path(self) -> Path:
+        """The file of its output."""
+        return self._directory / f"{self.name}.log"
 
     @property
     def port(self) -> int:
@@ -39,12 +45,7 @@ class ServerProcess(Service):
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        self._process = ServiceProcess(
-            self._command(),
-            log_path=self._directory / f"{self.name}.log",
-            environment=self._environment(),
-            directory=self._directory,
-        )
+        self._process = self._launch()
         try:
             wait_until(self._is_ready, self.start_deadline_s, self._process.log_tail)
         except AssertionError as late:
@@ -54,9 +55,18 @@ class ServerProcess(Service):
         if self._process is not None:
             self._process.kill(children=True)
 
+    def _launch(self) -> RunningServer:
+        """Start the server without waiting for it: a process, unless a subclass does otherwise."""
+        return ServiceProcess(
+            self._command(),
+            log_path=self.log_path,
+            environment=self._environment(),
+            directory=self._directory,
+        )
+
     @abstractmethod
     def _command(self) -> Sequence[str]:
-        """Return the command to run."""
+        """Return the command to run on this machine."""
 
     def _environment(self) -> Mapping[str, str]:
         """Return variables to add to this process's environment."""
