@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers containers-here \
+	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers test-services containers-here \
 	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services
 
 PYTHON ?= python3
@@ -38,7 +38,8 @@ PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # One after the other: two Mavens at once can spoil each other's downloads.
 MVN := $(if $(shell command -v flock),flock Makefile) mvn -q -B -Dstyle.color=never
-PYTEST := $(BIN)/python -m pytest
+# By itself, pytest starts services in containers where an engine answers.
+PYTEST := $(BIN)/python -m pytest --services=processes
 # Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
 # three or more, the last one only computes, at a lower priority, while the others wait. Brokers that
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
@@ -133,6 +134,11 @@ down: ## End the compose stack (VOLUMES=1: delete its data, too)
 
 test-containers: $(STAMPS)/dev images ## The tests of the compose stack, which need an engine for containers
 	$(PYTEST) -q -n 0 tests/containers
+
+test-services: services ## Tests of stores and brokers whose services run in containers
+	$(PYTEST) -q -n 0 --services=containers tests/integration/test_kafka_service.py \
+		tests/integration/test_s3_service.py tests/integration/test_segment_formats.py \
+		tests/integration/rsm/storage/test_s3*.py tests/integration/rlmm tests/e2e/test_s3.py
 
 test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The rules and boards, by a real Prometheus
 	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy

@@ -17,6 +17,7 @@ from tests.run_checks import RunChecks
 from tests.run_needs import RunNeeds
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import CONTAINERS, PROCESSES, ServiceProvider, provider_named
 from tests.services.service import ServiceError, ServiceMissingError
 from tests.work_units import (
     WholeFolder,
@@ -48,9 +49,14 @@ settings.load_profile("without-clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer `--long`, for tests that take minutes, and `--checks`."""
+    """Offer `--long`, for tests that take minutes, `--checks` and `--services`."""
     parser.addoption("--long", action="store_true", help="Run the tests marked long, too.")
     parser.addoption("--checks", metavar="COMMAND", help="Run this while the tests run, too.")
+    parser.addoption(
+        "--services",
+        choices=(PROCESSES, CONTAINERS),
+        help="Where services run; by default in containers if an engine answers.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,6 +69,11 @@ def pytest_configure(config: pytest.Config) -> None:
     checks = config.getoption("--checks")
     if checks is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(RunChecks(checks, config.rootpath))
+    if config.getoption("--services") == CONTAINERS:
+        try:
+            provider_named(CONTAINERS)
+        except ServiceMissingError as error:
+            raise pytest.UsageError(str(error)) from None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -115,9 +126,17 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def services(pytestconfig: pytest.Config) -> ServiceProvider:
+    """Makes servers as processes or in containers: `--services`."""
+    return provider_named(pytestconfig.getoption("--services"))
+
+
+@pytest.fixture(scope="session")
+def kafka(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
     """A cluster of one broker for the whole session; each test uses its own topic."""
-    with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
+    with services.kafka(tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster
 
 

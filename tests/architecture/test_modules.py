@@ -42,11 +42,12 @@ ENTRY_POINTS = {
 # Used from outside the process, by programs and tests without a disk or a broker.
 MEMORY_IMPLEMENTATIONS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
 
-# The modules that import the SDK of a store or a format, or a compiler, only when needed.
+# The modules that import an SDK (of a store, a format, an engine) or a compiler only when needed.
 LAZY_IMPORTERS = {
     "rsm/storage/bindings.py",
     "spark_tools/rows/bindings.py",
     "spark_tools/schemas/bindings.py",
+    "tests/services/provider.py",
 }
 
 

@@ -12,13 +12,16 @@ from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog, assert_readable
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def kafka(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
     """A separate broker, because these tests restart it."""
-    with KafkaCluster(tmp_path_factory.mktemp("restarted")) as cluster:
+    with services.kafka(tmp_path_factory.mktemp("restarted")) as cluster:
         yield cluster
 
 

@@ -11,6 +11,7 @@ from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
 from tests.e2e.tiered_log import TieredLog
 from tests.services.ports import free_ports
+from tests.services.provider import ServiceProvider
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
@@ -19,8 +20,8 @@ _DEADLINE_S = 60.0
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    with S3Server(tmp_path / "s3") as server:
+def server(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
+    with services.s3(tmp_path / "s3") as server:
         server.create_bucket(BUCKET)
         yield server
 

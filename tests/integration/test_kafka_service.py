@@ -1,4 +1,4 @@
-"""The broker that the other tests rely on is a real one."""
+"""The brokers that other tests rely on are real, whichever provider this run has."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.services.kafka import (
     admin_client,
     dump_log_segments,
 )
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 RECORD_COUNT = 100
@@ -48,8 +49,10 @@ def test_dump_log_segments_when_given_a_log_file_then_lists_every_record(
     assert "isvalid: false" not in text
 
 
-def test_broker_when_killed_and_restarted_then_keeps_address_and_records(tmp_path: Path) -> None:
-    with KafkaCluster(tmp_path) as cluster:
+def test_broker_when_killed_and_restarted_then_keeps_address_and_records(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
+    with services.kafka(tmp_path) as cluster:
         cluster.create_topic("kept")
         _produce(cluster, "kept", RECORD_COUNT)
         cluster.broker.kill()
@@ -59,8 +62,10 @@ def test_broker_when_killed_and_restarted_then_keeps_address_and_records(tmp_pat
         assert len(_consume(cluster, "kept", RECORD_COUNT)) == RECORD_COUNT
 
 
-def test_cluster_of_three_when_one_broker_is_killed_then_another_leads(tmp_path: Path) -> None:
-    with KafkaCluster(tmp_path, brokers=3) as cluster:
+def test_cluster_of_three_when_one_broker_is_killed_then_another_leads(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
+    with services.kafka(tmp_path, brokers=3) as cluster:
         cluster.create_topic("moved", replication_factor=3)
         leader = _leader(cluster, "moved")
 
@@ -81,21 +86,25 @@ def test_cluster_when_it_did_without_a_broker_then_the_first_replicas_lead_again
     assert _leader(kafka_of_three, topic_name) == leader
 
 
-def test_broker_when_its_configuration_is_wrong_then_start_shows_the_log(tmp_path: Path) -> None:
-    cluster = KafkaCluster(tmp_path, properties={"num.io.threads": "none"})
+def test_broker_when_its_configuration_is_wrong_then_start_shows_the_log(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
+    cluster = services.kafka(tmp_path, properties={"num.io.threads": "none"})
 
     with pytest.raises(BrokerFailedError, match=r"num\.io\.threads"):
         cluster.start()
 
 
-def test_broker_when_its_starter_is_killed_then_ends_too(tmp_path: Path) -> None:
+def test_broker_when_its_starter_is_killed_then_ends_too(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
     program = (
-        "import pathlib, signal, sys; from tests.services.kafka import KafkaCluster\n"
-        "cluster = KafkaCluster(pathlib.Path(sys.argv[1])); cluster.start()\n"
+        "import pathlib, signal, sys; from tests.services.provider import provider_named\n"
+        "cluster = provider_named(sys.argv[1]).kafka(pathlib.Path(sys.argv[2])); cluster.start()\n"
         "print(cluster.broker.pid, flush=True); signal.pause()"
     )
     starter = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)],
+        [sys.executable, "-c", program, services.name, str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=CHECKOUT,

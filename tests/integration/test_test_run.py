@@ -140,6 +140,25 @@ def test_run_when_interrupted_then_leaves_no_process(
     wait_until(lambda: not _alive(started), 30.0, lambda: f"{_alive(started)} left")
 
 
+def test_run_when_no_engine_answers_that_it_is_to_use_then_ends_with_the_way_out(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        _pytest(tmp_path, "-n", "0", "--services=containers", _NEEDS_A_BROKER),
+        cwd=_CHECKOUT,
+        env={**_environment(), "DOCKER_HOST": f"unix://{tmp_path}/no-engine.sock"},
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("ERROR: cannot run services in containers: no engine answers")
+    assert line.endswith("or use --services=processes.")
+
+
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
 def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
     tmp_path: Path, ending: signal.Signals
@@ -187,7 +206,7 @@ def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: P
 
 def _pytest(directory: Path, *arguments: str) -> list[str]:
     own = (f"--basetemp={directory / 'nested'}", "-o", f"cache_dir={directory / 'cache'}")
-    return [sys.executable, "-m", "pytest", "-q", *own, *arguments]
+    return [sys.executable, "-m", "pytest", "-q", "--services=processes", *own, *arguments]
 
 
 def _make_services(directory: Path, *, without: str = "") -> subprocess.CompletedProcess[str]:

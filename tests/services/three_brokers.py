@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 
 _PROPERTIES = {
     "auto.leader.rebalance.enable": "false",
@@ -13,12 +14,12 @@ _PROPERTIES = {
 }
 
 
-def three_brokers(directory: Path) -> KafkaCluster:
+def three_brokers(services: ServiceProvider, directory: Path) -> KafkaCluster:
     """A cluster to start; to stop one of its brokers, use `KafkaCluster.without`.
 
     Leaders move only when a broker stops, or a test moves them. Each broker is in a separate rack.
     """
-    cluster = KafkaCluster(directory, brokers=3, properties=_PROPERTIES)
+    cluster = services.kafka(directory, brokers=3, properties=_PROPERTIES)
     for broker in cluster.brokers:
         broker.properties["broker.rack"] = f"rack-{broker.node_id}"
     return cluster

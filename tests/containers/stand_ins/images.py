@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.services.containers.images import KAFKA, STORE, default_image
+
 _ROOM = Path(__file__).resolve().parent
 _BUILD = _ROOM.parents[2] / "build"
 _DEBIAN = "localhost/rlm-stand-in-debian"
@@ -32,16 +34,16 @@ class StandIn:
     context: tuple[Path, ...] = ()
 
 
-# The names are those of Dockerfile and docker-compose.yml.
+# The first name is that of Dockerfile.
 STAND_INS = (
     StandIn(name="docker.io/library/python:3.11.14-slim-bookworm", dockerfile="python.Dockerfile"),
     StandIn(
-        name="docker.io/versity/versitygw:v1.8.0",
+        name=default_image(STORE),
         dockerfile="versitygw.Dockerfile",
         context=(_BUILD / "versitygw" / "versitygw",),
     ),
     StandIn(
-        name="docker.io/apache/kafka:4.3.1",
+        name=default_image(KAFKA),
         dockerfile="kafka.Dockerfile",
         context=(_BUILD / "kafka" / "jars", _ROOM / "kafka" / "bin", _ROOM / "kafka" / "docker"),
     ),

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, three_hosts
 from tests.e2e.three_brokers.written_topic import WrittenTopic
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 from tests.services.three_brokers import three_brokers
 
 
@@ -25,9 +26,11 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="package")
-def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def kafka_of_three(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
     """Three brokers that all tests here share; a test leaves all of them running."""
-    with three_brokers(tmp_path_factory.mktemp("kafka-of-three")) as cluster:
+    with three_brokers(services, tmp_path_factory.mktemp("kafka-of-three")) as cluster:
         yield cluster
 
 

@@ -24,6 +24,7 @@ from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.services.kafka import KafkaCluster
 from tests.services.kafka_runtime import SHORT_LIVED_JVM
+from tests.services.provider import ServiceProvider
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.services.spark_jars import CONNECTOR, connector_jars
 
@@ -95,8 +96,10 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
 
 
 @pytest.fixture(scope="package")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+def s3_server(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[S3Server]:
+    with services.s3(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 

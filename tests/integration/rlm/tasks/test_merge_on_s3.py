@@ -47,6 +47,7 @@ from tests.segment_builder import (
     records,
 )
 from tests.segment_storing import planned_segment, store_segment
+from tests.services.provider import ServiceProvider
 from tests.services.s3 import S3Server, credentials_environment
 from tests.twins.broker import MemoryBroker
 from tests.twins.dead_letters import MemoryDeadLetters
@@ -244,8 +245,10 @@ def _aborted_in(segment: BuiltSegment) -> tuple[AbortedTransaction, ...]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+def server(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[S3Server]:
+    with services.s3(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 

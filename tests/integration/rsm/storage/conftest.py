@@ -10,12 +10,15 @@ import pytest
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
 from tests.services.hdfs import USER, HdfsCluster
+from tests.services.provider import ServiceProvider
 from tests.services.s3 import S3Server, credentials_environment
 
 
 @pytest.fixture(scope="package")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+def s3_server(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[S3Server]:
+    with services.s3(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 

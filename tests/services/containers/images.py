@@ -1,0 +1,27 @@
+"""The names of images of other projects.
+
+docker-compose.yml has them: each is the default of a variable of the environment, such as
+KAFKA_IMAGE, which names another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+_COMPOSE_FILE = Path(__file__).resolve().parents[3] / "docker-compose.yml"
+_DEFAULT = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
+KAFKA = "KAFKA_IMAGE"
+STORE = "STORE_IMAGE"
+
+
+def default_image(variable: str) -> str:
+    """Return the name of the image that is used unless the variable is set."""
+    defaults: dict[str, str] = dict(_DEFAULT.findall(_COMPOSE_FILE.read_text()))
+    return defaults[variable]
+
+
+def image(variable: str, environment: Mapping[str, str]) -> str:
+    """Return the name of the image that the environment names, else the default."""
+    return environment.get(variable) or default_image(variable)

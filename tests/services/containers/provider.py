@@ -1,0 +1,49 @@
+"""Servers in containers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from tests.services.containers.engine import Engine, find_engine
+from tests.services.containers.kafka_container import KafkaContainer
+from tests.services.containers.s3_container import S3Container
+from tests.services.kafka import KafkaCluster
+from tests.services.provider import CONTAINERS, ServiceProvider
+from tests.services.s3 import S3Server
+
+
+class ContainerProvider(ServiceProvider):
+    """Starts containers of one engine."""
+
+    name = CONTAINERS
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def s3(self, directory: Path) -> S3Server:
+        return S3Container(directory, engine=self._engine)
+
+    def kafka(
+        self,
+        directory: Path,
+        *,
+        brokers: int = 1,
+        log_dirs_per_broker: int = 1,
+        properties: Mapping[str, str] | None = None,
+    ) -> KafkaCluster:
+        return KafkaCluster(
+            directory,
+            brokers=brokers,
+            log_dirs_per_broker=log_dirs_per_broker,
+            properties=properties,
+            new_broker=partial(KafkaContainer, engine=self._engine),
+        )
+
+
+def open_container_provider() -> ContainerProvider:
+    """Find an engine, and remove what ended runs left in it. Raises ServiceMissingError."""
+    engine = find_engine()
+    engine.remove_leftovers()
+    return ContainerProvider(engine)

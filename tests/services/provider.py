@@ -1,0 +1,83 @@
+"""Where the servers of tests come from: processes of this machine, or containers.
+
+A test asks the fixture `services` for a server, and does not know which of them it has: addresses,
+directories, signals and logs are the same. A test that needs a process (a wrapper around its
+command, flags of its JVM, files outside its directory) makes a KafkaCluster or S3Server itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from tests.services.kafka import KafkaCluster
+from tests.services.s3 import S3Server
+from tests.services.service import ServiceMissingError
+
+PROCESSES, CONTAINERS = "processes", "containers"
+
+
+class ServiceProvider(ABC):
+    """Makes servers, each of which runs within its `with` block. Not thread-safe."""
+
+    name: ClassVar[str]
+    """Its name in `--services`."""
+
+    @abstractmethod
+    def s3(self, directory: Path) -> S3Server:
+        """Make an S3 server that keeps its objects below `directory`."""
+
+    @abstractmethod
+    def kafka(
+        self,
+        directory: Path,
+        *,
+        brokers: int = 1,
+        log_dirs_per_broker: int = 1,
+        properties: Mapping[str, str] | None = None,
+    ) -> KafkaCluster:
+        """Make a cluster whose brokers have their logs below `directory`, as KafkaCluster says."""
+
+
+class ProcessProvider(ServiceProvider):
+    """Starts programs that `make services` installs."""
+
+    name = PROCESSES
+
+    def s3(self, directory: Path) -> S3Server:
+        return S3Server(directory)
+
+    def kafka(
+        self,
+        directory: Path,
+        *,
+        brokers: int = 1,
+        log_dirs_per_broker: int = 1,
+        properties: Mapping[str, str] | None = None,
+    ) -> KafkaCluster:
+        return KafkaCluster(
+            directory,
+            brokers=brokers,
+            log_dirs_per_broker=log_dirs_per_broker,
+            properties=properties,
+        )
+
+
+def provider_named(name: str | None) -> ServiceProvider:
+    """Return the provider of that name; without one, containers if an engine answers.
+
+    Raises ServiceMissingError if the name is `containers` and no engine answers.
+    """
+    if name == PROCESSES:
+        return ProcessProvider()
+    # A run on processes does without the libraries of containers.
+    from tests.services.containers.provider import open_container_provider  # noqa: PLC0415
+
+    try:
+        return open_container_provider()
+    except ServiceMissingError:
+        if name == CONTAINERS:
+            raise
+        return ProcessProvider()
