@@ -33,7 +33,7 @@ class TopicEffect:
 
     `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
     `is_named`: the change itself gives settings of this topic. `obstacle` is why the topic cannot
-    follow; empty if it does.
+    follow; empty if it does. `is_refused`: the obstacle is in the settings themselves.
     """
 
     topic: str
@@ -43,6 +43,7 @@ class TopicEffect:
     after: TopicPolicy | None
     obstacle: str = ""
     is_named: bool = False
+    is_refused: bool = False
 
     @property
     def is_change(self) -> bool:
@@ -117,7 +118,7 @@ class LevelEffects:
         try:
             return replace(same, after=self._after(view, policy, configs, levels, flags))
         except InvalidConfigError as error:
-            return replace(same, obstacle=str(error))
+            return replace(same, obstacle=str(error), is_refused=True)
 
     def _after(
         self,

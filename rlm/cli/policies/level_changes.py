@@ -80,12 +80,25 @@ def _require_existing(named: Iterable[TopicEntry], existing: Collection[str]) ->
             )
 
 
+def _require_accepted(named: Iterable[TopicEntry], effects: Iterable[TopicEffect]) -> None:
+    obstacles = {each.topic: each.obstacle for each in effects if each.is_refused}
+    for entry in named:
+        if entry.topic in obstacles:
+            raise InvalidConfigError(
+                "nothing was changed: a topic cannot follow its entry",
+                topic=entry.topic,
+                line=entry.line,
+                reason=obstacles[entry.topic],
+            )
+
+
 def find_change(
     session: CommandSession, wanted: Iterable[PolicyLevel], named: Sequence[TopicEntry] = ()
 ) -> ShownChange:
     """Return the difference between the present levels and `wanted`, which are all levels.
 
-    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
+    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist, or
+    cannot have its settings.
     """
     before = {each.pattern: each for each in session.metadata.policy_levels()}
     after = {each.pattern: each for each in wanted}
@@ -95,6 +108,7 @@ def find_change(
         if before.get(pattern) != after.get(pattern)
     )
     effects = effects_of(session, tuple(after.values()), named) if changes or named else ()
+    _require_accepted(named, effects)
     following = {each.topic for each in effects if each.is_named and each.is_change}
     return ShownChange(
         topics={each.topic: each.flags for each in named if each.topic in following},

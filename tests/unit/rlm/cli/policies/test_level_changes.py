@@ -13,7 +13,7 @@ from rlm.cli.policies.apply import unnamed_topics
 from rlm.cli.policies.level_changes import ShownChange, apply_change, find_change, show_change
 from rlm.cli.policies.policies_file import TopicEntry
 from rlm.config.load import client_command_config
-from rlm.policy.topic.topic_policy import RETENTIONS, PolicyFlags
+from rlm.policy.topic.topic_policy import RETENTIONS, OffloadModeFlag, PolicyFlags
 from rlmm.events.policy import PolicySetting, PolicyState
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError
@@ -207,6 +207,32 @@ def test_topic_when_it_does_not_exist_then_refused_with_its_line_and_nothing_cha
 
     assert (refused.value.context["topic"], refused.value.context["line"]) == ("payments", 3)
     assert process.metadata.policy_levels() == ()
+
+
+def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing_changes(
+    process: Process,
+) -> None:
+    """The default gives the retention: together they contradict each other."""
+    default = PolicyLevel(pattern="", local_retention_ms=60_000)
+    flags = PolicyFlags(offload_mode=OffloadModeFlag.STREAM, offload_segment_rollover_ms=60_001)
+
+    with pytest.raises(InvalidConfigError, match="cannot follow its entry") as refused:
+        find_change(session(process), (default,), (entry(flags),))
+
+    assert (refused.value.context["topic"], refused.value.context["line"]) == (TOPIC, 3)
+    reason = str(refused.value.context["reason"])
+    assert "local.retention.ms=60000" in reason
+    assert "max.offload.segment.rollover.time.ms=60001" in reason
+    assert process.metadata.policy_levels() == process.metadata.topic_policies() == ()
+
+
+def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:
+    process.world.topics.set({"cleanup.policy": "compact"})
+
+    with pytest.raises(InvalidConfigError, match="cannot follow its entry") as refused:
+        find_change(session(process), (LEVEL,), (entry(),))
+
+    assert "cleanup.policy=compact" in str(refused.value.context["reason"])
 
 
 def test_topics_when_pruned_and_not_in_the_file_then_stay_tiered_and_are_named(
