@@ -31,7 +31,10 @@ class ReadBack:
 
 
 class _AttemptSource:
-    """A source for one pass that checks its attempt before each piece, and counts the bytes."""
+    """A source for one pass that checks its attempt before each piece and its end.
+
+    It counts the bytes.
+    """
 
     def __init__(self, source: ContentSource, attempt: CopyAttempt) -> None:
         self._source = source
@@ -46,6 +49,7 @@ class _AttemptSource:
             self.read_bytes += len(view)
             yield view
             self._attempt.check()
+        self._attempt.check()  # a log that streams waits for its end, which completes the object
 
     def acknowledge(self, length_bytes: int) -> None:
         acknowledge(self._source, length_bytes)

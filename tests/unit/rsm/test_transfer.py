@@ -106,6 +106,17 @@ def test_put_when_attempt_is_over_then_no_piece_more_is_taken() -> None:
     assert taken == [0]
 
 
+def test_put_when_attempt_ends_before_the_source_does_then_nothing_is_written() -> None:
+    """R11: a stream waits for its end. Meanwhile others may delete its objects and records."""
+    attempt = CountedAttempt(error=RetriableError("past its deadline"), fails_at=2)
+    storage = MemoryChunkStorage(wall_ms=lambda: 0)
+
+    with pytest.raises(RetriableError, match="past its deadline"):
+        put_verified(storage, "a", source_of(b"abc"), attempt=attempt)
+
+    assert not storage.exists("a")
+
+
 class PartsStorage(MemoryChunkStorage):
     """Records the parts of each creation."""
 
