@@ -26,8 +26,11 @@ from rlmm.state.partition_state import RemotePartitionDeleteState
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.cache.disk_cached import DiskCachedChunkStorage
 from rsm.cache.disk_chunks import DiskChunks
+from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.batch import scan_batches
@@ -43,10 +46,15 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.storage.memory import MemoryChunkStorage
 from tests.log_dir_builder import EPOCH_ZERO, ManualClock
 from tests.segment_builder import BuiltSegment, build_batches, build_segment
-from tests.segment_storing import planned_segment, store_segment
+from tests.segment_storing import planned_segment, store_segment, stream_segment
 
 TIP = TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=3)
 WRITER = Writer(broker_id=1, leader_epoch=9, incarnation=UUID(int=1))
+LAYOUTS: tuple[SegmentLayout, ...] = (
+    RawLayout(),
+    BlockV1Layout(block_bytes=4_096),
+    BlockV2Layout(block_bytes=4_096),
+)
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
@@ -77,13 +85,17 @@ class RemoteWorld:
         self.log = MemoryLog(self.clock)
         self.metadata = self.connect()
         self.objects = objects or MemoryChunkStorage(wall_ms=self.clock.wall_ms)
-        self.storage = SegmentStorageManager(
-            storage=self.objects if disk is None else DiskCachedChunkStorage(self.objects, disk),
-            keys=ObjectKeys(),
-            layouts=[RawLayout()],
-        )
+        self._chunks = self.objects if disk is None else DiskCachedChunkStorage(self.objects, disk)
+        self.write_as("raw")
         self.executor = InlineExecutor()
         self._count = 100
+
+    def write_as(self, layout: str) -> None:
+        """Store the next segments in this layout; those in all others stay readable."""
+        ordered = sorted(LAYOUTS, key=lambda each: each.name != layout)
+        self.storage = SegmentStorageManager(
+            storage=self._chunks, keys=ObjectKeys(), layouts=ordered
+        )
 
     def connect(self) -> TopicBasedRemoteLogMetadataManager:
         """One more process that follows the metadata topic, caught up now."""
@@ -168,8 +180,12 @@ class RemoteWorld:
         custom_metadata: bytes = b"",
         aborted: Sequence[AbortedTransaction] = (),
         partition: TopicIdPartition = TIP,
+        ledgers: Sequence[int] = (),
     ) -> RemoteLogSegmentMetadata:
-        """Copy a segment; `end_offset` is the base of the next one after a compaction gap."""
+        """Copy a segment; `end_offset` is the base of the next one after a compaction gap.
+
+        With `ledgers`, stream it: they begin at these offsets.
+        """
         planned = planned_segment(
             self.storage,
             segment,
@@ -179,7 +195,13 @@ class RemoteWorld:
             end_offset=end_offset,
             written_ms=self.clock.wall_ms(),
         )
-        stored = store_segment(self.storage, planned, segment, lineage=lineage, aborted=aborted)
+        stored = (
+            stream_segment(
+                self.storage, planned, segment, ledgers=ledgers, lineage=lineage, aborted=aborted
+            )
+            if ledgers
+            else store_segment(self.storage, planned, segment, lineage=lineage, aborted=aborted)
+        )
         custom_metadata = custom_metadata or stored.custom_metadata
         finished = replace(stored, custom_metadata=custom_metadata)
         event = SegmentEvent(event_id=self._id(), metadata=finished)

@@ -15,7 +15,7 @@ from rsm.segment.local_segment import (
     SegmentCompanions,
 )
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
-from rsm.spi import CopyAttempt, RemoteStorageManager
+from rsm.spi import CopiedSegment, CopyAttempt, PlannedObjects, RemoteStorageManager
 from tests.segment_builder import BuiltSegment
 
 
@@ -63,7 +63,38 @@ def store_segment(
     aborted: Sequence[AbortedTransaction] = (),
 ) -> RemoteLogSegmentMetadata:
     """Copy a planned segment, and describe it as stored. `lineage` may begin before it."""
-    companions = SegmentCompanions(
+    data = LogSegmentData(
+        offsets=started.offsets,
+        log=BytesSource(content=segment.log),
+        companions=_companions(segment, lineage, aborted),
+    )
+    return _stored(started, storage.copy_log_segment_data(started, data, _NoBounds()))
+
+
+def stream_segment(
+    storage: RemoteStorageManager,
+    started: RemoteLogSegmentMetadata,
+    segment: BuiltSegment,
+    *,
+    ledgers: Sequence[int],
+    lineage: Lineage,
+    aborted: Sequence[AbortedTransaction] = (),
+) -> RemoteLogSegmentMetadata:
+    """Stream a planned segment batch by batch. Its ledgers begin at these offsets."""
+    planned = PlannedObjects(layout=started.layout, objects=started.objects)
+    writer = storage.open_segment_writer(started.segment_id, planned, _NoBounds())
+    log = memoryview(segment.log)
+    for position, header in scan_batches(log):
+        if header.base_offset in ledgers:
+            writer.begin_ledger(header.base_offset, 0)
+        writer.append(log[position : position + header.length_bytes])
+    return _stored(started, writer.seal(started, _companions(segment, lineage, aborted)))
+
+
+def _companions(
+    segment: BuiltSegment, lineage: Lineage, aborted: Sequence[AbortedTransaction]
+) -> SegmentCompanions:
+    return SegmentCompanions(
         offset_index=segment.offset_index,
         time_index=segment.time_index,
         transaction_index=segment.transaction_index or None,
@@ -71,10 +102,9 @@ def store_segment(
         lineage=lineage,
         aborted_transactions=tuple(aborted),
     )
-    data = LogSegmentData(
-        offsets=started.offsets, log=BytesSource(content=segment.log), companions=companions
-    )
-    copied = storage.copy_log_segment_data(started, data, _NoBounds())
+
+
+def _stored(started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> RemoteLogSegmentMetadata:
     return replace(
         started,
         state=SegmentState.COPY_SEGMENT_FINISHED,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
+from rlmm import codec
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import BytesSource
 from tests.segment_builder import build_batch, record
@@ -302,6 +303,8 @@ def land_late_write(stage: Stage) -> str | None:
     process, request = stage.random.choice(found)
     process.requests.on_the_way.remove(request)
     offset = world.topic.append(0, request.key, request.value).offset
+    if request.value is not None:
+        world.audit.note_late(process, codec.decode(request.key, request.value))
     return f"a record of {name_of(process)} lands late at {offset}"
 
 

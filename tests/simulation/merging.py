@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.registration import LEASE_MS
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
@@ -13,7 +15,8 @@ from tests.simulation.streaming import ROLLOVER_MS
 from tests.twins.gateways import gateway_at
 
 _SEGMENT_BYTES = 60_000
-_COUNTS = (2, 4)
+_COUNTS = (2, 4, 6)
+_MERGES = 0.7
 
 
 def stream_small(stage: Stage) -> str | None:
@@ -34,21 +37,39 @@ def stream_small(stage: Stage) -> str | None:
         )
         return "the topic is streamed in small segments"
     if stage.is_nested():
-        world.produce(stage.random.randint(1, 3), tip=stage.tip)
-        return "a few records are produced"
-    _end_outages(stage)
+        return None  # a merge needs several segments of about one size
     count = stage.random.choice(_COUNTS)
-    for process in stage.living():
-        is_next = process.ports.broker.node_id == world.leader_id(stage.tip)
-        if is_next and not stage.in_cycle(process):
+    for _ in range(count):
+        if world.deleted_topics():  # meanwhile
+            break
+        world.produce(1, tip=stage.tip)
+        for process in _permitted(stage):
+            _stream(stage, process)
+    if stage.random.random() < _MERGES:
+        for process in _of_leader(stage):
             stage.cycle(process)
             _run_jobs(stage, process)
-            for _ in range(count):
-                if world.deleted_topics():  # meanwhile
-                    break
-                world.produce(stage.random.randint(1, 3), tip=stage.tip)
-                _stream(stage, process)
-    return f"{count} times a few records are streamed"
+    return f"{count} times a record is streamed"
+
+
+def _permitted(stage: Stage) -> Iterator[SimulatedProcess]:
+    """Yield the managers next to the leader; none streams without a cycle that permits it."""
+    _end_outages(stage)
+    for process in _of_leader(stage):
+        if not any(task.streaming.permit for task in _led(stage, process)):
+            stage.cycle(process)
+            _run_jobs(stage, process)
+        yield process
+
+
+def _of_leader(stage: Stage) -> list[SimulatedProcess]:
+    """Return the managers next to the leader that are not in a cycle."""
+    node_id = stage.world.leader_id(stage.tip)
+    return [
+        each
+        for each in stage.living()
+        if each.ports.broker.node_id == node_id and not stage.in_cycle(each)
+    ]
 
 
 def _end_outages(stage: Stage) -> None:
@@ -58,19 +79,14 @@ def _end_outages(stage: Stage) -> None:
     world.hosts[node_id].broker.reachable = True
     world.store_away = world.topic_away = False
     world.end_transaction(stage.tip)
-    if not any(_leads(stage, process) for process in stage.living()):
+    if not any(_led(stage, process) for process in _of_leader(stage)):
         world.elect(node_id, tip=stage.tip)
     if not world.running(node_id):
         stage.start(node_id)
 
 
-def _leads(stage: Stage, process: SimulatedProcess) -> bool:
-    tasks = process.leadership.led()
-    return any(
-        task.topic_id_partition == stage.tip
-        and process.ports.broker.node_id == stage.world.leader_id(stage.tip)
-        for task in tasks
-    )
+def _led(stage: Stage, process: SimulatedProcess) -> list[PartitionTask]:
+    return [task for task in process.leadership.led() if task.topic_id_partition == stage.tip]
 
 
 def _stream(stage: Stage, process: SimulatedProcess) -> None:

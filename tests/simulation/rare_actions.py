@@ -16,7 +16,7 @@ RARE_ACTIONS: Mapping[str, tuple[Action, float, float]] = {
     "damage": (damage_object, 0.15, 5),
     "stream": (stream, 0.3, 12),
     "answers": (land_late_write, 0.4, 20),
-    "merging": (stream_small, 0.2, 12),
+    "merging": (stream_small, 0.3, 20),
     "gateway": (read_through_gateway, 0.2, 8),
 }
 """Share of the stories and weight of each action, by its name."""

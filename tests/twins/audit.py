@@ -69,6 +69,11 @@ class Audit:
         elif name.startswith("delete") and isinstance(subject, str):
             self._check_delete(process, subject)
 
+    def note_late(self, process: Process, event: object) -> None:
+        """Learn from a record that arrives after its process got no answer, who made a claim."""
+        if isinstance(event, LeadershipClaimed):
+            self._claimed_by[event.writer] = process
+
     def _owner_known_to(self, process: Process, tip: TopicIdPartition) -> Process | None:
         """Return the process that made the newest claim, as far as another process can know it."""
         known = process.ports.metadata

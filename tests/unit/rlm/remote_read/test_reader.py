@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from rsm.layout.block_v1.layout import BlockV1Layout
-from rsm.layout.block_v2.layout import BlockV2Layout
-from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
@@ -21,6 +20,9 @@ from tests.remote_world import (
     segment_of,
 )
 from tests.segment_builder import build_batches, build_segment
+from tests.twins.clock import FakeClock
+
+BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
 
 
 @pytest.mark.parametrize("ahead_count", [0, 1, 3])
@@ -44,22 +46,63 @@ def test_scan_when_segments_have_different_layouts_then_every_byte_in_order(
     world: RemoteWorld,
 ) -> None:
     """R23: a topic that was streamed for a while."""
-    layouts = [RawLayout(), BlockV2Layout(block_bytes=4_096), BlockV1Layout(block_bytes=4_096)]
-    segments = [segment_of(base) for base in (0, 100, 200)]
+    segments = [segment_of(base) for base in (0, 100, 200, 300)]
     world.claim()
     names = []
-    for number, segment in enumerate(segments):
-        world.storage = SegmentStorageManager(
-            storage=world.objects,
-            keys=ObjectKeys(),
-            layouts=[*layouts[number:], *layouts[:number]],
-        )
+    for segment, layout in zip(segments, ("raw", "block_v2", "block_v1"), strict=False):
+        world.write_as(layout)
         names.append(world.store(segment).layout)
+    world.write_as("block_v2")
+    names.append(world.store(segments[3], ledgers=(300, 350)).layout)
 
     content = bytes_of(list(world.reader().scan(TIP, 0)))
 
     assert content == b"".join(segment.log for segment in segments)
-    assert names == ["raw", "block_v2", "block_v1"]
+    assert names == ["raw", "block_v2", "block_v1", "block_v2"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "ledgers"),
+    [
+        pytest.param("raw", (), id="raw"),
+        pytest.param("block_v1", (), id="block_v1"),
+        pytest.param("block_v2", (), id="block_v2"),
+        pytest.param("block_v2", (100, 130, 150), id="streamed"),
+    ],
+)
+def test_scan_when_cached_data_of_any_layout_is_damaged_then_reads_the_store_again(
+    tmp_path: Path, layout: str, ledgers: tuple[int, ...]
+) -> None:
+    """Scenario 61, in a topic of mixed layouts: chunks and indexes, copied and streamed."""
+    results: list[DiskResult] = []
+    settings = DiskChunksSettings(directory=tmp_path, budget_bytes=1 << 20)
+    world = RemoteWorld(disk=DiskChunks(settings, FakeClock(), results.append))
+    world.claim()
+    segments = [segment_of(base) for base in (0, 100)]
+    world.store(segments[0])
+    world.write_as(layout)
+    world.store(segments[1], ledgers=ledgers)
+    whole = _read_whole(world)
+    for path in tmp_path.iterdir():
+        content = path.read_bytes()
+        path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    files_count = len(list(tmp_path.iterdir()))
+    results.clear()
+    world.write_as(layout)  # as after a restart: nothing of it is in memory
+
+    found = [_read_whole(world), _read_whole(world)]
+
+    assert whole == (b"".join(each.log for each in segments), 150)
+    assert found == [whole, whole]
+    assert results.count(DiskResult.CORRUPT) == files_count > 2
+    assert results[-1] is DiskResult.HIT
+
+
+def _read_whole(world: RemoteWorld) -> tuple[bytes, int | None]:
+    """Return all batches, and the offset of a timestamp by the second segment's time index."""
+    reader = world.reader(ahead_count=0)
+    since = RemoteTimestamps(world.metadata, reader).offset_since(TIP, BASE_MS + 150)
+    return bytes_of(list(reader.scan(TIP, 0))), since
 
 
 @pytest.mark.parametrize("deleted_count", range(4))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from rlm.remote_read.timestamps import RemoteTimestamps
@@ -18,6 +20,22 @@ from tests.segment_builder import (
 )
 
 BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How a segment is stored: its layout, and the ledgers of a streamed one."""
+
+    layout: str
+    ledgers: tuple[int, ...] = ()
+
+
+FORMS = (
+    pytest.param(Form(layout="raw"), id="raw"),
+    pytest.param(Form(layout="block_v1"), id="block_v1"),
+    pytest.param(Form(layout="block_v2"), id="block_v2"),
+    pytest.param(Form(layout="block_v2", ledgers=(100, 150)), id="streamed"),
+)
 
 
 def offset_since(world: RemoteWorld, timestamp_ms: int) -> int | None:
@@ -75,6 +93,26 @@ def test_offset_since_when_segment_is_out_of_lineage_then_skipped(world: RemoteW
     world.claim(Lineage.of((2, 100)))
 
     assert offset_since(world, BASE_MS) == 100
+
+
+@pytest.mark.parametrize("valid", FORMS)
+@pytest.mark.parametrize("other", FORMS)
+def test_offset_since_when_layouts_are_mixed_then_the_next_segment_in_lineage_answers(
+    world: RemoteWorld, other: Form, valid: Form
+) -> None:
+    """Scenario 45: copied and streamed; the streamed one's second ledger has the record."""
+    lineage = Lineage.of((1, 0), (2, 100))
+    world.store(segment_of(0, leader_epoch=1), lineage=lineage)
+    world.write_as(other.layout)
+    cut_off = build_segment(build_batches(10, base_offset=100, leader_epoch=1))
+    world.store(cut_off, lineage=Lineage.of((1, 0)), ledgers=other.ledgers)
+    world.write_as(valid.layout)
+    world.store(segment_of(100, leader_epoch=2), lineage=lineage, ledgers=valid.ledgers)
+    world.claim(lineage)
+
+    found = [offset_since(world, BASE_MS + offset) for offset in (99, 100, 165)]
+
+    assert found == [99, 100, 165]
 
 
 def test_offset_since_when_below_log_start_then_the_first_readable(world: RemoteWorld) -> None:
