@@ -126,15 +126,19 @@ class Offload:
         wanted = tuple(dict.fromkeys(partitions))
         self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(wanted)})")
         waiting, started = list(wanted), dict[TopicIdPartition, _OffloadTarget]()
+        done: dict[TopicIdPartition, OffloadedPartition] = {}
         shown: dict[TopicIdPartition, str] = {}
         while True:
             reports = self._source.rolled(policy)
             for tip in waiting:
                 if tip in reports and tip not in started:
                     started[tip] = self._begin(tip, reports[tip], to_offset)
-            waiting = [tip for tip in waiting if not _is_stored(reports.get(tip), started.get(tip))]
+            for tip in waiting:
+                if _is_stored(reports.get(tip), started.get(tip)):
+                    done[tip] = self._offloaded(tip, started[tip], reports[tip])
+            waiting = [tip for tip in waiting if tip not in done]
             if not waiting:
-                return tuple(self._offloaded(tip, started[tip], reports[tip]) for tip in wanted)
+                return tuple(done[tip] for tip in wanted)
             self._wake_at_intervals()
             left = {tip: self._wait_for(tip, reports.get(tip), started.get(tip)) for tip in waiting}
             self._show(left, shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -124,6 +124,22 @@ def test_offload_when_copying_is_paused_then_refused() -> None:
     assert world.metadata.partition_state(TIP).offload_requested_offset is None
 
 
+class _Rounds:
+    """Managers that report these values, one after the other."""
+
+    def __init__(self, reports: Sequence[Mapping[TopicIdPartition, CopyProgress]]) -> None:
+        self._reports = iter(reports)
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
+        del policy
+        return next(self._reports)
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"no manager reports {tip.partition}"
+
+    def wake(self) -> None: ...
+
+
 class _SilentWords:
     """Managers of which none answers until `heard` is set."""
 
@@ -197,6 +213,24 @@ def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_st
         offload.offload(LATER, world.tips, to_offset=None, timeout_ms=600_000)
 
     assert world.stored() == [(0, 10), (10, 20)]
+
+
+def test_offload_when_a_stored_partitions_manager_falls_silent_then_ends_with_the_others() -> None:
+    world = World(policy=LATER, partitions=2)
+    first, second = world.tips
+    nothing = CopyProgress(
+        rolled_end_offset=0, stored_end_offset=0, requested_offset=-1, requested_end_offset=0
+    )
+    waiting = replace(nothing, rolled_end_offset=10)
+    stored = replace(waiting, stored_end_offset=10, requested_offset=10, requested_end_offset=10)
+    source = _Rounds([{first: nothing, second: waiting}, {second: stored}])
+    offload = Offload(
+        world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
+    )
+
+    done = offload.offload(LATER, world.tips, to_offset=None, timeout_ms=60_000)
+
+    assert [(each.partition, each.end_offset) for each in done] == [(first, 0), (second, 10)]
 
 
 def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
