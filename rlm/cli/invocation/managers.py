@@ -184,19 +184,28 @@ class ManagerCopyProgress:
     def __init__(self, managers: LeadingManagers, committed_ends: CommittedEnds) -> None:
         self._managers = managers
         self._committed_ends = committed_ends
+        self._unknown_ends: frozenset[TopicIdPartition] = frozenset()
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         """Return the progress at the last cycle, for partitions with a report.
 
-        The end of a stream is the one that its broker reports now: the last cycle's is too low.
+        The end of a stream is the one that its broker reports now: the last cycle's is too low. A
+        stream whose broker does not answer is left out.
         """
         reports = self._managers.reports(policy)
         streamed = [tip for tip, report in reports.items() if report.stream is not None]
         ends = self._committed_ends(streamed) if streamed else {}
-        progress = {tip: _progress(report, ends.get(tip, 0)) for tip, report in reports.items()}
+        self._unknown_ends = frozenset(streamed) - ends.keys()
+        progress = {
+            tip: _progress(report, ends.get(tip, 0))
+            for tip, report in reports.items()
+            if tip not in self._unknown_ends
+        }
         return {tip: found for tip, found in progress.items() if found is not None}
 
     def silence(self, tip: TopicIdPartition) -> str:
+        if tip in self._unknown_ends:
+            return "the leader does not answer where its committed records end"
         return self._managers.silence(tip)
 
     def wake(self) -> None:

@@ -231,6 +231,20 @@ def test_progress_when_streamed_then_ends_where_the_broker_says_now(
     assert questions == asked
 
 
+def test_progress_when_the_leader_of_a_stream_does_not_answer_then_is_omitted_and_says_why(
+    view: StatedView, address: str, client: ManagerClient
+) -> None:
+    """With the end of the last cycle, an offload would return without the newest records."""
+    cluster = Cluster()
+    cluster.register(1, address)
+    view.reports = (report(stream=StreamReport(), rolled_end_offset=10, stored_end_offset=10),)
+    managers = LeadingManagers(cluster.metadata, client, lambda _: {0: 1}, cluster.clock)
+    source = ManagerCopyProgress(managers, lambda _: {})
+
+    assert source.rolled(DISABLING) == {}
+    assert "the leader does not answer" in source.silence(TIP)
+
+
 def test_managers_when_woken_then_those_of_the_leaders_run_a_cycle(
     view: StatedView, address: str, client: ManagerClient
 ) -> None:
