@@ -116,6 +116,8 @@ class StreamedDeletions:
         Raises RetriableError at the time limit; the managers then continue by themselves.
         """
         wanted = tuple(each for each in found if each.state is DeletionState.TO_DELETE)
+        if not wanted:
+            return ()
         self._require_not_paused(policy, wanted)
         now_ms = self._clock.monotonic_ms()
         deadline_ms, request_at_ms = now_ms + timeout_ms, now_ms

@@ -218,6 +218,7 @@ def test_delete_when_some_are_the_only_copy_then_they_stay() -> None:
 
 def test_delete_when_there_is_nothing_to_delete_then_nothing_is_requested() -> None:
     command = Command()
+    Pausing(command.world.metadata, command.world.new_id).pause(SEGMENTS, {PausableTask.DELETE})
 
     assert command.delete(()) == []
     assert command.managers.requests == 0
