@@ -116,12 +116,12 @@ MUTANTS = (
     ),
     Mutant(
         process_type=WithPartsDeletedEarly,
-        seed=104,
+        seed=6,
         favoured={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
     ),
     Mutant(
         process_type=WithoutGateways,
-        seed=1,
+        seed=6,
         favoured={stream_small: 40, work: 20, read_through_gateway: 20, fill_segment: 1},
     ),
 )
