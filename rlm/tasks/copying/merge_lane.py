@@ -17,6 +17,7 @@ from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.copying.merger import MergeOrder, Merger
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.epochs import Lineage
+from rsm.segment.errors import FencedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 
@@ -93,7 +94,13 @@ class MergeLanes(AttemptingLanes):
     def run(
         self, task: PartitionTask, merge: SegmentMerge, lineage: Lineage, segment_id: UUID
     ) -> RemoteLogSegmentMetadata:
-        """Merge segments under a new id. Raises as `Merger.merge`."""
+        """Merge segments under a new id. Raises as `Merger.merge`.
+
+        A merge may wait long for its slot. FencedError if the partition is not streamed by then:
+        its parts would stay next to the merged segment.
+        """
+        if task.streaming.permit is None:
+            raise FencedError("the partition is no longer streamed", offsets=merge.offsets)
         merged = self._merger.merge(
             MergeOrder(
                 lead=task.lead,

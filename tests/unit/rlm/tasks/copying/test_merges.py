@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.policy.stream.merging import SegmentMerge
 from rlm.policy.view import PolicyLimits
 from rlm.tasks.integrity.damage_proof import DamageProof
 from rlmm.events.read_lease import ReadLeaseTaken
@@ -13,6 +14,7 @@ from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
+from rsm.segment.coverage import stored_ranges
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
@@ -139,6 +141,22 @@ def test_merge_when_the_topic_is_no_longer_streamed_then_the_segments_stay() -> 
     world.pass_cycles()
 
     assert len(world.stored()) == PARTS
+
+
+def test_merge_when_the_topic_is_no_longer_streamed_at_its_slot_then_it_is_given_up() -> None:
+    """Its parts would never be deleted: only a streamed partition replaces segments."""
+    world = MergingWorld()
+    lineage = world.state().lineage
+    merge = SegmentMerge(parts=stored_ranges(lineage, (part.metadata for part in world.parts)))
+    world.set_policy(SEGMENTS)
+    world.cycle()
+    (task,) = world.process.leadership.led()
+
+    is_queued = world.process.merges.offer(task, merge, lineage)
+
+    assert is_queued
+    assert len(world.stored()) == PARTS
+    assert published(world.process) == []
 
 
 ACTS = (
