@@ -26,7 +26,7 @@ from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
 from rsm.config.confirmation import confirm, require_consent
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_WAIT_S = 3600.0
 _EXAMPLES = """Examples:
@@ -118,6 +118,18 @@ def _delete(
         else:
             for line in deletion_lines(rows):
                 typer.echo(line)
+    require_deleted(rows)
+
+
+def require_deleted(rows: Sequence[SegmentDeletion]) -> None:
+    """Raise RetriableError if the managers gave up the objects of a segment."""
+    left = [row for row in rows if row.state is DeletionState.DEAD_LETTERED]
+    if left:
+        raise RetriableError(
+            "some objects are not deleted: `rlm dlq list` shows why, `rlm dlq retry` tries again",
+            segments=len(left),
+            first_segment=left[0].segment.metadata.segment_id,
+        )
 
 
 def _question(wanted: Sequence[SegmentDeletion]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.cli.invocation.managers import LeadingManagers
+from rlm.cli.segments.deletion import require_deleted
 from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
 from rlm.policy.stream.deletion import StreamedSegment
@@ -128,3 +129,16 @@ def test_request_when_no_manager_leads_then_says_why(
         managers.delete_streamed(TIP)
 
     assert raised.value.context["reason"] == managers.silence(TIP)
+
+
+def test_command_when_objects_of_a_segment_are_left_then_it_fails_after_its_output() -> None:
+    """A script must not take them for deleted."""
+    deleted, kept = row(1, DeletionState.DELETED), row(2, DeletionState.ONLY_COPY)
+    left = row(3, DeletionState.DEAD_LETTERED)
+    require_deleted([deleted, kept, row(4, DeletionState.TO_DELETE)])
+
+    with pytest.raises(RetriableError, match="rlm dlq list") as failed:
+        require_deleted([deleted, left])
+
+    assert failed.value.context["segments"] == 1
+    assert failed.value.context["first_segment"] == left.segment.metadata.segment_id
