@@ -135,10 +135,10 @@ def local_starts_of(
 ) -> Mapping[TopicIdPartition, int]:
     """Return where the leaders' local logs of a topic begin.
 
-    InvalidConfigError if the cluster is unreachable, RetriableError if a leader does not answer.
+    RetriableError if a leader does not answer, or no broker does: the session has reached the
+    cluster before.
     """
-    with reaching_cluster(session.config):
-        view = session.bootstrap.view((topic,))
+    view = session.bootstrap.view((topic,))
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
     for tip in partitions:
         if tip not in answers.succeeded:
