@@ -30,6 +30,7 @@ NBCLIENT_VERSION = 0.11.0
 IPYKERNEL_VERSION = 7.4.0
 PLATFORMS_OF_IMAGES := x86_64 aarch64
 GO_READER := $(wildcard tests/clients/go/*)
+JAVA_READER := $(wildcard tests/clients/java/*.java)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench deploy)
 JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/spark/log4j2.properties
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
@@ -335,9 +336,9 @@ $(STAMPS)/reader-go: $(GO_READER)
 	@go -C tests/clients/go build -o $(CURDIR)/$(CLIENTS)/reader-go .
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/reader-java: tests/clients/java/Reader.java $(STAMPS)/jars
+$(STAMPS)/reader-java: $(JAVA_READER) $(STAMPS)/jars
 	@command -v javac >/dev/null || { echo "A JDK is needed for all tests: no javac" >&2; exit 1; }
-	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $<
+	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $(JAVA_READER)
 	@mkdir -p $(@D) && touch $@
 
 # Apicurio Registry, which speaks Confluent's REST API, for the tests of decoded columns.

@@ -35,12 +35,22 @@ class ReaderFailedError(Exception):
     """A reader ended with an error; the message contains its output."""
 
 
+def java_program(main_class: str) -> list[str]:
+    """Return the command of one of the Java programs."""
+    return java_command(main_class, classes=(Path(installed(_JAVA)),))
+
+
+def go_program() -> str:
+    """Return the path of the Go program."""
+    return installed(_GO)
+
+
 def _command(reader: str) -> list[str]:
     match reader:
         case "java":
-            return java_command("Reader", classes=(Path(installed(_JAVA)),))
+            return java_program("Reader")
         case "franz-go":
-            return [installed(_GO)]
+            return [go_program()]
         case _:
             return [sys.executable, "-m", f"tests.clients.{reader}_reader"]
 

@@ -1,4 +1,5 @@
 // Command reader reads a topic over franz-go; tests/clients/reader_contract.py says what it does.
+// With the argument calls=admin it makes the calls of tests/clients/admin_calls.py instead.
 package main
 
 import (
@@ -80,6 +81,13 @@ func main() {
 	for _, argument := range os.Args[1:] {
 		name, value, _ := strings.Cut(argument, "=")
 		arguments[name] = value
+	}
+	if arguments["calls"] == "admin" {
+		if err := printAdminCalls(arguments); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	r := &reader{
 		arguments: arguments,
