@@ -223,7 +223,8 @@ def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing
     reason = str(refused.value.context["reason"])
     assert "local.retention.ms=60000" in reason
     assert "max.offload.segment.rollover.time.ms=60001" in reason
-    assert process.metadata.policy_levels() == process.metadata.topic_policies() == ()
+    assert process.metadata.policy_levels() == ()
+    assert process.metadata.topic_policies() == ()
 
 
 def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:
