@@ -30,6 +30,7 @@ from spark_tools.export.command import command_parser, export
 from spark_tools.schemas.protobuf_files import file_descriptor
 from spark_tools.schemas.schema_text import SchemaFormat, SchemaText
 from tests.e2e.broker_host import BrokerHost
+from tests.integration.spark_tools.started_streams import finished_stream
 from tests.segment_builder import build_batch, build_segment, record
 from tests.services.schema_registry import SchemaRegistryServer
 from tests.stored_topic import StoredTopic
@@ -147,9 +148,8 @@ def test_avro_when_records_have_several_schemas_then_as_confluents_deserializer_
         .writeStream.format("memory")
         .queryName("decoded")
         .trigger(availableNow=True)
-        .start()
     )
-    streamed.awaitTermination()
+    finished_stream(streamed.start)
     ids = orders.spark.sql("select value.id from decoded order by offset").collect()
     assert [row.id for row in ids] == [1, 1 << 40, None]
     frame = orders.load(valueFormat="avro", columns="offset,value")

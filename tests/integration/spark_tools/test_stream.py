@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -19,6 +20,7 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import find_partitions
 from tests.e2e.broker_host import BrokerHost
+from tests.integration.spark_tools.started_streams import finished_stream
 from tests.segment_builder import build_batches, build_segment
 from tests.services.waiting import wait_until
 from tests.stored_topic import StoredTopic
@@ -51,12 +53,8 @@ def run(spark: SparkSession, host: BrokerHost, topic_name: str, tmp_path: Path) 
             .option("startingOffsets", "latest")
             .load()
         )
-        query = (
-            rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / "sink"))
-        )
-        query.awaitTermination()
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        finished_stream(partial(writer.trigger(availableNow=True).start, str(tmp_path / "sink")))
         written = spark.read.schema(rows.schema).parquet(str(tmp_path / "sink"))
         return sorted((row["partition"], row["offset"]) for row in written.collect())
 
@@ -140,12 +138,10 @@ def test_stream_when_micro_batches_are_limited_then_several_read_all_that_was_st
     most: int,
 ) -> None:
     rows = streamed(spark, host, stored, **options)
-    query = (
-        rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(tmp_path / "sink"))
+    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = finished_stream(
+        partial(writer.trigger(availableNow=True).start, str(tmp_path / "sink"))
     )
-    query.awaitTermination()
 
     counts = [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]]
     assert len(counts) >= 3
