@@ -47,25 +47,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-@pytest.fixture(scope="package", autouse=True)
-def _environment() -> None:
-    """The environment of the sessions here, and of the programs that tests start."""
-    os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED_JVM)
-    os.environ["AWS_ACCESS_KEY_ID"] = ACCESS_KEY
-    os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET_KEY
-
-
 @pytest.fixture(scope="package")
 def connector() -> Path:
     """The directory of the jars of Spark's Kafka connector."""
     return CONNECTOR
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="package", autouse=True)
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Two cores in one process; Python workers are processes of their own."""
+    """Two cores in one process; Python workers are processes of their own.
+
+    Every test has it: a job that a test runs in this process uses the active session. Without one,
+    the job would start Spark's JVM, and a JVM keeps the jars with which it was started. Programs
+    that tests start have the environment that is set here.
+    """
     directory = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED_JVM)
+    os.environ["AWS_ACCESS_KEY_ID"] = ACCESS_KEY
+    os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET_KEY
     session = (
         SparkSession.builder.config("spark.master", "local[2]")
         .config("spark.ui.enabled", "false")

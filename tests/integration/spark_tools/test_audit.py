@@ -25,8 +25,6 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import FINISHED, segment_id
 from tests.services.s3 import S3Server
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 def run(world: RepairWorld, *more: str) -> int:
     return audit(command_parser().parse_args([*world.arguments, "--grace-ms", "0", *more]))

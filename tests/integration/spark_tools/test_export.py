@@ -44,7 +44,6 @@ def test_export_when_run_again_and_further_then_each_record_once(
     assert exported.select("topic", "partition").distinct().collect() == [("every", 0)]
 
 
-@pytest.mark.usefixtures("spark")
 def test_export_when_another_kind_of_rows_is_asked_for_then_refused(
     twins: TwinTopics, tmp_path: Path
 ) -> None:

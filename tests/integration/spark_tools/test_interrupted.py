@@ -13,8 +13,6 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_STARTED, FINISHED
 from tests.services.waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 def test_repair_when_interrupted_then_exit_code_130_and_no_stack_trace_of_python(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path

@@ -22,8 +22,6 @@ from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import FINISHED, STARTED, segment_metadata, step
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 _NO_GRACE = ("--option", "remote.orphan.grace.ms=0")
 
 

@@ -32,8 +32,6 @@ from tests.services.kafka import admin_client
 from tests.services.s3 import S3Server
 from tests.services.waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 def arguments(world: RepairWorld, *more: str) -> argparse.Namespace:
     return command_parser().parse_args([*world.arguments, *more])
@@ -181,9 +179,10 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     world.send(dead_letter)
     settings = ("--checkpoint", str(tmp_path / "checkpoint"), "--max-attempts", "1")
     s3_server.stop()
-
-    repair(arguments(world, *settings, "--option", "rsm.config.storage.s3.max.attempts=1"))
-    s3_server.start()
+    try:
+        repair(arguments(world, *settings, "--option", "rsm.config.storage.s3.max.attempts=1"))
+    finally:
+        s3_server.start()
 
     assert capsys.readouterr().out == "waiting 1\n"
     assert [decode(value) for value, _ in world.received(world.dead_letters)] == [
