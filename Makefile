@@ -69,7 +69,7 @@ help: ## Print this list
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
 check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
-	$(PYTEST) -q -n $(CHECK_WORKERS) tests/architecture tests/unit tests/contract
+	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test
 	$(PYTEST) -q -n $(TEST_WORKERS) --checks "make --no-print-directory static" \
@@ -85,7 +85,7 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 	@$(MAKE) --no-print-directory -j12 $(STAMPS)/dev $(MAVEN_STAMPS) $(SPARK_ENVIRONMENT) \
 		$(addprefix $(STAMPS)/,broker reader-java versitygw fake-gcs azurite reader-go prometheus)
 
-test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (an hour or so)
+test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (some hours)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
 # That Spark leaves sockets open.

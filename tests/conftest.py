@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 
+from tests.example_counts import register_profiles
 from tests.run_checks import RunChecks
 from tests.run_needs import RunNeeds
 from tests.run_report import RunReport
@@ -31,21 +31,7 @@ from tests.work_units import (
 
 _MAX_NAME_CHARACTERS = 80
 
-# A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
-settings.register_profile("without-clock", deadline=None, max_examples=60)
-# `make fuzz` and `make test-long` set a multiple of the usual number of examples.
-settings.register_profile("long", deadline=None, max_examples=5_000)
-# `make mutants` uses the same examples each time, and does not shrink a failing example.
-settings.register_profile(
-    "mutants",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=30,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-settings.load_profile("without-clock")
+register_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

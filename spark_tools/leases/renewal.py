@@ -27,7 +27,7 @@ from spark_tools.leases.topic import LeaseTopic
 _log = logging.getLogger(__name__)
 _RENEWALS = 3  # within a lease's duration
 _STEP_S = 0.5
-_RETRY_S = 5.0
+_RETRY_MAX_S = 5.0
 
 
 class LeaseHolder(Protocol):
@@ -163,7 +163,7 @@ class LeaseRenewal:
                 self._failing.discard(name)
             except RetriableError as error:
                 away.add(name)
-                entry.due_s = time.monotonic() + _RETRY_S
+                entry.due_s = time.monotonic() + min(_RETRY_MAX_S, _wait_s(entry.lease) / 2)
                 if name not in self._failing:
                     _log.warning(LogLine("read lease was not renewed, trying again", error=error))
                 self._failing.add(name)

@@ -18,6 +18,7 @@ from rsm.segment.errors import (
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage, Concat
 from tests.contract.sources import source_of
+from tests.example_counts import examples
 
 
 def read_all(storage: ChunkStorage, name: str) -> bytes:
@@ -191,7 +192,7 @@ class ChunkChangeContract:
 
     @given(names=st.sets(_names, max_size=8), prefix=_names, after=_names)
     @settings(
-        max_examples=15,
+        max_examples=examples(1 / 4),
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,

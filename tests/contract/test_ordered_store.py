@@ -97,7 +97,7 @@ def test_view_when_missing_keys_are_asked_then_answers_none(store: OrderedStore)
         assert [reader.get(SEGMENTS, key) for key in (b"a", b"b", b"c")] == [None, b"1", None]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(KEYS, st.none() | st.binary(max_size=2), max_size=20), KEYS, KEYS)
 def test_range_when_walked_either_way_then_is_in_key_order(
     store: OrderedStore, rows: dict[bytes, bytes | None], start: bytes, end: bytes

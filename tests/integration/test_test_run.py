@@ -21,6 +21,14 @@ _TOOLS = frozenset(
     {"python3", "java", "javac", "mvn", "go", "npm", "node", "openssl"}
     | {"ip", "unshare", "nsenter", "mount"}
 )
+_FILLING_WORKER = """
+import os
+from tests.work_units import give_more_time, is_filling_worker
+
+def pytest_collection_modifyitems(items):
+    if is_filling_worker(os.environ):
+        give_more_time(items)
+"""
 _NEEDS_A_BROKER = "tests/integration/test_kafka_service.py"
 
 
@@ -202,6 +210,28 @@ def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: P
     ).stdout
 
     assert 0 < planned.index("TEARDOWN P operated") < planned.index(others)
+
+
+def test_filling_worker_when_starved_then_its_tests_have_more_time(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(_FILLING_WORKER)
+    slow = "import threading\ndef test_one(): threading.Event().wait(0.5)\n"
+    (tmp_path / "test_one.py").write_text(slow)
+
+    def passes(worker: str) -> bool:
+        environ = {"PYTEST_XDIST_WORKER": worker, "PYTEST_XDIST_WORKER_COUNT": "3"}
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--timeout=0.1", "test_one.py"]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**environ, "PYTHONPATH": str(_CHECKOUT)},
+            capture_output=True,
+            timeout=300.0,
+            check=False,
+        )
+        return done.returncode == 0
+
+    assert passes("gw2")
+    assert not passes("gw0")
 
 
 def _pytest(directory: Path, *arguments: str) -> list[str]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from rlm.wire.codec import encode
 from rlm.wire.schema import FieldSchema, Message, WireType, fields_of
+from tests.example_counts import examples
 from tests.services.kafka_runtime import java_command
 from tests.unit.rlm.wire.message_strategies import ALL_MESSAGES, messages
 
@@ -56,7 +57,7 @@ def kafka() -> Iterator[_KafkaMessages]:
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-@settings(max_examples=settings().max_examples // 20)  # of each of many versions
+@settings(max_examples=examples(1 / 20))  # of each of many versions
 @given(data=st.data())
 def test_message_when_read_and_written_by_kafka_then_same_values_and_bytes(
     data: st.DataObject,

@@ -21,6 +21,7 @@ from rlm.wire.api.share_fetch import PartitionData as SharedPartitionData
 from rlm.wire.codec import decode, encode, encode_parts
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.example_counts import examples
 from tests.unit.rlm.wire.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from tests.unit.rlm.wire.message_strategies import ALL_MESSAGES, messages
 
@@ -29,7 +30,7 @@ _EACH = pytest.mark.parametrize(
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-_FEW = settings(max_examples=settings().max_examples // 16)  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 16))  # of each of many versions
 
 
 @_EACH

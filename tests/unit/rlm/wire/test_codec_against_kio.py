@@ -20,6 +20,7 @@ from kio.serial import entity_reader, entity_writer
 from rlm.wire.codec import encode
 from rlm.wire.frames import RequestHeader, ResponseHeader
 from rlm.wire.schema import ArrayOf, Message, fields_of
+from tests.example_counts import examples
 from tests.unit.rlm.wire.message_strategies import ALL_MESSAGES, messages
 
 _KNOWN_ERRORS = st.sampled_from(sorted(int(code) for code in KioErrorCode))
@@ -81,7 +82,7 @@ def _carried(message: Message, version: int) -> Iterator[object]:
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-@settings(max_examples=settings().max_examples // 16)  # of each of many versions
+@settings(max_examples=examples(1 / 16))  # of each of many versions
 @given(data=st.data())
 def test_message_when_read_and_written_by_kio_then_same_values_and_bytes(
     data: st.DataObject, message_type: type[Message], version: int, flexible: bool

@@ -13,6 +13,7 @@ from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
+from tests.example_counts import examples
 from tests.folding import folded, log_of
 from tests.metadata_builder import (
     DELETE_FINISHED,
@@ -91,7 +92,7 @@ def part(segment: RemoteLogSegmentMetadata, epoch: int) -> OffsetRange | None:
     return OffsetRange(start_offset=start, end_offset=end or segment.offsets.end_offset)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(5))
 @given(stored())
 def test_earliest_offset_when_asked_then_is_the_first_readable_one(found: Stored) -> None:
     """Scenario 8: segments outside of the lineage never answer."""
@@ -105,7 +106,7 @@ def test_earliest_offset_when_asked_then_is_the_first_readable_one(found: Stored
     assert found.cache.earliest_log_offset(ORDERS) == min(offsets, default=None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(stored())
 def test_sizes_when_asked_then_count_each_segment_as_often_as_said(found: Stored) -> None:
     """KIP-852: whole in each of its epochs; in the lineage once."""
@@ -119,7 +120,7 @@ def test_sizes_when_asked_then_count_each_segment_as_often_as_said(found: Stored
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(stored(), st.sampled_from(EPOCHS), st.sampled_from(OFFSETS))
 def test_listing_when_by_epoch_then_holds_all_but_deleted_ones(
     found: Stored, epoch: int, from_offset: int
@@ -138,7 +139,7 @@ def test_listing_when_by_epoch_then_holds_all_but_deleted_ones(
     ]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(2))
 @given(stored(), st.sets(st.sampled_from(SegmentState)), st.sampled_from(OFFSETS))
 def test_listing_when_by_state_then_is_the_whole_one_less_the_others(
     found: Stored, states: set[SegmentState], from_offset: int
@@ -151,7 +152,7 @@ def test_listing_when_by_state_then_is_the_whole_one_less_the_others(
     assert listed == [record for record in everything if record.metadata.state in states]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(5))
 @given(stored(), st.sampled_from(EPOCHS))
 def test_next_transaction_index_when_asked_then_is_where_repeated_lookups_end(
     found: Stored, epoch: int

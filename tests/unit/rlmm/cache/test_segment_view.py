@@ -18,6 +18,7 @@ from rlmm.record_keys import partition_subject
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from tests.example_counts import examples
 from tests.folding import append, contents, fold_log, folded, log_of
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
@@ -83,7 +84,7 @@ def naive(segments: list[RemoteLogSegmentMetadata], epoch: int, offset: int) -> 
     return max(covering)[2] if covering else None
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(segments(), st.data())
 def test_lookup_when_segments_overlap_then_answers_as_a_naive_search(
     segments: list[RemoteLogSegmentMetadata], data: st.DataObject
@@ -96,7 +97,7 @@ def test_lookup_when_segments_overlap_then_answers_as_a_naive_search(
     assert found == {(e, o): naive(segments, e, o) for e in EPOCHS for o in OFFSETS}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(2))
 @given(segments())
 def test_highest_end_when_segments_overlap_then_is_the_greatest_of_the_epoch(
     segments: list[RemoteLogSegmentMetadata],
@@ -108,7 +109,7 @@ def test_highest_end_when_segments_overlap_then_is_the_greatest_of_the_epoch(
         assert cache.highest_end_offset(ORDERS, epoch) == (offsets[-1] + 1 if offsets else None)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(2))
 @given(segments(), st.integers(0, 41))
 def test_listing_when_from_an_offset_then_holds_all_that_end_above(
     segments: list[RemoteLogSegmentMetadata], from_offset: int

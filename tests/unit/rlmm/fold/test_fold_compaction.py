@@ -13,6 +13,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import SegmentState
+from tests.example_counts import examples
 from tests.folding import contents, fold_contents, fold_log, folded
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import ORDERS
@@ -56,7 +57,7 @@ def answers(cache: MetadataCache) -> object:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(worlds(), st.data())
 def test_fold_when_any_prefixes_were_compacted_then_equals_the_live_one(
     world: World, data: st.DataObject
@@ -67,7 +68,7 @@ def test_fold_when_any_prefixes_were_compacted_then_equals_the_live_one(
     assert fold_contents(shorter) == fold_contents(world.log)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(worlds(), st.data())
 def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
     world: World, data: st.DataObject
@@ -78,7 +79,7 @@ def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
     assert answers(folded(compacted(log, data))) == answers(folded(log))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(3))
 @given(worlds(), st.data())
 def test_segment_when_retired_then_never_lives_again(world: World, data: st.DataObject) -> None:
     """R11: whatever zombies write afterwards, and whatever compaction took."""
@@ -89,7 +90,7 @@ def test_segment_when_retired_then_never_lives_again(world: World, data: st.Data
     assert not living & {SEGMENTS[number].segment_id for number in world.retired}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(2))
 @given(worlds(), st.integers(1, 50))
 def test_fold_when_batches_differ_then_gives_the_same(world: World, max_records: int) -> None:
     """Scenario 30: one process folds a batch at once, another one record by record."""
@@ -101,7 +102,7 @@ def test_fold_when_batches_differ_then_gives_the_same(world: World, max_records:
     assert contents(batched) == contents(one_by_one)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(1 / 4))
 @given(worlds())
 def test_fold_when_into_rocksdb_then_gives_what_memory_gives(world: World) -> None:
     """Scenario 36: the same answers from either store."""

@@ -22,6 +22,7 @@ from rlmm.fold import fold, parse_record
 from rlmm.positions import TopicRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer
+from tests.example_counts import examples
 from tests.metadata_builder import (
     DELETE_FINISHED,
     DELETE_STARTED,
@@ -186,7 +187,7 @@ def check(store: OrderedStore, written: list[tuple[int, Event]]) -> None:
             ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(5))
 @given(interleavings())
 def test_fold_when_events_come_in_any_order_then_is_as_the_model(
     written: list[tuple[int, Event]],
@@ -195,7 +196,7 @@ def test_fold_when_events_come_in_any_order_then_is_as_the_model(
     check(MemoryStore(), written)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(1 / 4))
 @given(interleavings())
 def test_fold_when_into_rocksdb_then_is_as_the_model(written: list[tuple[int, Event]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

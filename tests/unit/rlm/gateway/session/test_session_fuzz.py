@@ -33,6 +33,7 @@ from rlm.wire.api.metadata import METADATA
 from rlm.wire.api.produce import PRODUCE
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.schema import Api, UnknownTags
+from tests.example_counts import examples
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 from tests.unit.rlm.wire.message_strategies import messages
 
@@ -176,7 +177,7 @@ class _Fuzz:
         give(sent, chunks=chunks)
 
 
-@settings(max_examples=max(settings().max_examples // 2, 1))
+@settings(max_examples=examples(1 / 2))
 @given(data=st.data())
 def test_session_when_both_sides_keep_to_the_protocol_then_every_request_is_answered_in_order(
     data: st.DataObject,
@@ -193,7 +194,7 @@ def test_session_when_both_sides_keep_to_the_protocol_then_every_request_is_answ
     assert fuzz.world.session.reads_client
 
 
-@settings(max_examples=max(settings().max_examples // 2, 1))
+@settings(max_examples=examples(1 / 2))
 @given(data=st.data())
 def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_continues(
     data: st.DataObject,

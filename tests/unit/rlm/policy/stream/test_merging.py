@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from math import log
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.broker.list_offsets import PartitionOffsets
@@ -392,7 +392,6 @@ def _most(sizes: list[int], copies: list[int], greatest_bytes: int) -> int:
     return max(copies)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(1_024, 2_000))
 def test_merges_when_repeated_to_the_end_then_each_byte_is_copied_a_bounded_number_of_times(
     sizes: list[int], greatest_bytes: int

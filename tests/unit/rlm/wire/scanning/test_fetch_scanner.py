@@ -24,11 +24,12 @@ from rlm.wire.scanning.fetch_scanner import (
 )
 from rlm.wire.scanning.structures import UNKNOWN_TAG
 from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.example_counts import examples
 from tests.unit.rlm.wire.message_strategies import messages
 
 _VERSIONS = range(FETCH.versions.first, FETCH.versions.last + 1)
 _EACH_VERSION = pytest.mark.parametrize("version", _VERSIONS)
-_FEW = settings(max_examples=settings().max_examples // 12)  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 12))  # of each of many versions
 _LARGEST_UNIT_BYTES = 70
 _CORRELATION_ID = 77
 

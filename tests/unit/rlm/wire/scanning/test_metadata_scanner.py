@@ -17,11 +17,12 @@ from rlm.wire.api.metadata import (
 from rlm.wire.frames import response_parts
 from rlm.wire.scanning.metadata_scanner import MAX_BUFFERED_BYTES, MetadataScanner
 from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.example_counts import examples
 from tests.unit.rlm.wire.message_strategies import messages
 
 _VERSIONS = range(METADATA.versions.first, METADATA.versions.last + 1)
 _EACH_VERSION = pytest.mark.parametrize("version", _VERSIONS)
-_FEW = settings(max_examples=settings().max_examples // 12)  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 12))  # of each of many versions
 _CORRELATION_ID = 77
 _CHUNK_BYTES = 65_536
 _CUTS = st.lists(st.integers(0, 90), max_size=40)

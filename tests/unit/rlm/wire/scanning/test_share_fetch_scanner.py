@@ -18,10 +18,11 @@ from rlm.wire.frames import read_response, response_parts
 from rlm.wire.scanning.share_fetch_scanner import ShareFetchScanner
 from rlm.wire.scanning.structures import UNKNOWN_TAG
 from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.example_counts import examples
 from tests.unit.rlm.wire.message_strategies import messages
 
 _EACH_VERSION = pytest.mark.parametrize("version", [1, 2])
-_FEW = settings(max_examples=settings().max_examples // 4)
+_FEW = settings(max_examples=examples(1 / 4))
 _LARGEST_UNIT_BYTES = 130
 _CUTS = st.lists(st.integers(0, 90), max_size=40)
 

@@ -21,6 +21,7 @@ from spark_tools.audit.page.readable import Price
 from spark_tools.audit.page.report import report_page
 from spark_tools.audit.totals import TopicTotals
 from spark_tools.repair.command import command_parser as repair_parser
+from tests.example_counts import examples
 from tests.unit.spark_tools.audit.page.parsed_page import Element, parsed, table_of
 
 GIB = 1 << 30
@@ -220,7 +221,7 @@ def _require_parsed(program: str, *arguments: str) -> None:
     command.make_context("rlm", words, parent=context)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(1 / 2))
 @example(names=["</td><script>alert(1)</script>"] * 6)
 @example(names=["'\"><img src=x onerror=alert(1)>", "&lt;", "\0\u202e", "</style>", "--", "`$(x)`"])
 @given(names=st.lists(_NAMES, min_size=6, max_size=6))
