@@ -62,7 +62,7 @@ class OffloadingConfig(Section):
         "bytes`). Higher: more partitions stream at once, on these stores only up to that half.",
     )
     merges_streams: bool = Field(
-        default=False,
+        default=True,
         validation_alias=MERGE_ENABLED_KEY,
         description="Whether the manager merges small segments of streamed partitions in the "
         "background. `true`: less metadata, fewer and larger objects, and faster reads of old "
