@@ -108,7 +108,7 @@ def _inheritance(config: Config, ports: Ports) -> PolicyInheritance:
         LevelEffects(
             topics,
             own_topics=own_topics(config.metadata, config.manager),
-            managers=file_defaults(config.offloading, config.storage, config.topic_defaults),
+            managers=file_defaults(config),
         ),
         PolicyWriter(ports.metadata, ports.new_id),
         topics=topics,

@@ -5,11 +5,12 @@ Managers also register it, so that `rlm status` finds hosts whose files differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from typing import TypeVar
 
 from rlm.config.deleting import DeletingConfig
-from rlm.config.load import Config
+from rlm.config.load import CommandConfig, Config
 from rlm.config.offloading import OffloadingConfig, TopicDefaultsConfig
 from rlm.policy.topic.policy_values import FileDefaults
 from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
@@ -17,7 +18,9 @@ from rlmm.events.policy_level import SettingValue
 from rlmm.events.registration import FileDefault
 from rsm.config.choices import Layout
 from rsm.config.section import Section, keys_of, parse_section
-from rsm.config.storage import StorageConfig
+from rsm.config.storage import LAYOUT_KEY, StorageConfig
+from rsm.config.values import split_list
+from rsm.plugins.plugin import ClassName
 
 _OUTAGES = {"hold": OutagePolicy.HOLD, "shed": OutagePolicy.SHED_OLDEST}
 _FIELDS: tuple[tuple[type[Section], str], ...] = (
@@ -25,21 +28,21 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
     (OffloadingConfig, "mode"),
     (OffloadingConfig, "segment_max_bytes"),
     (OffloadingConfig, "segment_rollover_ms"),
-    (StorageConfig, "layouts"),
     *((TopicDefaultsConfig, name) for name in TopicDefaultsConfig.model_fields),
 )
-"""The fields that decide for topics without a setting of their own."""
+"""The fields that decide, as the layouts do, for topics without a setting of their own."""
+
+_SectionT = TypeVar("_SectionT", bound=Section)
 
 
-def file_defaults(
-    offloading: OffloadingConfig, storage: StorageConfig | None, topics: TopicDefaultsConfig
-) -> FileDefaults:
-    """Return what the file gives topics. Without `storage`, the layouts are not known."""
+def file_defaults(config: Config | CommandConfig) -> FileDefaults:
+    """Return what the file gives topics. Without a store, the layouts are not known."""
     return FileDefaults(
-        offload=offloading.settings(),
-        stream_buffer_bytes=offloading.stream_buffer_bytes,
-        layouts=None if storage is None else _layouts(storage),
-        values=_values(topics),
+        offload=config.offloading.settings(),
+        deletion_lag_ms=config.deleting.trim_lag_ms,
+        stream_buffer_bytes=config.offloading.stream_buffer_bytes,
+        layouts=None if config.storage is None else _writable(_configured_layouts(config.storage)),
+        values=_values(config.topic_defaults),
     )
 
 
@@ -58,48 +61,59 @@ def _values(topics: TopicDefaultsConfig) -> Mapping[PolicySetting, SettingValue]
     return {setting: value for setting, value in found.items() if value is not None}
 
 
-def _layouts(storage: StorageConfig) -> tuple[str, ...]:
-    """Return the layouts in which new segments can be written, the configured ones first."""
-    segments = storage.segments()
-    if segments.manager is not None:
+def _configured_layouts(storage: StorageConfig) -> tuple[str, ...]:
+    """Return the layouts as in the file; none if a plug-in replaces the whole storage manager."""
+    if isinstance(storage.storage_manager, ClassName):
         return ()
-    configured = [
-        each if isinstance(each, str) else str(each.class_name) for each in segments.layouts
-    ]
+    return tuple(str(_text(each)) for each in storage.layouts)
+
+
+def _writable(configured: Sequence[str]) -> tuple[str, ...]:
+    """Return the layouts in which new segments can be written, the configured ones first."""
+    if not configured:
+        return ()
     return tuple(dict.fromkeys([*configured, *(each.value for each in Layout)]))
 
 
 def registered_defaults(config: Config) -> tuple[FileDefault, ...]:
     """Return each key that gives topics a setting, with its text as in the file."""
-    sections: tuple[Section, ...] = (
-        config.deleting,
-        config.offloading,
-        config.storage,
-        config.topic_defaults,
-    )
+    sections: tuple[Section, ...] = (config.deleting, config.offloading, config.topic_defaults)
     of_type = {type(each): each for each in sections}
-    return tuple(
-        FileDefault(
-            key=str(section.model_fields[name].validation_alias),
-            value=_text(getattr(of_type[section], name)),
-        )
-        for section, name in _FIELDS
+    layouts = ",".join(_configured_layouts(config.storage))
+    return (
+        *(
+            FileDefault(
+                key=str(section.model_fields[name].validation_alias),
+                value=_text(getattr(of_type[section], name)),
+            )
+            for section, name in _FIELDS
+        ),
+        FileDefault(key=LAYOUT_KEY, value=layouts or None),
     )
 
 
 def _text(value: object) -> str | None:
     """Return a value as a file has it; None for a key without one."""
-    if isinstance(value, tuple):
-        return ",".join(str(_text(each)) for each in value)
     if isinstance(value, Enum):
         return str(value.value)
     return None if value is None else str(value)
 
 
-def registered_topic_defaults(defaults: Iterable[FileDefault]) -> TopicDefaultsConfig:
-    """Return what a manager's file gives topics, from its registration. InvalidConfigError."""
-    keys = set(keys_of(TopicDefaultsConfig))
+def read_registered(defaults: Iterable[FileDefault], own: FileDefaults) -> FileDefaults:
+    """Return what a manager's file gives topics, from its registration. InvalidConfigError.
+
+    `own` gives what managers do not register.
+    """
     given = {each.key: each.value for each in defaults if each.value is not None}
-    return parse_section(
-        TopicDefaultsConfig, {key: value for key, value in given.items() if key in keys}
+    return FileDefaults(
+        offload=_parsed(OffloadingConfig, given).settings(),
+        deletion_lag_ms=_parsed(DeletingConfig, given).trim_lag_ms,
+        stream_buffer_bytes=own.stream_buffer_bytes,
+        layouts=_writable(split_list(given.get(LAYOUT_KEY, ""))),
+        values=_values(_parsed(TopicDefaultsConfig, given)),
     )
+
+
+def _parsed(section: type[_SectionT], given: Mapping[str, str]) -> _SectionT:
+    keys = set(keys_of(section))
+    return parse_section(section, {key: value for key, value in given.items() if key in keys})

@@ -13,7 +13,7 @@ from rlm.policy.candidates import Lag
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER, PartitionReport
-from rlm.worker.file_defaults import file_defaults, registered_topic_defaults
+from rlm.worker.file_defaults import file_defaults, read_registered
 from rlmm.events.policy import TopicPolicy
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.registration import live_processes, now_of
@@ -260,9 +260,9 @@ def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) 
 
     If none did, those of the command's file. `rlm status` shows managers that differ.
     """
+    own = file_defaults(config)
     known = [each for each in managers if each.file_defaults]
-    topics = config.topic_defaults
-    if known:
-        first = min(known, key=lambda each: each.broker_id)
-        topics = registered_topic_defaults(first.file_defaults)
-    return file_defaults(config.offloading, config.storage, topics)
+    if not known:
+        return own
+    first = min(known, key=lambda each: each.broker_id)
+    return read_registered(first.file_defaults, own)

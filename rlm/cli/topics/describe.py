@@ -95,8 +95,7 @@ _Topic = Annotated[
 class PolicyValue:
     """Represents a setting of a topic: its effective value, and where the value comes from.
 
-    `origin` is one of `rlm.policy.topic.levels.origin_text`, or another setting of the topic. The
-    command reads the settings of managers from its own configuration file.
+    `origin` is one of `rlm.policy.topic.levels.origin_text`, or another setting of the topic.
     """
 
     name: str
@@ -123,8 +122,9 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
     """Show a topic's policy and where each value comes from.
 
     Shows the effective values, the saved originals, and what is stored. A value may come from the
-    topic, a pattern or the default (`rlm policy`). Managers register what their files give topics;
-    the managers' other settings are those of the command's --config, or the defaults.
+    topic, a pattern, the default or the managers' files (`rlm policy`). Managers register what
+    their files give topics. Without a live manager, and for remote.local.trim.min.age.ms, the
+    values of --config are shown.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policy, partitions = find_tiered(session, PartitionName(topic=topic))
@@ -133,7 +133,6 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
         managers = managers_defaults(session)
     settings = effective_settings(
         policy,
-        managers_trim_lag_ms=cluster.config.deleting.trim_lag_ms,
         managers_trim_min_age_ms=cluster.config.manager.trim_min_age_ms,
         managers=managers,
         levels=levels,
@@ -149,7 +148,6 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
 def effective_settings(
     policy: TopicPolicy,
     *,
-    managers_trim_lag_ms: int,
     managers_trim_min_age_ms: int,
     managers: FileDefaults,
     levels: Sequence[PolicyLevel] = (),
@@ -169,7 +167,7 @@ def effective_settings(
     if policy.copy_lag_bytes == AS_LOCAL_RETENTION:
         origins[PolicySetting.COPY_LAG_BYTES] = local_bytes
     is_managers_lag = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
-    deletion_lag_ms = managers_trim_lag_ms if is_managers_lag else policy.local_deletion_lag_ms
+    deletion_lag_ms = managers.deletion_lag_ms if is_managers_lag else policy.local_deletion_lag_ms
     offload = policy.effective_offload(managers.offload)
     values: Mapping[PolicySetting, tuple[str, int | str]] = {
         PolicySetting.RETENTION_MS: (RETENTION_MS, policy.retention_ms),

@@ -54,12 +54,14 @@ _MAX_VALUE = 2**63 - 1
 class FileDefaults:
     """Represents what the managers' configuration file gives topics: the last policy level.
 
-    `offload` and the first of `layouts` apply where a topic has none of its own. `layouts` are all
-    that a manager can write: built-in names, and the classes of plug-ins. None: not known.
-    `values` are the other settings that the file gives. All streams of a manager share its buffer.
+    `offload`, the deletion lag and the first of `layouts` apply where a topic has none of its own.
+    `layouts` are all that a manager can write: built-in names, and the classes of plug-ins. None:
+    not known. `values` are the other settings that the file gives. All streams of a manager share
+    its buffer.
     """
 
     offload: OffloadSettings = field(default_factory=OffloadSettings)
+    deletion_lag_ms: int = 0
     stream_buffer_bytes: int = 256 << 20
     layouts: tuple[str, ...] | None = None
     values: Mapping[PolicySetting, SettingValue] = field(default_factory=dict)

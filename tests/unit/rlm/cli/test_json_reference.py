@@ -164,7 +164,6 @@ def _status() -> Mapping[str, object]:
 def _described() -> Mapping[str, object]:
     settings = effective_settings(
         POLICY,
-        managers_trim_lag_ms=0,
         managers_trim_min_age_ms=1,
         managers=FileDefaults(),
     )

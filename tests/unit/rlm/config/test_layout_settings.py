@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from rlm.config.load import load_command_config
-from rlm.config.offloading import OffloadingConfig, TopicDefaultsConfig
+from rlm.config.load import client_command_config, load_command_config
 from rlm.worker.file_defaults import file_defaults
 from rlm.worker.store_access import storage_manager
 from rsm.config.choices import Layout
@@ -24,6 +24,8 @@ SEGMENT_ID = RemoteLogSegmentId(
 PLUGIN = "tests.plugin_example.rlm_example.layout:LabelledLayout"
 DIRECTORY = {"storage.filesystem.root": "/store"}
 S3 = {"storage.backend": "s3", "storage.s3.bucket.name": "segments"}
+
+COMMAND = client_command_config("broker:9092", None, lambda _: None)
 
 
 def load(directory: Path, settings: dict[str, str]) -> StorageConfig:
@@ -86,8 +88,8 @@ def test_file_defaults_when_a_store_is_configured_then_the_layouts_that_can_be_w
 ) -> None:
     config = load(tmp_path, DIRECTORY | settings)
 
-    assert file_defaults(OffloadingConfig(), config, TopicDefaultsConfig()).layouts == layouts
-    assert file_defaults(OffloadingConfig(), None, TopicDefaultsConfig()).layouts is None
+    assert file_defaults(replace(COMMAND, storage=config)).layouts == layouts
+    assert file_defaults(COMMAND).layouts is None
 
 
 def test_file_defaults_when_the_storage_manager_is_a_plugin_then_no_layout_can_be_chosen() -> None:
@@ -98,7 +100,7 @@ def test_file_defaults_when_the_storage_manager_is_a_plugin_then_no_layout_can_b
         }
     )
 
-    assert file_defaults(OffloadingConfig(), config, TopicDefaultsConfig()).layouts == ()
+    assert file_defaults(replace(COMMAND, storage=config)).layouts == ()
 
 
 def test_layout_when_nothing_is_said_then_blocks_have_pulsars_length(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import Config, load_command_config, load_config
+from rlm.policy.topic.policy_values import FileDefaults
 from rlm.worker.file_defaults import (
     file_defaults,
+    read_registered,
     registered_defaults,
-    registered_topic_defaults,
 )
 from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
 from rsm.segment.errors import InvalidConfigError
@@ -57,7 +58,7 @@ def loaded(directory: Path, **changes: str) -> Config:
 def test_defaults_when_the_file_gives_none_then_topics_get_none(tmp_path: Path) -> None:
     config = loaded(tmp_path)
 
-    found = file_defaults(config.offloading, config.storage, config.topic_defaults)
+    found = file_defaults(config)
     assert found.values == {}
 
 
@@ -67,7 +68,7 @@ def test_defaults_when_the_file_gives_all_then_managers_and_commands_have_them(
     config = loaded(tmp_path, **EVERY)
     command = load_command_config(written(tmp_path, **EVERY))
 
-    found = file_defaults(config.offloading, config.storage, config.topic_defaults)
+    found = file_defaults(config)
     assert found.values == VALUES
     assert command.topic_defaults == config.topic_defaults
 
@@ -148,9 +149,10 @@ def test_defaults_when_they_are_at_their_limits_then_are_accepted(
     loaded(tmp_path, **{**EVERY, **changes})
 
 
-def test_registered_defaults_when_read_again_then_the_same_of_topics(tmp_path: Path) -> None:
-    config = loaded(tmp_path, **EVERY)
-    registered = registered_defaults(config)
+def test_registered_defaults_when_the_file_gives_all_then_each_key_with_its_text(
+    tmp_path: Path,
+) -> None:
+    registered = registered_defaults(loaded(tmp_path, **EVERY))
 
     assert {each.key: each.value for each in registered} == {
         **EVERY,
@@ -160,7 +162,29 @@ def test_registered_defaults_when_read_again_then_the_same_of_topics(tmp_path: P
         "max.offload.segment.rollover.time.ms": "600000",
         "rsm.config.layout": "raw",
     }
-    assert registered_topic_defaults(registered) == config.topic_defaults
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        EVERY,
+        {
+            "offload.mode": "stream",
+            "max.size.per.offload.segment.bytes": "8MiB",
+            "max.offload.segment.rollover.time.ms": "5m",
+            "remote.local.trim.deletion.lag.ms": "4h",
+            "rsm.config.layout": "block_v2,any.module:Layout,raw",
+        },
+        {"remote.log.storage.manager.class.name": "any.module:Manager"},
+    ],
+)
+def test_registered_defaults_when_read_again_then_the_same_as_in_the_file(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    config = loaded(tmp_path, **changes)
+
+    assert read_registered(registered_defaults(config), FileDefaults()) == file_defaults(config)
 
 
 def test_registered_defaults_when_the_file_gives_none_then_each_key_without_a_value(

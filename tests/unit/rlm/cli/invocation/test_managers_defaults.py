@@ -9,6 +9,7 @@ from rlm.config.load import client_command_config
 from rlm.config.offloading import TopicDefaultsConfig
 from rlmm.events.policy import PolicySetting
 from rlmm.events.registration import FileDefault, ProcessRegistered
+from rsm.segment.offload_settings import OffloadMode
 from tests.metadata_builder import registration
 
 COMMAND = replace(
@@ -27,6 +28,7 @@ def test_defaults_when_managers_registered_theirs_then_those_of_the_lowest_broke
     found = defaults_with(COMMAND, [manager(2, "20"), manager(1, "10")])
 
     assert found.values == {PolicySetting.RETENTION_MS: 10}
+    assert found.offload.mode is OffloadMode.STREAM
 
 
 def test_defaults_when_managers_have_no_defaults_then_the_commands_own_do_not_apply() -> None:

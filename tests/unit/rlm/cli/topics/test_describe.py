@@ -63,7 +63,6 @@ originals, which `rlm topic disable` restores
 def settings_of(policy: TopicPolicy) -> Sequence[PolicyValue]:
     return effective_settings(
         policy,
-        managers_trim_lag_ms=0,
         managers_trim_min_age_ms=900_000,
         managers=FileDefaults(),
     )
@@ -84,7 +83,6 @@ def test_settings_when_inherited_then_their_origin_is_the_level_that_gives_them(
 
     shown = effective_settings(
         policy,
-        managers_trim_lag_ms=0,
         managers_trim_min_age_ms=900_000,
         managers=FileDefaults(),
         levels=levels,
@@ -153,12 +151,19 @@ def test_layout_when_the_topic_has_none_then_that_of_the_managers(
 ) -> None:
     found = effective_settings(
         SHOWN,
-        managers_trim_lag_ms=0,
         managers_trim_min_age_ms=900_000,
         managers=FileDefaults(layouts=layouts),
     )
 
     assert (found[-1].name, found[-1].value, found[-1].origin) == ("layout", shown, "managers")
+
+
+def test_deletion_lag_when_the_topic_has_none_then_that_of_the_managers() -> None:
+    found = effective_settings(
+        SHOWN, managers_trim_min_age_ms=900_000, managers=FileDefaults(deletion_lag_ms=7)
+    )
+
+    assert PolicyValue(name="local.deletion.lag.ms", value=7, origin="managers") in found
 
 
 def test_topic_when_described_as_json_then_the_documented_fields() -> None:
