@@ -12,7 +12,8 @@ from rlm.cli.events.metadata_lines import METADATA_RECORD, NATIVE_FINDING
 from rlm.cli.host.check import CHECK_DOCUMENT
 from rlm.cli.host.config import CONFIG_CHECK_DOCUMENT, CONFIG_SHOW_DOCUMENT
 from rlm.cli.host.processes import PROCESSES_DOCUMENT
-from rlm.cli.policies.level_text import CHANGES_DOCUMENT, LEVEL_DOCUMENT, LEVELS_DOCUMENT
+from rlm.cli.policies.level_list import LEVELS_DOCUMENT
+from rlm.cli.policies.level_text import CHANGES_DOCUMENT, LEVEL_DOCUMENT
 from rlm.cli.reading.explain import EXPLAIN_DOCUMENT
 from rlm.cli.reading.record_lines import RECORD
 from rlm.cli.reading.status import STATUS_DOCUMENT

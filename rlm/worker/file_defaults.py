@@ -99,16 +99,15 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def read_registered(defaults: Iterable[FileDefault], own: FileDefaults) -> FileDefaults:
+def read_registered(defaults: Iterable[FileDefault]) -> FileDefaults:
     """Return what a manager's file gives topics, from its registration. InvalidConfigError.
 
-    `own` gives what managers do not register.
+    Managers do not register the memory of their streams: it is the built-in one.
     """
     given = {each.key: each.value for each in defaults if each.value is not None}
     return FileDefaults(
         offload=_parsed(OffloadingConfig, given).settings(),
         deletion_lag_ms=_parsed(DeletingConfig, given).trim_lag_ms,
-        stream_buffer_bytes=own.stream_buffer_bytes,
         layouts=_writable(split_list(given.get(LAYOUT_KEY, ""))),
         values=_values(_parsed(TopicDefaultsConfig, given)),
     )

@@ -92,7 +92,9 @@ def test_pattern_when_it_changes_then_topics_follow_unless_set_or_disabled(
     assert changes == {follows: "change", disabled: "skip"}
     assert after[own]["retention_ms"] == 3 * DAY_MS
     assert after[disabled]["state"] == "DISABLED"
-    assert left == {"levels": []}
+    assert left["levels"] == []
+    (manager,) = left["managers"]
+    assert (manager["settings"]["offload_mode"], manager["unknown_reason"]) == ("segment", "")
 
 
 def test_policies_when_a_key_is_unknown_then_nothing_is_changed(
@@ -108,4 +110,4 @@ def test_policies_when_a_key_is_unknown_then_nothing_is_changed(
     assert refused.returncode == 2
     assert "line=4" in refused.stderr
     assert "column=5" in refused.stderr
-    assert json.loads(host.rlm("policy", "list", "--json")) == {"levels": []}
+    assert json.loads(host.rlm("policy", "list", "--json"))["levels"] == []

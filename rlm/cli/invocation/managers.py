@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from rlm.cli.invocation.session import CommandSession
@@ -265,4 +266,5 @@ def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) 
     if not known:
         return own
     first = min(known, key=lambda each: each.broker_id)
-    return read_registered(first.file_defaults, own)
+    found = read_registered(first.file_defaults)
+    return replace(found, stream_buffer_bytes=own.stream_buffer_bytes)

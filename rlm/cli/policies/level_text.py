@@ -12,25 +12,19 @@ from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.topics.inheritance import changed_settings
 from rlm.topics.level_effects import TopicEffect
 from rlmm.events.policy import OutagePolicy, PolicySetting, TopicPolicy
-from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
 from rsm.segment.ids import id_to_text
 
 _INHERITED_WITHOUT_VALUE = frozenset({PolicySetting.OFFLOAD_MODE, PolicySetting.LAYOUT})
-_SETTINGS = JsonField(
+SETTINGS = JsonField(
     JsonKind.MAP,
-    "The settings that the level gives, by the names of [TopicPolicy](#topicpolicy): numbers and "
-    "texts.",
+    "The settings that it gives, by the names of [TopicPolicy](#topicpolicy): numbers and texts.",
 )
 _PATTERN = JsonField(JsonKind.TEXT, "The pattern of topic names; empty for the default.")
-_LEVEL = JsonShape(
+POLICY_LEVEL = JsonShape(
     name="PolicyLevel",
     meaning="The settings of topics whose names match a pattern, or the default ones.",
-    fields={"pattern": _PATTERN, "settings": _SETTINGS},
-)
-LEVELS_DOCUMENT = JsonShape(
-    name="PolicyLevels",
-    meaning="The policy levels of the cluster.",
-    fields={"levels": JsonField(_LEVEL, "The levels, the default first.", is_list=True)},
+    fields={"pattern": _PATTERN, "settings": SETTINGS},
 )
 _TOPIC = JsonShape(
     name="TopicEffect",
@@ -68,7 +62,7 @@ _TOPICS = JsonField(
 LEVEL_DOCUMENT = JsonShape(
     name="PolicyLevelDescription",
     meaning="A policy level, and the topics to which it applies.",
-    fields={"pattern": _PATTERN, "settings": _SETTINGS, "topics": _TOPICS},
+    fields={"pattern": _PATTERN, "settings": SETTINGS, "topics": _TOPICS},
 )
 CHANGES_DOCUMENT = JsonShape(
     name="PolicyChanges",
@@ -116,7 +110,7 @@ def level_name(pattern: str) -> str:
 
 def level_json(level: PolicyLevel) -> Mapping[str, object]:
     """Return a level as `--json` prints it."""
-    return {"pattern": level.pattern, "settings": _settings_json(level)}
+    return {"pattern": level.pattern, "settings": settings_json(level.values)}
 
 
 def level_lines(level: PolicyLevel) -> Iterator[str]:
@@ -164,8 +158,8 @@ def changes_json(
         "levels": [
             {
                 "pattern": each.pattern,
-                "before": None if each.before is None else _settings_json(each.before),
-                "after": None if each.after is None else _settings_json(each.after),
+                "before": None if each.before is None else settings_json(each.before.values),
+                "after": None if each.after is None else settings_json(each.after.values),
             }
             for each in changes
         ],
@@ -255,8 +249,9 @@ def _action(effect: TopicEffect) -> str:
     return "tier" if effect.before is None else "change"
 
 
-def _settings_json(level: PolicyLevel) -> Mapping[str, object]:
-    return {setting.field: _plain(setting, value) for setting, value in level.values.items()}
+def settings_json(settings: Mapping[PolicySetting, SettingValue]) -> Mapping[str, object]:
+    """Return settings as `--json` prints them."""
+    return {setting.field: _plain(setting, value) for setting, value in settings.items()}
 
 
 def _plain(setting: PolicySetting, value: object) -> object:

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli.invocation.managers import managers_defaults
+from rlm.cli.invocation.managers import live_managers, managers_defaults
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
     YesOption,
+    reaching_cluster,
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
@@ -23,6 +24,7 @@ from rlm.cli.policies.level_changes import (
     find_change,
     show_change,
 )
+from rlm.cli.policies.level_list import levels_json, levels_lines, manager_files
 from rlm.cli.policies.level_text import (
     effect_json,
     effect_lines,
@@ -106,18 +108,22 @@ def _set(
 
 @with_cluster_options
 def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
-    """List the policies of patterns, and the default."""
+    """List the policies of patterns, the default, and managers.
+
+    Managers register what their configuration files give topics without a setting of their own. If
+    the files differ, shows each value that most managers do not have, with the broker.
+    """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         levels = session.metadata.policy_levels()
+        with reaching_cluster(session.config):
+            brokers = session.bootstrap.view(()).brokers
+        files = manager_files(brokers, live_managers(session.metadata, session.clock))
     with printing():
         if as_json:
-            typer.echo(json.dumps({"levels": [level_json(each) for each in levels]}, indent=2))
+            typer.echo(json.dumps(levels_json(levels, files), indent=2))
             return
-        for level in levels:
-            for line in level_lines(level):
-                typer.echo(line)
-        if not levels:
-            typer.echo("no policies of patterns, and no default")
+        for line in levels_lines(levels, files):
+            typer.echo(line)
 
 
 @with_cluster_options

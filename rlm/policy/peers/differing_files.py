@@ -44,7 +44,7 @@ def differing_files(files: Mapping[int, Iterable[FileDefault]]) -> tuple[Differi
         broker_id: {each.key: each.value for each in files[broker_id]}
         for broker_id in sorted(files)
     }
-    usual = _usual(given.values())
+    usual = usual_values(given.values())
     return tuple(
         DifferingFile(broker_id=broker_id, values=dict(found))
         for broker_id, values in given.items()
@@ -52,7 +52,8 @@ def differing_files(files: Mapping[int, Iterable[FileDefault]]) -> tuple[Differi
     )
 
 
-def _usual(files: Iterable[Mapping[str, str | None]]) -> Mapping[str, str | None]:
+def usual_values(files: Iterable[Mapping[str, str | None]]) -> Mapping[str, str | None]:
+    """Return the most frequent value of each key; among equally frequent ones, the first."""
     counts: dict[str, Counter[str | None]] = {}
     for values in files:
         for key, value in values.items():

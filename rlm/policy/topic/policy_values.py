@@ -66,6 +66,20 @@ class FileDefaults:
     layouts: tuple[str, ...] | None = None
     values: Mapping[PolicySetting, SettingValue] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> Mapping[PolicySetting, SettingValue]:
+        """All settings that the file gives topics, as those of the other levels."""
+        found: dict[PolicySetting, SettingValue] = {
+            **self.values,
+            PolicySetting.LOCAL_DELETION_LAG_MS: self.deletion_lag_ms,
+            PolicySetting.OFFLOAD_MODE: self.offload.mode,
+            PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES: self.offload.segment_max_bytes,
+            PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: self.offload.segment_rollover_ms,
+        }
+        if self.layouts:
+            found[PolicySetting.LAYOUT] = self.layouts[0]
+        return found
+
 
 def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
     """Raise InvalidConfigError with the rule and the values if the values contradict each other.

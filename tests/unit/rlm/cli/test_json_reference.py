@@ -16,6 +16,7 @@ from rlm.cli.events.metadata_lines import consumed_document, native_finding_docu
 from rlm.cli.host.check import check_json
 from rlm.cli.host.config import check_document, settings_json
 from rlm.cli.json_reference import COMMAND_OUTPUTS, render
+from rlm.cli.policies.level_list import levels_json, manager_files
 from rlm.cli.policies.level_text import LevelChange, changes_json, effect_json, level_json
 from rlm.cli.reading.explain import explanation_json
 from rlm.cli.reading.record_lines import json_lines
@@ -60,6 +61,7 @@ from rlmm.consumer import ConsumedRecord
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.policy import OriginalConfig, PolicySetting
 from rlmm.events.policy_level import PolicyLevel
+from rlmm.events.registration import FileDefault
 from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition, SegmentRecord
@@ -75,7 +77,14 @@ from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import ObjectFault
 from rsm.storage.probe import ProbeResult, ProbeStep
-from tests.metadata_builder import FINISHED, ORDERS, life, offload_segment, segment_metadata
+from tests.metadata_builder import (
+    FINISHED,
+    ORDERS,
+    life,
+    offload_segment,
+    registration,
+    segment_metadata,
+)
 from tests.unit.rlm.cli.test_help import COMMAND, commands_of
 from tests.unit.rlm.policy.views import POLICY
 from tests.unit.rlm.status.described_json import described_values, differences
@@ -303,6 +312,7 @@ def _config_check() -> Mapping[str, object]:
 
 
 LEVEL = PolicyLevel(pattern="orders-*", retention_ms=1)
+MANAGER = replace(registration(), file_defaults=(FileDefault(key="offload.mode", value="stream"),))
 EFFECT = TopicEffect(
     topic="orders", topic_id=POLICY.topic_id, pattern="orders-*", before=None, after=LISTED
 )
@@ -357,7 +367,7 @@ PRINTED: Mapping[str, object] = {
     "topic list": {"topics": [policy_json(LISTED)]},
     "topic describe": _described(),
     "policy set": _policy_changes(),
-    "policy list": {"levels": [level_json(LEVEL)]},
+    "policy list": levels_json([LEVEL], manager_files([], [MANAGER])),
     "policy describe": {**level_json(LEVEL), "topics": [effect_json(EFFECT)]},
     "policy delete": _policy_changes(),
     "apply": _policy_changes(),

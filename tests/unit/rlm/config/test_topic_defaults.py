@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import Config, load_command_config, load_config
-from rlm.policy.topic.policy_values import FileDefaults
 from rlm.worker.file_defaults import (
     file_defaults,
     read_registered,
@@ -184,7 +183,7 @@ def test_registered_defaults_when_read_again_then_the_same_as_in_the_file(
 ) -> None:
     config = loaded(tmp_path, **changes)
 
-    assert read_registered(registered_defaults(config), FileDefaults()) == file_defaults(config)
+    assert read_registered(registered_defaults(config)) == file_defaults(config)
 
 
 def test_registered_defaults_when_the_file_gives_none_then_each_key_without_a_value(
