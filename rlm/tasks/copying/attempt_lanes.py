@@ -8,7 +8,7 @@ continues later, it finds its deadline passed and deletes what it wrote.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from threading import Event, Lock
@@ -54,6 +54,11 @@ class AttemptKind(Enum):
     REPAIR = "repair"
     MERGE = "merge"
 
+    @property
+    def plural(self) -> str:
+        """Return how log lines name several of them."""
+        return "copies" if self is AttemptKind.COPY else f"{self.value}s"
+
     def history(self, task: PartitionTask) -> CopyHistory:
         """Return how the last attempts of this kind ended."""
         histories = {
@@ -83,6 +88,10 @@ class CopyWork(Protocol):
     @property
     def base_offset(self) -> int:
         """Return the first offset to copy."""
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Return the fields of log lines that say what is copied."""
 
     @property
     def timeout_ms(self) -> int:
@@ -194,8 +203,8 @@ class AttemptLanes:
             if now_ms > attempt.deadline_ms + _OVERDUE_MS and self._take_from(job, attempt):
                 tip = job.work.task.topic_id_partition
                 self._metrics.copies_written_off.labels(tip.topic).inc()
-                hangs = RetriableError("copy hangs", segment_id=attempt.segment_id)
-                self._note_failure(job.work.task, hangs)
+                hangs = RetriableError(f"{self._kind.value} hangs", segment_id=attempt.segment_id)
+                self._note_failure(job.work, hangs)
                 self._lanes.write_off(tip)
 
     def _running(self) -> Iterator[tuple[_CopyJob, _Attempt]]:
@@ -231,12 +240,13 @@ class AttemptLanes:
         try:
             finished = work.copy(segment_id)
         except (FencedError, StoppedError) as error:
-            _log.info(LogLine("gave up a copy", topic_partition=tip, error=error))
+            what = f"gave up a {self._kind.value}"
+            _log.info(LogLine(what, topic_partition=tip, **work.facts, error=error))
             work.given_up()
             return False
         except TieredStorageError as error:
             if job.attempt is not None:
-                self._note_failure(task, error, base_offset=work.base_offset)
+                self._note_failure(work, error)
             return False
         finally:
             was_written_off = job.attempt is None
@@ -261,20 +271,18 @@ class AttemptLanes:
             job.attempt = None
             self._hanging.discard(segment_id)
 
-    def _note_failure(
-        self, task: PartitionTask, error: TieredStorageError, base_offset: int | None = None
-    ) -> None:
-        tip = task.topic_id_partition
+    def _note_failure(self, work: CopyWork, error: TieredStorageError) -> None:
+        task, tip = work.task, work.task.topic_id_partition
         self._counters.errors.labels(tip.topic).inc()
         is_corrupt = isinstance(error, CorruptError)
         failure = self._kind.history(task).failed(
             error,
-            base_offset=base_offset,
+            base_offset=work.base_offset,
             back_off=self._corrupt_back_off if is_corrupt else self._back_off,
         )
-        what = "copying stopped" if failure.is_final else "copy failed"
+        what = f"{self._kind.plural} stopped" if failure.is_final else f"{self._kind.value} failed"
         level = task.log_level(self._kind.value, what, error)
-        fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
+        fields = {"topic_partition": tip, **work.facts, "error": error}
         _log.log(level, LogLine(what, **fields, attempts=failure.attempts))
 
     def _note_success(self, task: PartitionTask) -> None:
@@ -282,7 +290,7 @@ class AttemptLanes:
         if task.log.clear(self._kind.value) and failed is not None:
             _log.info(
                 LogLine(
-                    "copies succeed again",
+                    f"{self._kind.plural} succeed again",
                     topic_partition=task.topic_id_partition,
                     attempts=failed.attempts,
                 )

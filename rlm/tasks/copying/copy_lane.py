@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from uuid import UUID
@@ -48,6 +48,15 @@ class _SegmentCopies:
     @property
     def base_offset(self) -> int:
         return self.segments[0].offsets.start_offset
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        segment = self.segments[0]
+        return {
+            "base_offset": self.base_offset,
+            "end_offset": segment.offsets.end_offset,
+            "bytes": segment.size_bytes,
+        }
 
     @property
     def timeout_ms(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from threading import Event
@@ -33,6 +34,15 @@ class _Merging:
     @property
     def base_offset(self) -> int:
         return self.merge.offsets.start_offset
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {
+            "base_offset": self.base_offset,
+            "end_offset": self.merge.offsets.end_offset,
+            "bytes": self.merge.size_bytes,
+            "segments": len(self.merge.parts),
+        }
 
     @property
     def timeout_ms(self) -> int:

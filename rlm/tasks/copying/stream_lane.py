@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 from uuid import UUID
@@ -38,6 +39,10 @@ class _Stream:
     @property
     def base_offset(self) -> int:
         return self.begin.offset
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"base_offset": self.base_offset}
 
     @property
     def timeout_ms(self) -> int:

@@ -66,7 +66,7 @@ class CopyHistory:
             return not is_pausing and self._stopped_at_offset != base_offset
 
     def failed(
-        self, error: TieredStorageError, *, base_offset: int | None, back_off: BackOff
+        self, error: TieredStorageError, *, base_offset: int, back_off: BackOff
     ) -> CopyFailure:
         """Record a failed attempt. Corrupt segments are counted apart, with their own back-off."""
         is_corrupt, is_final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
@@ -75,7 +75,7 @@ class CopyHistory:
                 self._corrupt_failures = failures = back_off.after(self._corrupt_failures)
             else:
                 self._failures = failures = back_off.after(self._failures)
-            if is_final and base_offset is not None:
+            if is_final:
                 self._stopped_at_offset = base_offset
             self._failure = failure = CopyFailure(
                 error=str(error),

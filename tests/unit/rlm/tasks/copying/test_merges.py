@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.spi import IndexType
+from tests.log_records import fields_of, message_of
 from tests.twins.gateways import gateway_at
 from tests.twins.invariants import first_unreadable, leftovers, violations
 from tests.twins.process import Process, ProcessSettings
@@ -202,6 +204,28 @@ def test_merge_when_an_act_fails_then_it_is_tried_again_and_nothing_is_left(act:
     assert counted(world.process, "rlm_stream_merge_errors_total") == 1
     assert world.stored() == [(0, END)]
     assert world.broken() == []
+
+
+def test_merge_when_it_fails_then_the_log_names_the_merge_and_its_facts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody may take it for a copy: the records are stored already."""
+    world = MergingWorld()
+    caplog.set_level(logging.INFO, "rlm.tasks.copying")
+    world.process.effects.fail("write .log", RetriableError("store cannot be reached"))
+
+    world.pass_cycles(12)
+
+    failed, merged, again = caplog.records
+    assert [message_of(each) for each in (failed, merged, again)] == [
+        "merge failed",
+        "merged segments",
+        "merges succeed again",
+    ]
+    facts = {"base_offset": 0, "end_offset": END, "segments": PARTS}
+    assert facts.items() <= fields_of(failed).items()
+    assert fields_of(failed)["bytes"] == fields_of(merged)["bytes"]
+    assert (failed.levelname, fields_of(failed)["attempts"]) == ("WARNING", 1)
 
 
 def test_merge_when_another_broker_leads_by_then_nothing_is_published() -> None:
