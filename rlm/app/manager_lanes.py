@@ -11,8 +11,8 @@ from rlm.metrics.metrics import Metrics
 from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptKind
-from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind
+from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.copying.merge_lane import MergeLanes
@@ -111,29 +111,17 @@ def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
     if config.copying.adaptive_concurrency:
         show = metrics.copy_concurrency.set
         pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
-    return CopyLanes(
-        ports,
-        lanes=copy_lanes,
-        pace=pace,
-        metrics=metrics,
-        stopping=lanes.stopping,
-        limits=_limits(config),
-        throttle=_throttle(config, ports, metrics, sharers=count),
-    )
+    throttle = _throttle(config, ports, metrics, sharers=count)
+    context = _context(config, copy_lanes, throttle, metrics, lanes.stopping)
+    return CopyLanes(ports, context, pace=pace)
 
 
 def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
     """Open the lane that copies damaged segments: one at once, within the full copy rate."""
-    copies = CopyLanes(
-        ports,
-        lanes=Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE),
-        metrics=metrics,
-        stopping=lanes.stopping,
-        limits=_limits(config),
-        throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
-        kind=AttemptKind.REPAIR,
-    )
-    return Repairs(copies)
+    repair_lanes = Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE)
+    throttle = _throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE)
+    context = _context(config, repair_lanes, throttle, metrics, lanes.stopping)
+    return Repairs(CopyLanes(ports, context, kind=AttemptKind.REPAIR))
 
 
 def stream_count(config: Config) -> int:
@@ -155,33 +143,23 @@ def _open_streams(
 ) -> StreamLanes:
     """Open the lanes that stream partitions, within the full copy rate."""
     count = stream_count(config)
-    return StreamLanes(
-        ports,
-        lanes=Lanes(lanes.stream_pool, "stream", limit=count),
-        metrics=metrics,
-        stopping=lanes.stopping,
-        limits=_limits(config),
-        throttle=_throttle(config, ports, metrics, sharers=count),
-        driver_metadata=store_properties(config.storage),
-    )
+    stream_lanes = Lanes(lanes.stream_pool, "stream", limit=count)
+    throttle = _throttle(config, ports, metrics, sharers=count)
+    context = _context(config, stream_lanes, throttle, metrics, lanes.stopping)
+    return StreamLanes(ports, context, driver_metadata=store_properties(config.storage))
 
 
 def _open_merges(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> MergeLanes:
     """Open the lane that merges streamed segments: one merge at once, at a rate of its own."""
-    return MergeLanes(
-        ports,
-        lanes=Lanes(lanes.merge_pool, "merge", limit=_MERGES_AT_ONCE),
-        executor=lanes.merge_reads,
-        metrics=metrics,
-        stopping=lanes.stopping,
-        limits=_limits(config),
-        throttle=CopyThrottle(
-            ports.clock,
-            bytes_per_second=config.offloading.merge_bytes_per_second,
-            sharers=_MERGES_AT_ONCE,
-            waited=lambda _delay_ms: None,
-        ),
+    merge_lanes = Lanes(lanes.merge_pool, "merge", limit=_MERGES_AT_ONCE)
+    throttle = CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.offloading.merge_bytes_per_second,
+        sharers=_MERGES_AT_ONCE,
+        waited=lambda _delay_ms: None,
     )
+    context = _context(config, merge_lanes, throttle, metrics, lanes.stopping)
+    return MergeLanes(ports, context, executor=lanes.merge_reads)
 
 
 def store_properties(storage: StorageConfig) -> tuple[DriverProperty, ...]:
@@ -195,8 +173,14 @@ def store_properties(storage: StorageConfig) -> tuple[DriverProperty, ...]:
     return tuple(DriverProperty(name=name, value=value) for name, value in properties.items())
 
 
-def _limits(config: Config) -> CopyLimits:
-    return CopyLimits(
+def _context(
+    config: Config, lanes: Lanes, throttle: CopyThrottle, metrics: Metrics, stopping: Event
+) -> AttemptContext:
+    return AttemptContext(
+        lanes=lanes,
+        metrics=metrics,
+        stopping=stopping,
+        throttle=throttle,
         attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
         first_pause_ms=config.manager.task_interval_ms,
         custom_metadata_max_bytes=config.copying.custom_metadata_max_bytes,

@@ -19,8 +19,8 @@ from rlm.source.log_source import LogSource
 from rlm.status.document import PartitionReport
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptKind
-from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind
+from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.merge_lane import MergeLanes
 from rlm.tasks.copying.repairs import Repairs
 from rlm.tasks.copying.stream_lane import StreamLanes
@@ -198,36 +198,20 @@ class Process:
         return Repairs(self._copy_lanes("repair", AttemptKind.REPAIR))
 
     def _copy_lanes(self, name: str, kind: AttemptKind) -> CopyLanes:
-        return self.copies_type(
-            self.ports,
-            lanes=self.make_lanes(name),
-            metrics=self.metrics,
-            stopping=self.stopping,
-            limits=self.copy_limits(),
-            kind=kind,
-        )
+        return self.copies_type(self.ports, self.attempts(self.make_lanes(name)), kind=kind)
 
     def make_streams(self) -> StreamLanes:
-        return self.streams_type(
-            self.ports,
-            lanes=self.make_lanes("stream"),
-            metrics=self.metrics,
-            stopping=self.stopping,
-            limits=self.copy_limits(),
-        )
+        return self.streams_type(self.ports, self.attempts(self.make_lanes("stream")))
 
     def _make_merges(self) -> MergeLanes:
-        return MergeLanes(
-            self.ports,
-            lanes=self.make_lanes("merge"),
-            executor=SynchronousExecutor(),
+        context = self.attempts(self.make_lanes("merge"))
+        return MergeLanes(self.ports, context, executor=SynchronousExecutor())
+
+    def attempts(self, lanes: Lanes) -> AttemptContext:
+        return AttemptContext(
+            lanes=lanes,
             metrics=self.metrics,
             stopping=self.stopping,
-            limits=self.copy_limits(),
-        )
-
-    def copy_limits(self) -> CopyLimits:
-        return CopyLimits(
             attempt_timeout_ms=self.settings.attempt_timeout_ms,
             first_pause_ms=self.settings.first_pause_ms,
         )

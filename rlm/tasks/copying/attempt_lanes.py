@@ -21,6 +21,8 @@ from rlm.tasks.context.lanes import Job, Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import BackOff
 from rlm.tasks.copying.copy_pace import CopyPace
+from rlm.tasks.copying.copy_records import DEFAULT_CUSTOM_METADATA_MAX_BYTES
+from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
 from rlmm.events.pause import PausableTask
 from rsm.segment.errors import (
@@ -67,6 +69,28 @@ class AttemptKind(Enum):
             AttemptKind.MERGE: task.merging,
         }
         return histories[self]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptContext:
+    """Represents what the attempts of some lanes share: where they run, their limits and rate.
+
+    `attempt_timeout_ms` is without the delays of `throttle`; None is no rate limit. The first
+    failure of a partition is followed by a pause of `first_pause_ms`.
+    """
+
+    lanes: Lanes
+    metrics: Metrics
+    stopping: Event
+    attempt_timeout_ms: int
+    first_pause_ms: int
+    custom_metadata_max_bytes: int = DEFAULT_CUSTOM_METADATA_MAX_BYTES
+    throttle: CopyThrottle | None = None
+
+    def timeout_ms(self, size_bytes: int) -> int:
+        """Return the time limit of an attempt of this size, with the delays of the throttle."""
+        waits_ms = 0 if self.throttle is None else self.throttle.longest_ms(size_bytes)
+        return self.attempt_timeout_ms + waits_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,29 +159,27 @@ class AttemptLanes:
     def __init__(
         self,
         ports: Ports,
+        context: AttemptContext,
         *,
-        lanes: Lanes,
-        metrics: Metrics,
-        stopping: Event,
-        first_pause_ms: int,
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
         """Run as many copies as the lanes allow without `pace`."""
         self._kind = kind
+        self._metrics = metrics = context.metrics
         self._counters = metrics.merges if kind is AttemptKind.MERGE else metrics.copies
-        self._lanes = lanes
+        self._lanes = context.lanes
         self._pace = pace
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._metadata = ports.metadata
-        self._metrics = metrics
-        self._stopping = stopping
+        self._stopping = context.stopping
+        pause_ms = context.first_pause_ms
         self._back_off = BackOff(
-            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
+            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
         )
         self._corrupt_back_off = BackOff(
-            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS
+            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS
         )
         self._hanging: set[UUID] = set()
         self._lock = Lock()

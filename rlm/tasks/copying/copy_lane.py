@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Event
 from uuid import UUID
 
-from rlm.metrics.metrics import Metrics
 from rlm.source.log_source import LocalSegment
-from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptingLanes, AttemptKind, AttemptLanes
+from rlm.tasks.copying.attempt_lanes import (
+    AttemptContext,
+    AttemptingLanes,
+    AttemptKind,
+    AttemptLanes,
+)
 from rlm.tasks.copying.copier import Copier, CopyOrder
 from rlm.tasks.copying.copy_pace import CopyPace
-from rlm.tasks.copying.copy_records import DEFAULT_CUSTOM_METADATA_MAX_BYTES
-from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyLimits:
-    """Limits one attempt's time, the pause after a first failure, and the custom metadata."""
-
-    attempt_timeout_ms: int
-    first_pause_ms: int
-    custom_metadata_max_bytes: int = DEFAULT_CUSTOM_METADATA_MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +29,7 @@ class _SegmentCopies:
     """
 
     copier: Copier
-    stopping: Event
-    limit_ms: Callable[[int], int]
+    context: AttemptContext
     task: PartitionTask
     segments: tuple[LocalSegment, ...]
     lineage: Lineage
@@ -60,7 +50,7 @@ class _SegmentCopies:
 
     @property
     def timeout_ms(self) -> int:
-        return self.limit_ms(self.segments[0].size_bytes)
+        return self.context.timeout_ms(self.segments[0].size_bytes)
 
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         task = self.task
@@ -71,7 +61,7 @@ class _SegmentCopies:
                 segment=self.segments[0],
                 lineage=self.lineage,
                 timeout_ms=self.timeout_ms,
-                stopping=self.stopping.is_set,
+                stopping=self.context.stopping.is_set,
                 leads=lambda: task.leads,
                 replaces=self.replaces,
             )
@@ -94,34 +84,20 @@ class CopyLanes(AttemptingLanes):
     def __init__(
         self,
         ports: Ports,
+        context: AttemptContext,
         *,
-        lanes: Lanes,
-        metrics: Metrics,
-        stopping: Event,
-        limits: CopyLimits,
-        throttle: CopyThrottle | None = None,
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """Copy without a rate limit if `throttle` is None, at the lanes' limit without `pace`."""
-        self._attempts = AttemptLanes(
-            ports,
-            lanes=lanes,
-            metrics=metrics,
-            stopping=stopping,
-            first_pause_ms=limits.first_pause_ms,
-            pace=pace,
-            kind=kind,
-        )
+        """Copy at the lanes' limit without `pace`."""
+        self._attempts = AttemptLanes(ports, context, pace=pace, kind=kind)
         self._copier = Copier(
             ports,
-            throttle,
+            context.throttle,
             pace=pace,
-            custom_metadata_max_bytes=limits.custom_metadata_max_bytes,
+            custom_metadata_max_bytes=context.custom_metadata_max_bytes,
         )
-        self._throttle = throttle
-        self._stopping = stopping
-        self._attempt_timeout_ms = limits.attempt_timeout_ms
+        self._context = context
 
     def oldest_age_ms(self) -> int:
         """Return the age of the oldest copy in flight; 0 if there is none."""
@@ -143,17 +119,10 @@ class CopyLanes(AttemptingLanes):
         return self._attempts.offer(
             _SegmentCopies(
                 copier=self._copier,
-                stopping=self._stopping,
-                limit_ms=self._timeout_ms,
+                context=self._context,
                 task=task,
                 segments=tuple(segments),
                 lineage=lineage,
                 replaces=replaces,
             )
         )
-
-    def _timeout_ms(self, size_bytes: int) -> int:
-        """Return an attempt's time limit, without the time that the throttle may delay it."""
-        if self._throttle is None:
-            return self._attempt_timeout_ms
-        return self._attempt_timeout_ms + self._throttle.longest_ms(size_bytes)

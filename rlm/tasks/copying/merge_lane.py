@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from threading import Event
 from uuid import UUID
 
-from rlm.metrics.metrics import Metrics
 from rlm.policy.stream.merging import SegmentMerge
-from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptingLanes, AttemptKind, AttemptLanes
-from rlm.tasks.copying.copy_lane import CopyLimits
-from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.copying.attempt_lanes import (
+    AttemptContext,
+    AttemptingLanes,
+    AttemptKind,
+    AttemptLanes,
+)
 from rlm.tasks.copying.merger import MergeOrder, Merger
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.epochs import Lineage
@@ -46,7 +46,7 @@ class _Merging:
 
     @property
     def timeout_ms(self) -> int:
-        return self.lanes.timeout_ms(self.merge.size_bytes)
+        return self.lanes.context.timeout_ms(self.merge.size_bytes)
 
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         return self.lanes.run(self.task, self.merge, self.lineage, segment_id)
@@ -64,42 +64,23 @@ class MergeLanes(AttemptingLanes):
     def __init__(
         self,
         ports: Ports,
+        context: AttemptContext,
         *,
-        lanes: Lanes,
         executor: Executor,
-        metrics: Metrics,
-        stopping: Event,
-        limits: CopyLimits,
-        throttle: CopyThrottle | None = None,
     ) -> None:
-        """Read the store in `executor`; merge without a rate limit if `throttle` is None."""
-        self._attempts = AttemptLanes(
-            ports,
-            lanes=lanes,
-            metrics=metrics,
-            stopping=stopping,
-            first_pause_ms=limits.first_pause_ms,
-            kind=AttemptKind.MERGE,
-        )
+        """Read the store in `executor`."""
+        self._attempts = AttemptLanes(ports, context, kind=AttemptKind.MERGE)
         self._merger = Merger(
             ports,
             executor,
-            throttle,
-            custom_metadata_max_bytes=limits.custom_metadata_max_bytes,
+            context.throttle,
+            custom_metadata_max_bytes=context.custom_metadata_max_bytes,
         )
-        self._metrics = metrics
-        self._throttle = throttle
-        self._stopping = stopping
-        self._attempt_timeout_ms = limits.attempt_timeout_ms
+        self.context = context
 
     def offer(self, task: PartitionTask, merge: SegmentMerge, lineage: Lineage) -> bool:
         """Queue a merge, unless the partition is busy or its history forbids it."""
         return self._attempts.offer(_Merging(lanes=self, task=task, merge=merge, lineage=lineage))
-
-    def timeout_ms(self, size_bytes: int) -> int:
-        """Return an attempt's time limit, with the delays of the throttle."""
-        waits_ms = 0 if self._throttle is None else self._throttle.longest_ms(size_bytes)
-        return self._attempt_timeout_ms + waits_ms
 
     def run(
         self, task: PartitionTask, merge: SegmentMerge, lineage: Lineage, segment_id: UUID
@@ -117,11 +98,11 @@ class MergeLanes(AttemptingLanes):
                 segment_id=segment_id,
                 merge=merge,
                 lineage=lineage,
-                timeout_ms=self.timeout_ms(merge.size_bytes),
-                stopping=self._stopping.is_set,
+                timeout_ms=self.context.timeout_ms(merge.size_bytes),
+                stopping=self.context.stopping.is_set,
                 leads=lambda: task.leads,
             )
         )
         topic = task.topic_id_partition.topic
-        self._metrics.merged_segments.labels(topic).inc(len(merge.parts))
+        self.context.metrics.merged_segments.labels(topic).inc(len(merge.parts))
         return merged

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from threading import Event
 from uuid import UUID
 
-from rlm.metrics.metrics import Metrics
 from rlm.policy.stream.ending import EndReason, StreamProgress, end_because
 from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
-from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptingLanes, AttemptLanes
-from rlm.tasks.copying.copy_lane import CopyLimits
-from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptingLanes, AttemptLanes
 from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
@@ -48,7 +43,7 @@ class _Stream:
     def timeout_ms(self) -> int:
         """Return the rollover time, and the time to complete the segment."""
         limits = self.permit.limits
-        return limits.segment_rollover_ms + self.lanes.completion_ms(limits.segment_max_bytes)
+        return limits.segment_rollover_ms + self.lanes.context.timeout_ms(limits.segment_max_bytes)
 
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         state = self.task.streaming
@@ -80,39 +75,25 @@ class StreamLanes(AttemptingLanes):
     def __init__(
         self,
         ports: Ports,
+        context: AttemptContext,
         *,
-        lanes: Lanes,
-        metrics: Metrics,
-        stopping: Event,
-        limits: CopyLimits,
-        throttle: CopyThrottle | None = None,
         driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        """Stream without a rate limit if `throttle` is None."""
-        self._attempts = AttemptLanes(
-            ports,
-            lanes=lanes,
-            metrics=metrics,
-            stopping=stopping,
-            first_pause_ms=limits.first_pause_ms,
-        )
+        self._attempts = AttemptLanes(ports, context)
         self._streamer = Streamer(
             ports,
-            throttle,
-            custom_metadata_max_bytes=limits.custom_metadata_max_bytes,
+            context.throttle,
+            custom_metadata_max_bytes=context.custom_metadata_max_bytes,
             driver_metadata=driver_metadata,
         )
-        self._lanes = lanes
+        self.context = context
         self._metadata = ports.metadata
         self._source = ports.source
         self._clock = ports.clock
-        self._throttle = throttle
-        self._stopping = stopping
-        self._limits = limits
 
     def open_count(self) -> int:
         """Return how many segments are open."""
-        return len(self._lanes.running())
+        return len(self.context.lanes.running())
 
     def offer(
         self, task: PartitionTask, permit: StreamPermit, begin: LogPosition, waited_ms: int
@@ -122,11 +103,6 @@ class StreamLanes(AttemptingLanes):
             _Stream(lanes=self, task=task, permit=permit, begin=begin, waited_ms=waited_ms)
         )
 
-    def completion_ms(self, size_bytes: int) -> int:
-        """Return the time to write and complete a segment, with the delays of the throttle."""
-        waits_ms = 0 if self._throttle is None else self._throttle.longest_ms(size_bytes)
-        return self._limits.attempt_timeout_ms + waits_ms
-
     def stream(self, wanted: _Stream, segment_id: UUID) -> StreamedCopy:
         """Stream one segment. Raises as `Streamer.stream`."""
         task = wanted.task
@@ -135,7 +111,7 @@ class StreamLanes(AttemptingLanes):
 
         def ending(progress: StreamProgress) -> EndReason | None:
             permit = task.streaming.permit if self._attempts.is_wanted(tip) else None
-            others_wait = self._lanes.is_saturated()
+            others_wait = self.context.lanes.is_saturated()
             return end_because(
                 progress,
                 wanted.permit.limits,
@@ -165,7 +141,7 @@ class StreamLanes(AttemptingLanes):
                 limits=wanted.permit.limits,
                 waited_ms=wanted.waited_ms,
                 timeout_ms=wanted.timeout_ms,
-                stopping=self._stopping.is_set,
+                stopping=self.context.stopping.is_set,
                 leads=lambda: task.leads,
                 ending=ending,
                 progressed=progressed,

@@ -26,13 +26,7 @@ class ThreadedProcess(Process):
 
     def make_copies(self) -> CopyLanes:
         self.pool = ThreadPoolExecutor(2)
-        return CopyLanes(
-            self.ports,
-            lanes=Lanes(self.pool, "copy", limit=1),
-            metrics=self.metrics,
-            stopping=self.stopping,
-            limits=self.copy_limits(),
-        )
+        return CopyLanes(self.ports, self.attempts(Lanes(self.pool, "copy", limit=1)))
 
 
 def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_anew() -> None:

@@ -104,14 +104,7 @@ class PacedProcess(Process):
         lanes = self.make_lanes("copy")
         self.shown: list[int] = []
         self.pace = CopyPace(self.ports.clock, lanes, most=8, changed=self.shown.append)
-        return CopyLanes(
-            self.ports,
-            lanes=lanes,
-            metrics=self.metrics,
-            stopping=self.stopping,
-            limits=self.copy_limits(),
-            pace=self.pace,
-        )
+        return CopyLanes(self.ports, self.attempts(lanes), pace=self.pace)
 
 
 def test_copies_when_the_store_refuses_then_fewer_at_once_and_all_is_stored_in_the_end() -> None:
