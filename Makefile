@@ -68,7 +68,7 @@ help: ## Print this list
 
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
-check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
+check: $(STAMPS)/dev static ## Format, lint, types, layers, and the unit and contract tests
 	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test
@@ -86,7 +86,8 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 		$(addprefix $(STAMPS)/,broker reader-java versitygw fake-gcs azurite reader-go prometheus)
 
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (some hours)
-	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
+	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=long --timeout=0 tests/unit tests/contract \
+		tests/integration/rlm/wire
 
 # That Spark leaves sockets open.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/schema-registry $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
@@ -237,7 +238,7 @@ lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=
 clean: containers-end ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info
 
-static:
+static: $(STAMPS)/dev
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary $(OURS)

@@ -6,13 +6,18 @@ or a part of them: `@settings(max_examples=examples(1 / 16))`.
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, Phase, settings
+from pathlib import Path
 
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+_DIRECTORY = Path(__file__).parents[1] / "build" / "hypothesis"
 USUAL = "usual"
 
 
 def register_profiles() -> None:
     """Register the profiles of `--hypothesis-profile`, and load the usual one."""
+    set_hypothesis_home_dir(_DIRECTORY)
     # A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
     settings.register_profile(USUAL, deadline=None, max_examples=60)
     # `make check`
@@ -33,5 +38,8 @@ def register_profiles() -> None:
 
 
 def examples(times: float) -> int:
-    """Return `times` as many examples as the run's profile has, and at least one."""
-    return max(1, round(settings().max_examples * times))
+    """Return `times` as many examples as the run's profile has, and at least two.
+
+    The first one is always the simplest; the second one is random.
+    """
+    return max(2, round(settings().max_examples * times))

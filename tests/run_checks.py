@@ -50,7 +50,11 @@ class RunChecks:
             finally:
                 process.kill(children=True)
             output = log.read_text(errors="replace")
-        failure = f"{output}\n`{self._command}` ended with {exit_code}" if exit_code else None
+        failure = None
+        if exit_code:
+            is_late = time.time() - waits_since >= _DEADLINE_S
+            how = "did not end in half an hour" if is_late else f"ended with {exit_code}"
+            failure = f"{output}\n`{self._command}` {how}"
         report = self._report(failure, waits_since)
         session.config.hook.pytest_runtest_logreport(report=report)
         return outcome

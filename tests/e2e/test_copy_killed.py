@@ -40,7 +40,7 @@ COPY_STEPS = (
     "DeleteRecords#1",
 )
 # After these the next start finds the same as after one of the others. `make kills` has them, too,
-# and so has the crash matrix of unit tests.
+# and the simulation has a crash at every effect (test_crash_matrix).
 LONG_STEPS = (
     "ClusterSecretSet#1",
     "ProcessRegistered#1",
