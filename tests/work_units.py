@@ -39,7 +39,7 @@ _SERVICE_FOLDERS = (
 _WHOLE_FOLDERS = (*_COMPUTING_FOLDERS, *_SERVICE_FOLDERS)
 _LEAST_WORKERS = 3
 _FILLING_NICENESS = 10
-_FILLING_TIMEOUT_S = 6000
+_FILLING_TIMEOUT_S = 1200
 _COMPUTING = ("tests/simulation", "tests/contract", "tests/unit", "tests/architecture")
 _LONGEST_FIRST = (*_SERVICE_FOLDERS, "tests/e2e", "tests/integration", "tests/simulation")
 

@@ -112,9 +112,11 @@ def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
             unchanged = metadata.partition_state(log.partition).gaps
             accepted = host.rlm(*_resolve(log, second))
             reader.wait_for(third.offsets.end_offset)
+        # Unless a reader clears it first, the manager checks a damaged object again after a minute.
         wait_until(
             lambda: not metadata.partition_state(log.partition).anomalies,
-            describe="no anomaly on record",
+            90.0,
+            "no anomaly on record",
         )
 
     assert read_from_broker == list(range(len(read_from_broker)))

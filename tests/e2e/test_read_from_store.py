@@ -86,7 +86,7 @@ def _layouts(store: Path, topic: str) -> set[str]:
 
 def _store_in_all_layouts(host: BrokerHost, log: TieredLog) -> None:
     """Copy two segments in each layout of copies, and stream the rest of the log."""
-    host.set(**{"rsm.config.layout": "raw"})
+    host.set(**{"rsm.config.layout": "raw", "offload.stream.merge.enabled": "false"})
     with host.running():
         host.wait_ready()
         _set_topic(host, log, "--offload-mode", "segment")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -36,11 +37,19 @@ def _on_terminal(call: str, answer: bytes) -> subprocess.CompletedProcess[str]:
             text=True,
             check=False,
         )
-        shown = os.read(ours, 4096).decode()
     finally:
         os.close(terminal)
-        os.close(ours)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, shown)
+    shown = _read_to_end(ours)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, shown.decode())
+
+
+def _read_to_end(terminal: int) -> bytes:
+    """Read what was written to a terminal whose other side is closed; it arrives in pieces."""
+    shown = b""
+    with open(terminal, "rb", buffering=0) as stream, suppress(OSError):  # EIO is the end
+        while piece := stream.read(4096):
+            shown += piece
+    return shown
 
 
 def _without_terminal(call: str) -> subprocess.CompletedProcess[str]:
