@@ -9,6 +9,9 @@ RUN mkdir -p /usr/share/man/man1 \
 COPY jars /opt/kafka/libs/
 COPY bin /opt/kafka/bin/
 COPY docker /etc/kafka/docker/
+# A checkout need not keep symbolic links.
+RUN for tool in broker-api-versions configs console-consumer console-producer get-offsets \
+        producer-perf-test topics; do ln -s kafka-tool.sh /opt/kafka/bin/kafka-$tool.sh; done
 RUN chown -R appuser:appuser /opt/kafka/config /opt/kafka/logs /mnt/shared/config \
     && chown -R appuser:root /var/lib/kafka /etc/kafka && chmod -R ug+w /var/lib/kafka /etc/kafka
 USER appuser
