@@ -1,5 +1,6 @@
-# The image of rlm, with the clients of all stores: `make images` builds it and prints its layers.
-# What is downloaded depends on the lock files alone, so a change of the code downloads nothing.
+# The image of rlm with the clients of all stores, and the image of its Spark jobs (target `spark`):
+# `make images` builds them and prints their layers. What is downloaded depends on the lock files
+# alone, so a change of the code downloads nothing.
 ARG PYTHON_IMAGE=docker.io/library/python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS dependencies
@@ -23,17 +24,19 @@ RUN /opt/builder/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-di
     && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --no-deps \
         --prefix /installed /wheels/*.whl
 
-FROM ${PYTHON_IMAGE} AS rlm
-LABEL org.opencontainers.image.title="kafka-rlm" \
-    org.opencontainers.image.description="Tiered storage for any Apache Kafka cluster, from outside the broker" \
-    org.opencontainers.image.licenses="Apache-2.0"
+FROM ${PYTHON_IMAGE} AS runtime
+LABEL org.opencontainers.image.licenses="Apache-2.0"
 # Named volumes take their owner from these directories. The root file system may be read-only.
 RUN groupadd --gid 10001 rlm \
     && useradd --uid 10001 --gid rlm --home-dir /var/lib/rlm --no-create-home --shell /usr/sbin/nologin rlm \
     && install --directory --owner=rlm --group=rlm /var/lib/rlm /var/cache/rlm /srv/archive
 COPY --from=dependencies /opt/rlm /opt/rlm
-COPY --from=build /installed /opt/rlm
 ENV PATH=/opt/rlm/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+
+FROM runtime AS rlm
+LABEL org.opencontainers.image.title="kafka-rlm" \
+    org.opencontainers.image.description="Tiered storage for any Apache Kafka cluster, from outside the broker"
+COPY --from=build /installed /opt/rlm
 USER 10001:10001
 WORKDIR /var/lib/rlm
 VOLUME ["/var/lib/rlm", "/var/cache/rlm"]
@@ -46,3 +49,50 @@ CMD ["run"]
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.version="${VERSION}" org.opencontainers.image.revision="${REVISION}"
+
+FROM ${PYTHON_IMAGE} AS connector
+# A slim Debian lacks a directory that Java's package writes to.
+RUN mkdir -p /usr/share/man/man1 \
+    && apt-get update \
+    && apt-get install --yes -qq --no-install-recommends maven \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY spark_tools/connector.xml ./
+RUN mvn --quiet --batch-mode --file connector.xml dependency:copy-dependencies -DoutputDirectory=/jars
+
+# Below /spark is what Spark jobs add to the dependencies of rlm. Spark itself has no wheel.
+FROM dependencies AS spark-dependencies
+COPY requirements-spark.txt requirements-pyspark.txt ./
+RUN /opt/builder/bin/pip wheel --quiet --no-deps --no-build-isolation --require-hashes \
+        --wheel-dir /wheels -r requirements-pyspark.txt \
+    && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --no-deps \
+        --only-binary=:all: --require-hashes --prefix /spark -r requirements-spark.txt \
+    && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --no-deps \
+        --prefix /spark /wheels/*.whl
+COPY --from=connector /jars /jars
+RUN cp /jars/*.jar /spark/lib/python3*/site-packages/pyspark/jars/
+
+# Spark's master and workers, and the jobs. It has no entry point: the command names one of them.
+FROM runtime AS spark
+LABEL org.opencontainers.image.title="kafka-rlm-spark" \
+    org.opencontainers.image.description="Audit, repair and export of tiered storage for Apache Kafka, with Apache Spark"
+RUN mkdir -p /usr/share/man/man1 \
+    && apt-get update \
+    && apt-get install --yes -qq --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/* \
+    && install --directory --owner=rlm --group=rlm /var/lib/spark /srv/spark
+COPY --from=spark-dependencies /spark /opt/rlm
+COPY --from=build /installed /opt/rlm
+ENV PYSPARK_PYTHON=/opt/rlm/bin/python3 SPARK_CONF_DIR=/etc/spark \
+    SPARK_WORKER_DIR=/var/lib/spark/work SPARK_LOCAL_DIRS=/var/lib/spark/local \
+    NUMBA_CACHE_DIR=/var/lib/spark/numba
+USER 10001:10001
+WORKDIR /var/lib/spark
+VOLUME ["/var/lib/spark"]
+CMD ["rlm-audit", "--help"]
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" org.opencontainers.image.revision="${REVISION}"
+
+# Without a target, the image of rlm is built.
+FROM rlm

@@ -125,16 +125,17 @@ kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 at each step of a copied and of
 hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too
 	$(PYTEST) -q -n 0 --long tests/hosts
 
-images: ## Build the image of rlm, and print its layers
+images: ## Build the image of rlm, and print its layers (SPARK=1: also that of the Spark jobs)
 	@deploy/stack.sh images
 
-up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quickstart MONITORING=1)
+up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quickstart MONITORING=1 SPARK=1)
 	@deploy/stack.sh up $(SERVICES)
 
 down: ## End the compose stack (VOLUMES=1: delete its data, too)
 	@deploy/stack.sh down $(if $(VOLUMES),--volumes)
 
-test-containers: $(STAMPS)/dev images ## The tests of the compose stack, which need an engine for containers
+test-containers: $(STAMPS)/dev ## The tests of the compose stack, which need an engine for containers
+	@SPARK=1 deploy/stack.sh images
 	$(PYTEST) -q -n 0 tests/containers
 
 test-services: services ## Tests of stores and brokers whose services run in containers
@@ -234,6 +235,7 @@ lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=
 		-o requirements-spark.txt pyproject.toml
 	$(PIP_COMPILE) --extra s3 --extra azure --extra gcs -c requirements-dev.txt --no-allow-unsafe \
 		-o requirements-image.txt pyproject.toml
+	echo pyspark | $(PIP_COMPILE) -c requirements-dev.txt -o requirements-pyspark.txt -
 
 clean: containers-end ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info

@@ -3,8 +3,9 @@
 # `make down`. It finds the engine and its compose, and says what to do where one is missing.
 set -eu
 cd "$(dirname "$0")/.."
-image=localhost/kafka-rlm:${RLM_TAG:-latest}
-profiles="--profile client --profile quickstart --profile monitoring"
+tag=${RLM_TAG:-latest}
+targets="rlm${SPARK:+ spark}"
+profiles="--profile client --profile quickstart --profile monitoring --profile spark --profile spark-job"
 
 main() {
     command=${1:-}
@@ -84,18 +85,31 @@ compose() {
     COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-kafka-rlm} $compose "$@"
 }
 
+# The name of the image of a target of the Dockerfile.
+image_of() {
+    case $1 in
+        rlm) echo "localhost/kafka-rlm:$tag" ;;
+        *) echo "localhost/kafka-rlm-$1:$tag" ;;
+    esac
+}
+
 build_images() {
+    for target in $targets; do build_image "$target"; done
+}
+
+build_image() {
+    image=$(image_of "$1")
     revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
     version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
     echo "Building $image"
     # Podman's own format has no health check.
     format=; [ "$engine" != podman ] || format="--format docker"
     # shellcheck disable=SC2086 # none or two arguments
-    DOCKER_BUILDKIT=${DOCKER_BUILDKIT-$(buildkit)} "$engine" build $format --target rlm --tag "$image" \
+    DOCKER_BUILDKIT=${DOCKER_BUILDKIT-$(buildkit)} "$engine" build $format --target "$1" --tag "$image" \
         --build-arg VERSION="$version" --build-arg REVISION="$revision" . \
         || fail "cannot build $image: the output above has the reason." \
             "Without a registry that has the base image: make containers-here"
-    print_layers
+    print_layers "$image"
 }
 
 # A docker without its buildx plugin only has the older builder.
@@ -105,30 +119,34 @@ buildkit() {
 
 # The layers on top of the base image: those since the label that the Dockerfile writes first.
 print_layers() {
-    echo "Layers of $image on top of its base:"
+    echo "Layers of $1 on top of its base:"
     # Docker prints bytes, Podman a number and its unit.
-    "$engine" history --no-trunc --human=false --format '{{.Size}}\t{{.CreatedBy}}' "$image" | awk -F '\t' '
+    "$engine" history --no-trunc --human=false --format '{{.Size}}\t{{.CreatedBy}}' "$1" | awk -F '\t' '
         BEGIN { scale["kB"] = 1e3; scale["MB"] = 1e6; scale["GB"] = 1e9 }
         { split($1, size, " "); bytes = size[1] * (size[2] in scale ? scale[size[2]] : 1)
           total += bytes
           if (bytes >= 5e4) printf "  %8.1f MB  %s\n", bytes / 1e6, substr($2, 1, 90) }
-        $2 ~ /LABEL.*opencontainers.image.title/ { exit }
+        $2 ~ /LABEL.*opencontainers.image.licenses/ { exit }
         END { printf "  %8.1f MB  in all\n", total / 1e6 }'
 }
 
 # `up` with the services to start; without any, the stack of three brokers.
 start() {
-    "$engine" image inspect "$image" >/dev/null 2>&1 \
-        || fail "cannot start the stack: the image $image is missing. Build it: make images"
+    for target in $targets; do
+        image=$(image_of "$target")
+        "$engine" image inspect "$image" >/dev/null 2>&1 \
+            || fail "cannot start the stack: the image $image is missing. Build it:" \
+                "make images${SPARK:+ SPARK=1}"
+    done
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     echo "Starting containers; this takes a minute or two"
-    if ! compose ${MONITORING:+--profile monitoring} up -d "$@" >"$log" 2>&1; then
+    if ! compose ${MONITORING:+--profile monitoring} ${SPARK:+--profile spark} up -d "$@" >"$log" 2>&1; then
         explain "cannot start the stack:" "$(tail -n 15 "$log")"
     fi
     case ${1:-} in
         quickstart) wait_until_ready quickstart ;;
-        *) wait_until_ready rlm-1 rlm-2 rlm-3 ;;
+        *) wait_until_ready rlm-1 rlm-2 rlm-3 ${SPARK:+spark-worker} ;;
     esac
     [ -z "${MONITORING:-}" ] || echo "Boards: http://127.0.0.1:3000, user admin, password in" \
         "${GRAFANA_PASSWORD:-deploy/compose/grafana-password}. Alerts: http://127.0.0.1:9090/alerts"
@@ -151,14 +169,18 @@ another image: KAFKA_IMAGE=… STORE_IMAGE=… make up. Without any registry: ma
 }
 
 wait_until_ready() {
-    ready="import urllib.request as r; r.urlopen('http://127.0.0.1:9464/readyz', timeout=4)"
     for service in "$@"; do
+        case $service in
+            spark-worker) page=:8081/ advice="Its log: deploy/stack.sh compose logs $service" ;;
+            *) page=:9464/readyz advice="Its state: deploy/stack.sh compose exec $service rlm processes" ;;
+        esac
+        ready="import urllib.request as r; r.urlopen('http://127.0.0.1$page', timeout=4)"
         tries=60
         until compose exec -T "$service" python3 -c "$ready" >/dev/null 2>&1; do
             tries=$((tries - 1))
             [ $tries -gt 0 ] || fail "cannot start the stack: $service is not ready after 2 minutes:" \
                 "$(compose logs --tail 5 "$service" 2>&1)" \
-                "Its state: deploy/stack.sh compose exec $service rlm processes"
+                "$advice"
             sleep 2
         done
         echo "$service is ready"

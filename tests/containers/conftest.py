@@ -32,6 +32,13 @@ def stack() -> Iterator[ComposeStack]:
         yield started
 
 
+@pytest.fixture
+def spark_cluster(stack: ComposeStack) -> Iterator[None]:
+    """Spark's master and a worker, for one test."""
+    with stack.spark():
+        yield
+
+
 @pytest.fixture(scope="session")
 def trimmed_topic(stack: ComposeStack) -> NumberedTopic:
     """A topic of which each partition's first records are in the store only."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from tests.services.service import ServiceError
@@ -44,11 +46,24 @@ class ComposeStack:
         """End it and delete its data."""
         self.script("down", "--volumes", deadline_s=_START_S)
 
-    def script(self, *arguments: str, deadline_s: float = 180.0) -> str:
-        """What deploy/stack.sh prints. Raises ServiceError with its message."""
+    @contextmanager
+    def spark(self) -> Iterator[None]:
+        """Spark's master and a worker, which end with the block."""
+        self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
+        yield
+        of_spark = ("--profile", "spark", "rm", "--stop", "--force")
+        self.script("compose", *of_spark, "spark-worker", "spark-master")
+
+    def script(
+        self,
+        *arguments: str,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        deadline_s: float = 180.0,
+    ) -> str:
+        """What deploy/stack.sh prints, with variables. Raises ServiceError with its message."""
         done = subprocess.run(
             [SCRIPT, *arguments],
-            env=environment(),
+            env={**environment(), **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

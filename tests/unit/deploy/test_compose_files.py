@@ -15,7 +15,10 @@ from tests.containers.stand_ins.images import STAND_INS
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _COMPOSE = yaml.safe_load((_CHECKOUT / "docker-compose.yml").read_text())
 _SERVICES: dict[str, dict[str, Any]] = _COMPOSE["services"]
-_LASTING = sorted(name for name in _SERVICES if name != "client")
+# Programs that end: Kafka's tools, and the driver of a Spark job.
+_PROGRAMS = {"client", "spark"}
+_LASTING = sorted(_SERVICES.keys() - _PROGRAMS)
+_OF_SPARK = sorted(each for each in _SERVICES if each.startswith("spark"))
 _HOSTS = sorted(path.stem for path in (_CHECKOUT / "deploy" / "compose").glob("*.properties"))
 _SERVER_VERSIONS = {"apache/kafka": ("tests/services/pom.xml", "<kafka.version>{}</kafka.version>")}
 _SERVER_VERSIONS |= {"versity/versitygw": ("Makefile", "VERSITYGW_VERSION = {}")}
@@ -54,6 +57,33 @@ def test_rlm_when_described_then_cannot_write_its_root_or_the_brokers_log(servic
     log_volumes = [each for each in described["volumes"] if ":/var/lib/kafka/data" in each]
     assert len(log_volumes) == 1
     assert log_volumes[0].endswith(":ro")
+
+
+@pytest.mark.parametrize("service", _OF_SPARK)
+def test_spark_when_described_then_cannot_write_its_root_and_java_can_load_libraries(
+    service: str,
+) -> None:
+    described = _SERVICES[service]
+
+    assert described["read_only"] is True
+    assert described["tmpfs"] == ["/tmp:exec"]
+
+
+def test_spark_jobs_when_they_run_then_driver_and_executors_share_store_and_directory() -> None:
+    driver, worker = _SERVICES["spark"], _SERVICES["spark-worker"]
+
+    assert driver["environment"] == worker["environment"] == _SERVICES["rlm-1"]["environment"]
+    assert driver["secrets"] == worker["secrets"] == ["s3-credentials"]
+    assert {"spark-data:/srv/spark"} <= {*driver["volumes"]} & {*worker["volumes"]}
+
+
+def test_spark_jobs_when_they_run_then_fit_the_worker() -> None:
+    text = (_CHECKOUT / "deploy" / "compose" / "spark-defaults.conf").read_text()
+    settings = dict(re.findall(r"(?m)^(spark\.\S+) (.+)$", text))
+
+    command = _SERVICES["spark-worker"]["command"]
+    assert command[-1] == settings["spark.master"]
+    assert command[command.index("--memory") + 1] == settings["spark.executor.memory"]
 
 
 @pytest.mark.parametrize("service", _HOSTS)
@@ -125,11 +155,20 @@ def test_image_of_a_server_when_used_then_has_the_version_that_tests_use(image: 
     assert pattern.format(found[1]) in (_CHECKOUT / path).read_text()
 
 
-def test_requirements_of_the_image_when_locked_then_are_those_that_tests_use() -> None:
+@pytest.mark.parametrize("lock", ["image", "spark", "pyspark"])
+def test_requirements_of_an_image_when_locked_then_are_those_that_tests_use(lock: str) -> None:
     of_image, of_tests = (
-        set(re.findall(r"(?m)^\S+==\S+", (_CHECKOUT / name).read_text()))
-        for name in ("requirements-image.txt", "requirements-dev.txt")
+        set(re.findall(r"(?m)^\S+==\S+", (_CHECKOUT / f"requirements-{name}.txt").read_text()))
+        for name in (lock, "dev")
     )
 
     assert of_image
     assert of_image <= of_tests
+
+
+def test_image_of_spark_when_built_then_its_connector_is_of_its_version() -> None:
+    lock = (_CHECKOUT / "requirements-pyspark.txt").read_text()
+    connector = (_CHECKOUT / "spark_tools" / "connector.xml").read_text()
+
+    (version,) = re.findall(r"(?m)^pyspark==(\S+)", lock)
+    assert f"<spark.version>{version}</spark.version>" in connector

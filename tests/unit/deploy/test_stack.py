@@ -106,7 +106,23 @@ def test_up_when_the_image_is_missing_then_names_the_target_that_builds_it(progr
 
     refusal = _refusal(programs, "up")
 
-    assert "the image localhost/kafka-rlm:latest is missing. Build it: make images" in refusal
+    assert "the image localhost/kafka-rlm:latest is missing. Build it:\nmake images\n" in refusal
+
+
+def test_up_when_the_image_of_spark_is_missing_then_names_the_target_that_builds_it(
+    programs: Path,
+) -> None:
+    _program(
+        programs,
+        "docker",
+        'case "$*" in version*) echo 28.0 ;; image*-spark:*) exit 1 ;; *) exit 0 ;; esac',
+    )
+
+    environment = {"DOCKER_HOST": "unix:///absent", "SPARK": "1"}
+    refusal = _refusal(programs, "up", environment=environment)
+
+    assert "the image localhost/kafka-rlm-spark:latest is missing." in refusal
+    assert "make images SPARK=1" in refusal
 
 
 @pytest.mark.parametrize(
@@ -130,12 +146,17 @@ def test_up_when_compose_fails_then_prints_its_message_and_a_way_out(
 
 
 @pytest.mark.parametrize(
-    ("asked", "passed"), [("1", "--profile monitoring up"), ("", "compose up")]
+    ("variables", "passed"),
+    [
+        ({"MONITORING": "1"}, "compose --profile monitoring up"),
+        ({"SPARK": "1"}, "compose --profile spark up"),
+        ({"MONITORING": "", "SPARK": ""}, "compose up"),
+    ],
 )
-def test_up_when_monitoring_is_asked_for_then_starts_its_services_too(
-    programs: Path, asked: str, passed: str
+def test_up_when_a_profile_is_asked_for_then_starts_its_services_too(
+    programs: Path, variables: dict[str, str], passed: str
 ) -> None:
     _program(programs, "docker", f'{_IS_THERE} *up*) echo "$*" >&2; exit 1 ;; esac')
 
-    environment = {"DOCKER_HOST": "unix:///absent", "MONITORING": asked}
+    environment = {"DOCKER_HOST": "unix:///absent", **variables}
     assert passed in _refusal(programs, "up", environment=environment)

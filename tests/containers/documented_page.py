@@ -1,18 +1,15 @@
-"""docs/quickstart-containers.md, followed line by line: each command prints what the page shows."""
+"""The commands of a documentation page, and whether they print what the page shows."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from dataclasses import dataclass
-
-import pytest
+from pathlib import Path
 
 from tests.containers.stack import CHECKOUT, environment
 from tests.services.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(1200)
-_PAGE = CHECKOUT / "docs" / "quickstart-containers.md"
 _LATE = re.compile(r"rlm status|kafka-get-offsets")
 _EFFECT_S = 300.0
 # As the page's alias. This process has no terminal.
@@ -57,30 +54,33 @@ class Step:
         return r"[\d.]*[1-9][\d.]*"
 
 
-@pytest.mark.usefixtures("stack")
-def test_quick_start_page_when_followed_then_prints_what_it_shows() -> None:
-    steps = [each for each in _steps(_PAGE.read_text()) if each.command.startswith("stack ")]
-    assert len(steps) == 6
+def follow(page: Path) -> int:
+    """Run all commands of a page that use the stack, and return their number.
 
+    Raises AssertionError for the first one that prints something else than the page.
+    """
+    steps = [each for each in _steps(page.read_text()) if each.command.startswith("stack ")]
     for step in steps:
         _follow(step)
+    return len(steps)
 
 
 def _follow(step: Step) -> None:
     if not _LATE.search(step.command):
-        output = _run(step.command)
-        assert step.is_shown_by(output), output
+        done = _run(step.command)
+        assert done.returncode == 0, done.stdout
+        assert step.is_shown_by(done.stdout), done.stdout
         return
     wait_until(
-        lambda: step.is_shown_by(_run(step.command)),
+        lambda: step.is_shown_by(_run(step.command).stdout),
         deadline_s=_EFFECT_S,
-        describe=lambda: f"{step.command}\n{_run(step.command)}",
+        describe=lambda: f"{step.command}\n{_run(step.command).stdout}",
         interval_s=3.0,
     )
 
 
-def _run(command: str) -> str:
-    done = subprocess.run(
+def _run(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         ["sh", "-uc", f"{_STACK}\n{command}"],
         cwd=CHECKOUT,
         env=environment(),
@@ -91,18 +91,17 @@ def _run(command: str) -> str:
         timeout=180,
         check=False,
     )
-    return done.stdout
 
 
 def _steps(page: str) -> list[Step]:
     """The commands of the page's code blocks: lines after `$`, and what follows until the next."""
     found = []
     for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, re.MULTILINE):
-        lines = [line.removeprefix("    ") for line in block.strip("\n").splitlines()]
-        if not lines[0].startswith("$ "):
-            continue
-        length = next(n for n, line in enumerate(lines, start=1) if not line.endswith("\\"))
-        command = "\n".join(lines[:length]).removeprefix("$ ")
-        found.append((command, tuple(line for line in lines[length:] if line)))
+        text = re.sub(r"^    ", "", block, flags=re.MULTILINE)
+        for example in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            lines = example.strip("\n").splitlines()
+            length = next(n for n, line in enumerate(lines, start=1) if not line.endswith("\\"))
+            expected = tuple(line for line in lines[length:] if line)
+            found.append(("\n".join(lines[:length]), expected))
     given = frozenset(number for command, _ in found for number in re.findall(r"\d+", command))
     return [Step(command=command, expected=lines, given=given) for command, lines in found]
