@@ -68,7 +68,7 @@ help: ## Print this list
 
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
-check: $(STAMPS)/dev static ## Format, lint, types, layers, and the unit and contract tests
+check: static ## Format, lint, types, layers, and the unit and contract tests
 	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test

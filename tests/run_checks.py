@@ -53,7 +53,8 @@ class RunChecks:
         failure = None
         if exit_code:
             is_late = time.time() - waits_since >= _DEADLINE_S
-            how = "did not end in half an hour" if is_late else f"ended with {exit_code}"
+            late = f"did not end within {_DEADLINE_S:.0f} s"
+            how = late if is_late else f"ended with {exit_code}"
             failure = f"{output}\n`{self._command}` {how}"
         report = self._report(failure, waits_since)
         session.config.hook.pytest_runtest_logreport(report=report)

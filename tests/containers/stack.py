@@ -49,10 +49,12 @@ class ComposeStack:
     @contextmanager
     def spark(self) -> Iterator[None]:
         """Spark's master and a worker, which end with the block."""
-        self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
-        yield
-        of_spark = ("--profile", "spark", "rm", "--stop", "--force")
-        self.script("compose", *of_spark, "spark-worker", "spark-master")
+        try:
+            self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
+            yield
+        finally:
+            of_spark = ("--profile", "spark", "rm", "--stop", "--force")
+            self.script("compose", *of_spark, "spark-worker", "spark-master")
 
     def script(
         self,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.architecture.tree import CHECKOUT
+from tests.integration.nested_run import run_pytest
 from tests.services.waiting import wait_until
 
 _CONFTEST = """
@@ -94,16 +92,5 @@ def _has_ended(pid: int) -> bool:
 def _run(
     directory: Path, checks: str, *, workers: str = "0", tests: str = "def test_one(): pass\n"
 ) -> subprocess.CompletedProcess[str]:
-    (directory / "conftest.py").write_text(_CONFTEST)
     (directory / "test_one.py").write_text(tests)
-    own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:randomly"]
-    return subprocess.run(
-        [*command, "--checks", checks, "test_one.py"],
-        cwd=directory,
-        env={**own, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=300.0,
-        check=False,
-    )
+    return run_pytest(directory, _CONFTEST, "--checks", checks, "test_one.py", workers=workers)

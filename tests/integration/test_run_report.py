@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import CHECKOUT
+from tests.integration.nested_run import run_pytest
 
 _CONFTEST = """
 import threading, pytest
@@ -72,15 +70,5 @@ def test_report_when_a_worker_crashes_then_the_other_tests_run_and_are_in_it(
 def _run(directory: Path, tests: str, *, workers: str) -> subprocess.CompletedProcess[str]:
     level = directory / "tests" / "e2e"
     level.mkdir(parents=True)
-    (directory / "conftest.py").write_text(_CONFTEST)
     (level / "test_one.py").write_text(tests)
-    own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:randomly", "tests"],
-        cwd=directory,
-        env={**own, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=300.0,
-        check=False,
-    )
+    return run_pytest(directory, _CONFTEST, "tests", workers=workers)

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.integration.nested_run import run_pytest
 from tests.services.process import ServiceProcess
 from tests.services.service import BUILD, Needs, ServiceMissingError, require
 from tests.services.waiting import wait_until
@@ -213,22 +214,13 @@ def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: P
 
 
 def test_filling_worker_when_starved_then_its_tests_have_more_time(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(_FILLING_WORKER)
     slow = "import threading\ndef test_one(): threading.Event().wait(0.5)\n"
     (tmp_path / "test_one.py").write_text(slow)
 
     def passes(worker: str) -> bool:
-        environ = {"PYTEST_XDIST_WORKER": worker, "PYTEST_XDIST_WORKER_COUNT": "3"}
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--timeout=0.1", "test_one.py"]
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**environ, "PYTHONPATH": str(_CHECKOUT)},
-            capture_output=True,
-            timeout=300.0,
-            check=False,
-        )
-        return done.returncode == 0
+        as_worker = {"PYTEST_XDIST_WORKER": worker, "PYTEST_XDIST_WORKER_COUNT": "3"}
+        limited = ("--timeout=0.1", "test_one.py")
+        return run_pytest(tmp_path, _FILLING_WORKER, *limited, **as_worker).returncode == 0
 
     assert passes("gw2")
     assert not passes("gw0")
