@@ -411,8 +411,10 @@ def test_query_when_done_then_sparks_pages_show_its_rows(
     count = frame.count()
     frame.write.format("noop").mode("overwrite").save()
 
-    # py4j's proxies of the stores that Spark's pages are made from.
-    store = cast("Any", spark)._jsparkSession.sharedState().statusStore()
+    # py4j's proxies of the stores that Spark's pages are made from; events reach them later.
+    session = cast("Any", spark)._jsparkSession
+    session.sparkContext().listenerBus().waitUntilEmpty()
+    store = session.sharedState().statusStore()
     queries = store.executionsList()
     query_id = queries.apply(queries.size() - 1).executionId()
     found = store.executionMetrics(query_id)
