@@ -217,24 +217,32 @@ func (c *adminCalls) changeSecurity(ctx context.Context) {
 	made, err := c.admin.CreateACLs(ctx, rule)
 	keep(c, "CreateACLs", made, err)
 	var described kadm.DescribeACLsResults
-	await(ctx, func() bool {
-		described, err = c.admin.DescribeACLs(ctx, rule)
-		return err == nil && len(described) == 1 && len(described[0].Described) == 1
-	})
+	awaitACLs := func(count int) {
+		await(ctx, func() bool {
+			described, err = c.admin.DescribeACLs(ctx, rule)
+			return err == nil && len(described) == 1 && len(described[0].Described) == count
+		})
+	}
+	awaitACLs(1)
 	keep(c, "DescribeACLs", described, err)
 	removed, err := c.admin.DeleteACLs(ctx, rule)
 	keep(c, "DeleteACLs", removed, err)
+	awaitACLs(0)
 	altered, err := c.admin.AlterClientQuotas(ctx, c.quota(false))
 	keep(c, "AlterClientQuotas", altered, err)
 	users := []kadm.DescribeClientQuotaComponent{{Type: "user", MatchType: anyName}}
 	var quotas kadm.DescribedClientQuotas
-	await(ctx, func() bool {
-		quotas, err = c.admin.DescribeClientQuotas(ctx, false, users)
-		return err == nil && len(quotas) == 1
-	})
+	awaitQuotas := func(count int) {
+		await(ctx, func() bool {
+			quotas, err = c.admin.DescribeClientQuotas(ctx, false, users)
+			return err == nil && len(quotas) == count
+		})
+	}
+	awaitQuotas(1)
 	keep(c, "DescribeClientQuotas", quotas, err)
 	altered, err = c.admin.AlterClientQuotas(ctx, c.quota(true))
 	keep(c, "AlterClientQuotas.Removed", altered, err)
+	awaitQuotas(0)
 	credentials, err := c.admin.DescribeUserSCRAMs(ctx)
 	keep(c, "DescribeUserSCRAMs", credentials, err)
 	tokens, err := c.admin.DescribeDelegationTokens(ctx)

@@ -345,15 +345,18 @@ public final class AdminCalls {
             new AccessControlEntry(
                 "User:" + scratch, "*", AclOperation.READ, AclPermissionType.ALLOW));
         call("createAcls", () -> admin.createAcls(List.of(binding)).all());
-        await(() -> !admin.describeAcls(AclBindingFilter.ANY).values().get().isEmpty());
+        AclBindingFilter ours = binding.toFilter();
+        await(() -> !admin.describeAcls(ours).values().get().isEmpty());
         call("describeAcls",
             () -> admin.describeAcls(AclBindingFilter.ANY).values().thenApply(Set::copyOf));
-        call("deleteAcls", () -> admin.deleteAcls(List.of(binding.toFilter())).all());
+        call("deleteAcls", () -> admin.deleteAcls(List.of(ours)).all());
+        await(() -> admin.describeAcls(ours).values().get().isEmpty());
         call("alterClientQuotas", () -> quota(1000.0));
         ClientQuotaFilter every = ClientQuotaFilter.all();
         await(() -> !admin.describeClientQuotas(every).entities().get().isEmpty());
         call("describeClientQuotas", () -> admin.describeClientQuotas(every).entities());
         call("alterClientQuotas.removed", () -> quota(null));
+        await(() -> admin.describeClientQuotas(every).entities().get().isEmpty());
         ScramCredentialInfo kind = new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096);
         call("alterUserScramCredentials", () -> admin.alterUserScramCredentials(
             List.of(new UserScramCredentialUpsertion(scratch, kind, "password"))).all());
