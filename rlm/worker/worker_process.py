@@ -24,6 +24,7 @@ from rlm.process.parent_watch import watch_parent
 from rlm.process.signals import RELOAD_SIGNAL, STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.umask import restricted_umask
 from rlm.rest.http_server import bind_listener, bound_address
+from rlm.worker.hang_watch import HangWatch, hang_watch
 from rlm.worker.log_level import reload_log_level
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.log_line import LogLine
@@ -32,6 +33,8 @@ LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
 
 STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
+_STOPS_LATE_MS = 13_500  # between both
+_HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500
 _log = logging.getLogger(__name__)
@@ -92,10 +95,11 @@ def run_worker(
 
     `rest_fd` is an inherited listening socket; without it, this binds one. On SIGHUP, calls `load`
     again and sets the log level that it returns. Raises what `load`, `open` and `start` raise, and
-    the worker's failure. Main thread only.
+    the worker's failure. A process that hangs ends (rlm.worker.hang_watch). Main thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
+        watch = stack.enter_context(hang_watch(_HANG_MS))
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, RELOAD_SIGNAL)))
         parent_gone = threading.Event()
         if supervised:
@@ -113,7 +117,8 @@ def run_worker(
         server.start()
         name, address = program.name, str(bound_address(bound))
         _log.info(LogLine("worker started", process=name, http_address=address))
-        _wait_for_end(name, worker, inbox, parent_gone, load)
+        _wait_for_end(name, worker, inbox, parent_gone, load, watch)
+        watch.begin_stop(_STOPS_LATE_MS)
 
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
@@ -138,8 +143,10 @@ def _wait_for_end(
     inbox: SignalInbox,
     parent_gone: threading.Event,
     load: Callable[[], Config],
+    watch: HangWatch,
 ) -> None:
     while not parent_gone.is_set():
+        watch.extend()
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):
             worker.sign_off()
