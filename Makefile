@@ -46,6 +46,8 @@ PYTEST := $(BIN)/python -m pytest --services=processes
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
 CHECK_WORKERS ?= 2
 TEST_WORKERS ?= 3
+# At most this many failed tests with services are repeated, and listed if they pass then.
+REPEAT ?= 3
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount
 # Stamps, and the directories whose removal makes them void.
@@ -73,7 +75,7 @@ check: static ## Format, lint, types, layers, and the unit and contract tests
 
 test: services ## The static checks and every test
 	$(PYTEST) -q -n $(TEST_WORKERS) --checks "make --no-print-directory static" \
-		--ignore=tests/containers tests
+		--repeat=$(REPEAT) --ignore=tests/containers tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@missing=; for each in $(PROGRAMS_OF_TESTS); do \

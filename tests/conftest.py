@@ -15,6 +15,7 @@ import pytest
 from tests.example_counts import register_profiles
 from tests.run_checks import RunChecks
 from tests.run_needs import RunNeeds
+from tests.run_repeats import RunRepeats
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
 from tests.services.provider import CONTAINERS, PROCESSES, ServiceProvider, provider_named
@@ -35,9 +36,16 @@ register_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer `--long`, for tests that take minutes, `--checks` and `--services`."""
+    """Offer `--long`, for tests that take minutes, and what `make test` passes."""
     parser.addoption("--long", action="store_true", help="Run the tests marked long, too.")
     parser.addoption("--checks", metavar="COMMAND", help="Run this while the tests run, too.")
+    parser.addoption(
+        "--repeat",
+        metavar="COUNT",
+        type=int,
+        default=0,
+        help="Repeat at most COUNT failed tests with services, after the others.",
+    )
     parser.addoption(
         "--services",
         choices=(PROCESSES, CONTAINERS),
@@ -52,14 +60,20 @@ def pytest_configure(config: pytest.Config) -> None:
         lower_priority()
     config.pluginmanager.register(RunReport())
     config.pluginmanager.register(RunNeeds())
-    checks = config.getoption("--checks")
-    if checks is not None and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(RunChecks(checks, config.rootpath))
+    if not hasattr(config, "workerinput"):
+        _register_for_controller(config)
     if config.getoption("--services") == CONTAINERS:
         try:
             provider_named(CONTAINERS)
         except ServiceMissingError as error:
             raise pytest.UsageError(str(error)) from None
+
+
+def _register_for_controller(config: pytest.Config) -> None:
+    checks = config.getoption("--checks")
+    if checks is not None:
+        config.pluginmanager.register(RunChecks(checks, config.rootpath))
+    config.pluginmanager.register(RunRepeats(config.getoption("--repeat")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -98,6 +98,12 @@ def _is_filling(worker: str, worker_count: int) -> bool:
     return worker_count >= _LEAST_WORKERS and worker == f"gw{worker_count - 1}"
 
 
+def uses_services(nodeid: str) -> bool:
+    """Whether a test is of a level with real services; False for what is no test."""
+    is_test = nodeid.startswith("tests/")
+    return is_test and _place(nodeid.partition("::")[0], _COMPUTING) == len(_COMPUTING)
+
+
 def next_computing(waiting: Iterable[str]) -> str | None:
     """The next of these units that needs no services; None if all of them do."""
     computing = [unit for unit in waiting if _place(unit, _COMPUTING) < len(_COMPUTING)]
