@@ -12,8 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Event as StopFlag
-from threading import Thread
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
@@ -25,6 +23,7 @@ from rlmm.events.read_lease import READ_LEASE_MAX_MS
 from rlmm.events.registry import PARTITION_FAMILIES, family_of
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
+from rlmm.follow.follower_thread import FollowerThread
 from rlmm.follow.progress import Progress
 from rlmm.follow.shared_ends import SharedEnds
 from rlmm.known_writes import KnownWrites
@@ -60,7 +59,6 @@ _PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _WHOLE_WAIT_MS = 2_000
-_BUG_PAUSE_MS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +98,16 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         super().__init__(cache, self._follower)
         self._ends = SharedEnds(topic.end_offsets)
         self._writes = KnownWrites(topic, self._read_past)
-        self._stop = StopFlag()
-        self._thread: Thread | None = None
+        self._thread = FollowerThread(self._follower, clock)
         self._closed = False
 
     def start(self) -> None:
         """Follow the topic on a thread until `close`. Call this at most once."""
-        self._thread = Thread(target=self._follow, name="rlmm-follower", daemon=True)
         self._thread.start()
+
+    def is_hanging(self) -> bool:
+        """Return whether following will never continue in this process. Thread-safe."""
+        return self._thread.is_hanging()
 
     def wait_ready(self, timeout_ms: int) -> Readiness:
         """Wait up to `timeout_ms` until ready, and return the readiness."""
@@ -271,10 +271,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if self._closed:
             return
         self._closed = True
-        self._stop.set()
+        self._thread.request_stop()
         self._progress.notify()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_TIMEOUT_S)
+        self._thread.join(_CLOSE_TIMEOUT_S)
         self._ends.close()
         self._topic.close()
         self._cache.close()
@@ -297,7 +296,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         """Return the topic's ends; with a following thread, concurrent callers share requests."""
         if not partitions:
             return {}
-        if self._thread is None:
+        if not self._thread.is_started:
             return self._topic.end_offsets(sorted(partitions))
         return self._ends.of(partitions, timeout_ms)
 
@@ -366,8 +365,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return predicate()
 
     def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
-        if self._thread is not None:
-            self._progress.wait(lambda: predicate() or self._stop.is_set(), timeout_ms)
+        if self._thread.is_started:
+            self._progress.wait(lambda: predicate() or self._thread.is_stopping, timeout_ms)
             return predicate()
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         while not predicate():
@@ -375,16 +374,6 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 return False
             self._clock.sleep_ms(self._follower.step())
         return True
-
-    def _follow(self) -> None:
-        while not self._stop.is_set():
-            try:
-                pause_ms = self._follower.step()
-            except Exception:  # noqa: BLE001 - the loop survives a bug: the cache still serves
-                _log.exception("following the metadata topic failed")
-                pause_ms = _BUG_PAUSE_MS
-            if pause_ms:
-                self._stop.wait(pause_ms / 1000)
 
 
 def _segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:

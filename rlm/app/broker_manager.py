@@ -140,6 +140,9 @@ class BrokerManager:
         problem = self._cycle_loop.problem()
         return problem if isinstance(problem, ForeignClusterError) else None
 
+    def is_hanging(self) -> bool:
+        return self._metadata.is_hanging()
+
     def readiness(self) -> tuple[bool, Sequence[str]]:
         reasons = self._contact.with_problems(
             self._reasons(),

@@ -34,7 +34,7 @@ LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 
 STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
 _STOPS_LATE_MS = 13_500  # between both
-_HANG_MS = 120_000
+_HANG_MS = 60_000
 _STDIN_FD = 0
 _TICK_MS = 500
 _log = logging.getLogger(__name__)
@@ -51,6 +51,9 @@ class Worker(Protocol):
 
         None as long as the worker works or may recover.
         """
+
+    def is_hanging(self) -> bool:
+        """Return whether a thread waits for a call that never returns. Thread-safe; no locks."""
 
     def sign_off(self) -> None:
         """Let `stop` register that the process was asked to stop, so that it is no dead one."""
@@ -146,7 +149,8 @@ def _wait_for_end(
     watch: HangWatch,
 ) -> None:
     while not parent_gone.is_set():
-        watch.extend()
+        if not worker.is_hanging():
+            watch.extend()
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):
             worker.sign_off()

@@ -110,6 +110,9 @@ class GatewayWorker:
             return RetriableError("the loop that serves clients has ended")
         return None
 
+    def is_hanging(self) -> bool:
+        return self._metadata.is_hanging()
+
     def readiness(self) -> tuple[bool, Sequence[str]]:
         reasons = self._contact.with_problems(
             self._reasons(),

@@ -41,6 +41,9 @@ class FakeManager:
     def start(self) -> None:
         self.calls.append("start")
 
+    def is_hanging(self) -> bool:
+        return False
+
     def sign_off(self) -> None:
         self.calls.append("sign off")
 

@@ -1,0 +1,77 @@
+"""The thread that runs the follower, and that shows if a call of it never returns."""
+
+from __future__ import annotations
+
+import logging
+from threading import Event, Thread
+from typing import Protocol
+
+from rsm.segment.clock import Clock
+
+_BUG_PAUSE_MS = 1000
+# More than the requests, retries and writes of one call can take, even on a very slow disk.
+_HANGS_MS = 600_000
+_log = logging.getLogger(__name__)
+
+
+class Repeated(Protocol):
+    """Represents what the thread calls again and again."""
+
+    def step(self) -> int:
+        """Do what is due; return the pause before the next call, in milliseconds."""
+
+
+class FollowerThread:
+    """Calls `step` from `start` to `request_stop`. Thread-safe."""
+
+    def __init__(self, follower: Repeated, clock: Clock) -> None:
+        self._follower = follower
+        self._clock = clock
+        self._stop = Event()
+        self._thread: Thread | None = None
+        self._called_ms = 0
+
+    @property
+    def is_started(self) -> bool:
+        """Return whether `start` was called, even if the thread has ended since."""
+        return self._thread is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Return whether `request_stop` was called."""
+        return self._stop.is_set()
+
+    def is_hanging(self) -> bool:
+        """Return whether the last call began ten minutes ago, so that it will never return.
+
+        librdkafka can deadlock when a broker leaves the cluster. Only the end of the process helps.
+        """
+        if self._thread is None or self._stop.is_set():
+            return False
+        return self._clock.monotonic_ms() - self._called_ms > _HANGS_MS
+
+    def start(self) -> None:
+        """Start the thread. Call this at most once."""
+        self._called_ms = self._clock.monotonic_ms()
+        self._thread = Thread(target=self._run, name="rlmm-follower", daemon=True)
+        self._thread.start()
+
+    def request_stop(self) -> None:
+        """Let the thread end after the current call."""
+        self._stop.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread's end."""
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._called_ms = self._clock.monotonic_ms()
+            try:
+                pause_ms = self._follower.step()
+            except Exception:  # noqa: BLE001 - the loop survives a bug: the cache still serves
+                _log.exception("following the metadata topic failed")
+                pause_ms = _BUG_PAUSE_MS
+            if pause_ms:
+                self._stop.wait(pause_ms / 1000)
