@@ -70,11 +70,12 @@ help: ## Print this list
 
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
-check: static ## Format, lint, types, layers, and the unit and contract tests
-	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=few tests/architecture tests/unit tests/contract
+check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract tests
+	$(PYTEST) -q -n $(CHECK_WORKERS) --checks "make --no-print-directory static" \
+		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test
-	$(PYTEST) -q -n $(TEST_WORKERS) --checks "make --no-print-directory static" \
+	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static" \
 		--repeat=$(REPEAT) --ignore=tests/containers tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector

@@ -1,8 +1,6 @@
-"""Checks of the sources while the tests run: `make test` runs `make static` so.
+"""Checks of the sources while the tests run: `make check` and `make test` run `make static` so.
 
-The tests wait for services during a part of the run, and the checks use that time, at a lower
-priority. They count as one more test: the command is its name, and a failure shows its whole
-output.
+They count as one more test: the command is its name, and a failure shows its whole output.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import pytest
 
 from tests.services.process import ServiceProcess
 
-_NICENESS = 10
 _DEADLINE_S = 1800.0
 """From the end of the last test."""
 
@@ -39,7 +36,7 @@ class RunChecks:
         with TemporaryDirectory() as scratch:
             log = Path(scratch) / "output.log"
             process = ServiceProcess(
-                ["nice", "-n", str(_NICENESS), *shlex.split(self._command)],
+                shlex.split(self._command),
                 log_path=log,
                 directory=self._directory,
             )
