@@ -41,10 +41,12 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check in
 MVN := $(if $(shell command -v flock),flock Makefile) mvn -q -B -Dstyle.color=never
 # By itself, pytest starts services in containers where an engine answers.
 PYTEST := $(BIN)/python -m pytest --services=processes
+# These tests sync many small files, which need a third of their time on a disk.
+IN_MEMORY := $(if $(shell test -w /dev/shm && echo yes),TMPDIR=/dev/shm)
 # Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
 # three or more, the last one only computes, at a lower priority, while the others wait. Brokers that
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
-CHECK_WORKERS ?= 2
+CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3
 # At most this many failed tests with services are repeated, and listed if they pass then.
 REPEAT ?= 3
@@ -71,7 +73,7 @@ help: ## Print this list
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
 check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract tests
-	$(PYTEST) -q -n $(CHECK_WORKERS) --checks "make --no-print-directory static" \
+	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) --checks "make --no-print-directory static" \
 		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -56,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let the processes of tests receive Ctrl-C, even if this process runs in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # it would take a third of the time to collect the tests
     if is_filling_worker(os.environ):
         lower_priority()
     config.pluginmanager.register(RunReport())
@@ -93,6 +95,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a folder that is one unit of work as a package."""
     return WholeFolder.from_parent(parent, path=path) if is_whole_folder(path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Collect garbage from now on."""
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
