@@ -99,7 +99,8 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """Collect garbage from now on."""
+    """Collect garbage from now on, also what the import of a command exempted."""
+    gc.unfreeze()
     gc.enable()
 
 

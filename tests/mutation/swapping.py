@@ -34,7 +34,6 @@ class LoadedFunctions:
 
     def __init__(self) -> None:
         self._by_code: dict[tuple[str, int, str], list[FunctionType]] = {}
-        gc.collect()  # not those that nothing refers to any more
         for function in gc.get_objects():
             if isinstance(function, FunctionType):
                 self._by_code.setdefault(_identity(function.__code__), []).append(function)
