@@ -18,6 +18,7 @@ OPEN_BYTES = 8 << 20
 """Data that opens a stream before its time: about one part of an upload."""
 
 _SHORTEST_LOOK_MS = 200
+_SHORTEST_PART_MS = 50
 _LONGEST_LOOK_MS = 5_000
 
 
@@ -65,9 +66,18 @@ def stream_permit(view: PartitionView) -> StreamPermit | None:
     )
 
 
-def look_interval_ms(rollover_ms: int) -> int:
-    """Return how often new records are looked for: five times in a rollover, within bounds."""
-    return min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
+def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
+    """Return how long to wait before the next look for new records.
+
+    That is five times in a rollover, within bounds. A log that grew faster during the last interval
+    is read in pieces of about a part of an upload: larger ones would keep the processors from the
+    broker for longer.
+    """
+    longest_ms = min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
+    if grown_bytes <= 0:
+        return longest_ms
+    part_ms = during_ms * OPEN_BYTES // grown_bytes
+    return min(max(part_ms, _SHORTEST_PART_MS), longest_ms)
 
 
 def unstored_bytes(log: LocalLog, begin: LogPosition) -> int:

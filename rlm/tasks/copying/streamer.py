@@ -222,6 +222,7 @@ class Streamer:
     ) -> tuple[bool, EndReason]:
         """Append parts until the end is decided; return whether all committed records are in."""
         is_caught_up = False
+        looked_ms, looked_bytes = started_ms, 0
         while True:
             now_ms = self._clock.monotonic_ms()
             progress = StreamProgress(
@@ -236,7 +237,13 @@ class Streamer:
             if reason is not None:
                 return is_caught_up, reason
             if is_caught_up:
-                self._nap(order, now_ms, attempt)
+                pause_ms = look_interval_ms(
+                    order.limits.segment_rollover_ms,
+                    grown_bytes=progress.size_bytes - looked_bytes,
+                    during_ms=now_ms - looked_ms,
+                )
+                looked_ms, looked_bytes = now_ms, progress.size_bytes
+                self._nap(now_ms + pause_ms, attempt)
             attempt.check()
             offsets = confirm_lead(self._broker, order.lead)
             end_offset = _committed_end(offsets)
@@ -275,9 +282,8 @@ class Streamer:
         segment.joined.append(part)
         segment.following = part.following
 
-    def _nap(self, order: StreamOrder, since_ms: int, attempt: CopyAttempt) -> None:
+    def _nap(self, until_ms: int, attempt: CopyAttempt) -> None:
         """Wait for the next look, in short pauses, so that a stop ends it."""
-        until_ms = since_ms + look_interval_ms(order.limits.segment_rollover_ms)
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
             attempt.check()
             self._clock.sleep_ms(min(left_ms, _LONGEST_NAP_MS))

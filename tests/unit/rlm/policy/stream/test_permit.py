@@ -204,6 +204,24 @@ def test_look_interval_when_of_a_rollover_then_a_fifth_in_whole_milliseconds(
     assert (found, type(found)) == (interval_ms, int)
 
 
+@pytest.mark.parametrize(
+    ("grown_bytes", "during_ms", "interval_ms"),
+    [
+        (0, 1_000, 1_000),
+        (OPEN_BYTES, 1_000, 1_000),
+        (OPEN_BYTES - 1, 1_000, 1_000),
+        (4 * OPEN_BYTES, 1_000, 250),
+        (4 * OPEN_BYTES, 600, 150),
+        (100 * OPEN_BYTES, 1_000, 50),
+        (1, 0, 50),
+    ],
+)
+def test_look_interval_when_a_log_grows_fast_then_as_long_as_a_part_takes(
+    grown_bytes: int, during_ms: int, interval_ms: int
+) -> None:
+    assert look_interval_ms(5_000, grown_bytes=grown_bytes, during_ms=during_ms) == interval_ms
+
+
 @given(st.integers(1_000, 10**9))
 def test_look_interval_when_of_any_rollover_then_a_fifth_within_bounds(rollover_ms: int) -> None:
     found = look_interval_ms(rollover_ms)
