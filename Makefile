@@ -41,15 +41,16 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check in
 MVN := $(if $(shell command -v flock),flock Makefile) mvn -q -B -Dstyle.color=never
 # By itself, pytest starts services in containers where an engine answers.
 PYTEST := $(BIN)/python -m pytest --services=processes
-# These tests sync many small files, which need a third of their time on a disk.
-IN_MEMORY := $(if $(shell test -w /dev/shm && echo yes),TMPDIR=/dev/shm)
+# For tests that sync many small files, where programs can run in a large enough /dev/shm.
+IN_MEMORY := $(shell [ -z "$$TMPDIR" ] && [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts \
+	&& [ "$$(df --output=avail -m /dev/shm | tail -n 1)" -gt 2000 ] && echo TMPDIR=/dev/shm)
 # Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
 # three or more, the last one only computes, at a lower priority, while the others wait. Brokers that
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
 CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3
 # At most this many failed tests with services are repeated, and listed if they pass then.
-REPEAT ?= 3
+REPEAT ?= 0
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount
 # Stamps, and the directories whose removal makes them void.
@@ -73,7 +74,7 @@ help: ## Print this list
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
 check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract tests
-	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) --checks "make --no-print-directory static" \
+	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) -o tmp_path_retention_policy=failed --checks "make --no-print-directory static" \
 		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
 test: services ## The static checks and every test
@@ -91,7 +92,7 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 		$(addprefix $(STAMPS)/,broker reader-java versitygw fake-gcs azurite reader-go prometheus)
 
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (some hours)
-	$(PYTEST) -q -n $(CHECK_WORKERS) --hypothesis-profile=long --timeout=0 tests/unit tests/contract \
+	$(PYTEST) -q -n 2 --hypothesis-profile=long --timeout=0 tests/unit tests/contract \
 		tests/integration/rlm/wire
 
 # That Spark leaves sockets open.

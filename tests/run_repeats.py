@@ -1,19 +1,21 @@
-"""Tests with real services that fail are repeated once, alone, at the end of `make test`.
+"""Tests with real services that fail are repeated once, alone, at the end of a run.
 
 On a busy machine such a test can meet an election, or a process that waits for a processor. If all
 of a few failed tests then pass, the run passes, with every failure in its output: each shows a
-fault of the test or of the code, and needs a cause. Tests without services and the checks of the
+fault of the test or of the code, and needs a cause. Levels without services and the checks of the
 sources do not depend on the machine, so they are not repeated.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Generator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.services.process import ServiceProcess
 from tests.work_units import uses_services
 
 _DEADLINE_S = 1800.0
@@ -24,12 +26,17 @@ _FAILED_ONCE = "failed once"
 class RunRepeats:
     """A pytest plugin for the process that controls the run. One object per run."""
 
-    def __init__(self, most: int) -> None:
-        """Repeat nothing if more than `most` tests fail: the run has another fault then."""
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        """Repeat nothing if more than `limit` tests fail: the run has another fault then."""
+        self._limit = limit
         self._failed: dict[str, None] = {}  # in their order
+        self._is_collected = True
         self._printed = ""
         self._all_passed = False
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._is_collected = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -40,10 +47,12 @@ class RunRepeats:
         """Repeat the failed tests after the checks of the sources; not if the run ends early."""
         outcome = yield
         failed = tuple(self._failed)
-        if 0 < len(failed) <= self._most and all(map(uses_services, failed)):
-            done = _run_again(session.config, failed)
-            self._printed = done.stdout
-            self._all_passed = done.returncode == pytest.ExitCode.OK
+        are_few = 0 < len(failed) <= self._limit
+        if are_few and self._is_collected and all(map(uses_services, failed)):
+            exit_code, self._printed = _run_again(session.config, failed)
+            (last,) = self._printed.splitlines()[-1:] or [""]
+            have_run = last.startswith(f"{len(failed)} passed in ")  # none was skipped
+            self._all_passed = have_run and exit_code == pytest.ExitCode.OK
             if self._all_passed:
                 session.testsfailed = 0
         return outcome
@@ -61,16 +70,19 @@ class RunRepeats:
                 terminalreporter.write_line(f"FAILED ONCE {nodeid}")
 
 
-def _run_again(config: pytest.Config, failed: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run these tests in a new process, with services of their own."""
+def _run_again(config: pytest.Config, failed: Sequence[str]) -> tuple[int, str]:
+    """Run these tests in a new process, with services of their own; return code and output."""
     services = config.getoption("--services")
     options = [] if services is None else [f"--services={services}"]
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", *options, *failed],
-        cwd=config.rootpath,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=_DEADLINE_S,
-        check=False,
-    )
+    with TemporaryDirectory() as scratch:
+        log = Path(scratch) / "output.log"
+        process = ServiceProcess(
+            [sys.executable, "-m", "pytest", "-q", "-n", "0", *options, *failed],
+            log_path=log,
+            directory=config.rootpath,
+        )
+        try:
+            exit_code = process.wait(deadline_s=_DEADLINE_S)
+        finally:
+            process.kill(children=True)
+        return exit_code, log.read_text(errors="replace")

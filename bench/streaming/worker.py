@@ -22,13 +22,11 @@ from bench.segment_streamer import SegmentStreamer
 from bench.storage.stage import BUCKET, run_all
 from rlm.source.log_source import RolledSegment
 from rlm.source.logdir import LogDirSource
-from rsm.layout.block_v2.layout import BlockV2Layout
-from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
+from rsm.opening import open_segments
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
+from rsm.store_settings import SegmentSettings
 from rsm.system_clock import SystemClock
 
 
@@ -51,12 +49,8 @@ def store(mode: str, at_once: int, log_dir: Path, url: str, prefix: str) -> Offl
     sent: Counter[str] = Counter()
     settings = S3Settings(bucket=BUCKET, endpoint_url=url, path_style=True)
     bucket = S3Bucket(settings, observe=lambda name: sent.update([name]))
-    layouts = (RawLayout(), BlockV2Layout())
-    with closing(
-        SegmentStorageManager(
-            storage=S3ChunkStorage(bucket), keys=ObjectKeys(prefix=prefix), layouts=layouts
-        )
-    ) as storage:
+    chunks = S3ChunkStorage(bucket)
+    with closing(open_segments(SegmentSettings(key_prefix=prefix), chunks)) as storage:
         parts = {"source": source, "storage": storage, "partition": partition, "log": log}
         copier, streamer = SegmentCopier(**parts), SegmentStreamer(**parts)  # type: ignore[arg-type]  # the fields of both
 

@@ -36,6 +36,9 @@ class Child(Protocol):
     def terminate(self) -> None:
         """Send SIGTERM."""
 
+    def write_stacks(self) -> None:
+        """Send SIGQUIT: a worker writes the stacks of its threads."""
+
     def kill(self) -> None:
         """Send SIGKILL."""
 

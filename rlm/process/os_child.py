@@ -38,6 +38,9 @@ class OsChild:
     def terminate(self) -> None:
         self._process.terminate()
 
+    def write_stacks(self) -> None:
+        self._process.send_signal(signal.SIGQUIT)
+
     def kill(self) -> None:
         self._process.kill()
 

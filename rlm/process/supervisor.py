@@ -2,7 +2,8 @@
 
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
-    stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
+    stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest,
+            and SIGQUIT a second before, so that they write their stacks
 
 Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
 stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit
@@ -23,6 +24,7 @@ from rsm.segment.errors import RetriableError
 
 EXIT_INVALID_CONFIG = 2
 KILL_AFTER_MS = 15_000
+_STACKS_BEFORE_KILL_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class _Slot:
         self.due_ms: int | None = None
         self.start_count = 0
         self.killed = False
+        self.has_written_stacks = False
         self.failure = ""
 
     def status(self) -> ChildStatus:
@@ -122,6 +125,8 @@ class Supervisor:
             events += [event for slot in self._slots for event in self._start(slot, now_ms)]
         elif now_ms >= self._kill_at_ms:
             events += self._kill_all()
+        elif now_ms >= self._kill_at_ms - _STACKS_BEFORE_KILL_MS:
+            self._write_stacks()
         self._statuses = tuple(slot.status() for slot in self._slots)
         return tuple(events)
 
@@ -195,6 +200,12 @@ class Supervisor:
         return ProcessEvent(
             message=message, process=slot.spec.name, fields=(*fields, ("restart_in_ms", pause_ms))
         )
+
+    def _write_stacks(self) -> None:
+        for slot in self._slots:
+            if slot.child is not None and not slot.has_written_stacks:
+                slot.child.write_stacks()
+                slot.has_written_stacks = True
 
     def _kill_all(self) -> list[ProcessEvent]:
         events = []

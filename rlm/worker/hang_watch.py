@@ -2,33 +2,47 @@
 
 A native library that waits while it holds the interpreter's lock stops every thread, and the
 handlers of signals with them: no thread of Python could notice it. The thread of `faulthandler`
-needs no lock. As with a JVM, SIGQUIT writes the stacks at any time, and the process continues.
+needs no lock. As with a JVM, SIGQUIT writes the stacks, and the process normally continues.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+_EXTENSIONS = 12  # in the time after which a process counts as hanging
 
 
 class HangWatch:
-    """Represents the deadline after which this process counts as hanging; at first, none."""
+    """Represents the deadline after which this process counts as hanging; there is none at first.
+
+    For the main thread.
+    """
 
     def __init__(self, hang_ms: int) -> None:
-        self._hang_ms = hang_ms
+        self._hang_s = hang_ms / 1000
+        self._next_s = 0.0
 
     def extend(self) -> None:
-        """Set the deadline to `hang_ms` from now. At it, the process ends with exit code 1.
+        """Set the deadline to `hang_ms` from now. When it passes, the process ends with code 1.
 
         A process that was frozen for as long ends, too.
         """
-        faulthandler.dump_traceback_later(self._hang_ms / 1000, exit=True)
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + self._hang_s / _EXTENSIONS
+        with suppress(RuntimeError):  # the system allows no more threads: there is no deadline
+            faulthandler.dump_traceback_later(self._hang_s, exit=True)
 
-    def begin_stop(self, dump_after_ms: int) -> None:
-        """Replace the deadline: write the stacks once after this time, but do not end."""
-        faulthandler.dump_traceback_later(dump_after_ms / 1000)
+    def end_process(self) -> None:
+        """Write the stacks, and end with code 1 without any clean-up, which could hang."""
+        faulthandler.dump_traceback()
+        os._exit(1)
 
 
 @contextmanager

@@ -33,8 +33,7 @@ LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
 
 STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
-_STOPS_LATE_MS = 13_500  # between both
-_HANG_MS = 60_000
+HANG_MS = 60_000
 _STDIN_FD = 0
 _TICK_MS = 500
 _log = logging.getLogger(__name__)
@@ -92,7 +91,12 @@ class WorkerProgram(ABC):
 
 
 def run_worker(
-    program: WorkerProgram, load: Callable[[], Config], *, rest_fd: int | None, supervised: bool
+    program: WorkerProgram,
+    load: Callable[[], Config],
+    *,
+    rest_fd: int | None,
+    supervised: bool,
+    hang_ms: int = HANG_MS,
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
@@ -102,7 +106,7 @@ def run_worker(
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
-        watch = stack.enter_context(hang_watch(_HANG_MS))
+        watch = stack.enter_context(hang_watch(hang_ms))
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, RELOAD_SIGNAL)))
         parent_gone = threading.Event()
         if supervised:
@@ -116,12 +120,12 @@ def run_worker(
         worker, server = program.open(config, bound, metrics, stack)
         stack.callback(worker.stop, timeout_ms=STOP_TIMEOUT_MS)
         stack.callback(server.stop)
+        watch.extend()
         worker.start()
         server.start()
         name, address = program.name, str(bound_address(bound))
         _log.info(LogLine("worker started", process=name, http_address=address))
         _wait_for_end(name, worker, inbox, parent_gone, load, watch)
-        watch.begin_stop(_STOPS_LATE_MS)
 
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
@@ -149,8 +153,10 @@ def _wait_for_end(
     watch: HangWatch,
 ) -> None:
     while not parent_gone.is_set():
-        if not worker.is_hanging():
-            watch.extend()
+        watch.extend()
+        if worker.is_hanging():
+            _log.error(LogLine("a call never returned, the process ends", process=name))
+            watch.end_process()
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):
             worker.sign_off()

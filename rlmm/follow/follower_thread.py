@@ -10,11 +10,11 @@ from rsm.segment.clock import Clock
 
 _BUG_PAUSE_MS = 1000
 # More than the requests, retries and writes of one call can take, even on a very slow disk.
-_HANGS_MS = 600_000
+_HANG_LIMIT_MS = 600_000
 _log = logging.getLogger(__name__)
 
 
-class Repeated(Protocol):
+class LoopBody(Protocol):
     """Represents what the thread calls again and again."""
 
     def step(self) -> int:
@@ -24,7 +24,7 @@ class Repeated(Protocol):
 class FollowerThread:
     """Calls `step` from `start` to `request_stop`. Thread-safe."""
 
-    def __init__(self, follower: Repeated, clock: Clock) -> None:
+    def __init__(self, follower: LoopBody, clock: Clock) -> None:
         self._follower = follower
         self._clock = clock
         self._stop = Event()
@@ -48,7 +48,7 @@ class FollowerThread:
         """
         if self._thread is None or self._stop.is_set():
             return False
-        return self._clock.monotonic_ms() - self._called_ms > _HANGS_MS
+        return self._clock.monotonic_ms() - self._called_ms > _HANG_LIMIT_MS
 
     def start(self) -> None:
         """Start the thread. Call this at most once."""

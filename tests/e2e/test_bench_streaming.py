@@ -52,4 +52,5 @@ def test_streaming_benchmarks_when_run_on_little_data_then_all_is_measured(
     # Two objects for a copied segment of a MiB, three for a streamed one.
     found = {each.metric: each.value for each in measurements}
     assert 2_000 <= found["segment mode: requests per GiB"] <= 8_000
-    assert 3_000 <= found["stream mode: requests per GiB"] <= 12_000
+    more = found["stream mode: requests per GiB"] - found["segment mode: requests per GiB"]
+    assert 1_000 <= more <= 8_000

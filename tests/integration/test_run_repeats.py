@@ -91,6 +91,26 @@ def test_run_when_more_tests_fail_than_allowed_then_repeats_nothing(tmp_path: Pa
     assert "repeated" not in done.stdout
 
 
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_run_when_a_file_cannot_be_collected_then_fails(tmp_path: Path, workers: str) -> None:
+    tests = {"e2e": _FAILS_ONCE.format(name="one"), "hosts": "import a_module_that_is_missing\n"}
+
+    done = _run(tmp_path, tests, workers=workers)
+
+    assert done.returncode != 0
+    assert "FAILED ONCE" not in done.stdout
+
+
+def test_run_when_the_repeated_test_is_skipped_then_fails(tmp_path: Path) -> None:
+    fails_once = _FAILS_ONCE.format(name="one")
+    skips = f"from unittest import SkipTest\n{fails_once}    raise SkipTest('the second time')\n"
+
+    done = _run(tmp_path, {"e2e": skips})
+
+    assert done.returncode == 1
+    assert "FAILED ONCE" not in done.stdout
+
+
 def test_run_when_all_pass_then_repeats_nothing(tmp_path: Path) -> None:
     done = _run(tmp_path, {"e2e": "def test_one(): pass\n"})
 

@@ -27,6 +27,9 @@ class FakeChild:
     def terminate(self) -> None:
         self.signals.append("TERM")
 
+    def write_stacks(self) -> None:
+        self.signals.append("QUIT")
+
     def kill(self) -> None:
         self.signals.append("KILL")
 
@@ -170,20 +173,23 @@ def test_stop_when_a_child_waits_for_its_restart_then_ends_at_once() -> None:
     assert supervisor.has_ended
 
 
-def test_stop_when_a_child_hangs_then_kills_it_once_at_the_deadline() -> None:
+def test_stop_when_a_child_hangs_then_it_writes_stacks_and_is_killed_once_at_the_deadline() -> None:
     spawner = FakeSpawner()
     supervisor = _supervisor(spawner, MANAGER)
     supervisor.step(0)
     supervisor.stop(0)
 
-    supervisor.step(14_999)
+    supervisor.step(13_999)
     assert spawner.children[0].signals == ["TERM"]
+    supervisor.step(14_000)
+    supervisor.step(14_999)
+    assert spawner.children[0].signals == ["TERM", "QUIT"]
     supervisor.step(15_000)
     supervisor.step(15_001)
     spawner.children[0].code = -9
     supervisor.step(15_002)
 
-    assert spawner.children[0].signals == ["TERM", "KILL"]
+    assert spawner.children[0].signals == ["TERM", "QUIT", "KILL"]
     assert (supervisor.has_ended, supervisor.exit_code) == (True, 1)
 
 
