@@ -20,7 +20,7 @@ SEEDS = (2, 9, 10, 12, 24)
 _COVERED = (
     *(" dies ", "FAILED ", "interruption: failure", "partition=1", "the topic is deleted"),
     *("a share group comes to", "is elected though it lags", "is leased", "action: paused"),
-    "dead_letter DeadLetter",
+    *("dead_letter DeadLetter", "the topic is streamed", "publish OffloadSegmentChanged"),
 )
 _RUN_TIMEOUT_S = 600
 
