@@ -33,7 +33,7 @@ LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
 
 STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
-HANG_MS = 60_000
+HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500
 _log = logging.getLogger(__name__)
