@@ -12,9 +12,12 @@ import json
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+
+from tests.integration.spark_tools.started_streams import until_connected
 
 _EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
 
@@ -31,7 +34,8 @@ def main(config: str, topic: str, directory: str, jars: str, *formats: str) -> N
         copy = runpy.run_path(str(_EXAMPLES / f"stream_to_{name}.py"))["copy"]
         checkpoint = Path(directory) / f"{name}-checkpoint"
         for _ in range(2):
-            copy(spark, config, topic, table, str(checkpoint))
+            arguments = (spark, config, topic, table, str(checkpoint))
+            until_connected(partial(copy, *arguments))
             for path_of_end in _last_batch(checkpoint):
                 path_of_end.unlink()
         offsets[name] = [row.offset for row in spark.table(path).select("offset").collect()]

@@ -7,6 +7,7 @@ longer. An operator starts the stream again, and it continues at its checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,18 +15,30 @@ from pyspark.sql.streaming.query import StreamingQuery
 _CONNECTED_LATE = "Python worker failed to connect back"
 _STARTS = 3
 
+T = TypeVar("T")
+
+
+def until_connected(run: Callable[[], T]) -> T:
+    """Run what starts a stream and waits for its end, again if Spark gave up so.
+
+    Raises StreamingQueryException for other failures.
+    """
+    starts = 1
+    while True:
+        try:
+            return run()
+        except StreamingQueryException as error:
+            if starts == _STARTS or _CONNECTED_LATE not in str(error):
+                raise
+        starts += 1
+
 
 def finished_stream(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Start a stream and wait for its end. Raises StreamingQueryException for other failures."""
-    for _ in range(_STARTS - 1):
+    """Start a stream and wait for its end, as `until_connected` does."""
+
+    def run() -> StreamingQuery:
         query = start()
-        try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            if _CONNECTED_LATE not in str(error):
-                raise
-        else:
-            return query
-    query = start()
-    query.awaitTermination()
-    return query
+        query.awaitTermination()
+        return query
+
+    return until_connected(run)
