@@ -50,8 +50,9 @@ class RunRepeats:
         are_few = 0 < len(failed) <= self._limit
         if are_few and self._is_collected and all(map(uses_services, failed)):
             exit_code, self._printed = _run_again(session.config, failed)
-            (last,) = self._printed.splitlines()[-1:] or [""]
-            have_run = last.startswith(f"{len(failed)} passed in ")  # none was skipped
+            # None was skipped. The summary is not the last line if a process says more at its end.
+            summary = f"{len(failed)} passed in "
+            have_run = any(line.startswith(summary) for line in self._printed.splitlines())
             self._all_passed = have_run and exit_code == pytest.ExitCode.OK
             if self._all_passed:
                 session.testsfailed = 0
