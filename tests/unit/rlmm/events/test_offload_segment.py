@@ -16,6 +16,8 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.spi import PartitionKey
 from rlmm.state.offload_segments import (
+    DRIVER_PROPERTIES_MAX_COUNT,
+    STORED_SEGMENTS_MAX_COUNT,
     DriverProperty,
     OffloadPosition,
     OffloadSegmentRecord,
@@ -210,3 +212,31 @@ def test_account_when_it_failed_and_its_segment_is_known_then_stays_until_that_i
 
     assert manager.caught_up(ORDERS)
     assert manager.offload_segments(ORDERS) == (failed,)
+
+
+def _driver(count: int) -> tuple[DriverProperty, ...]:
+    return tuple(DriverProperty(name=f"p{number}", value="v") for number in range(count))
+
+
+def test_record_when_at_its_bounds_then_valid_and_beyond_them_refused() -> None:
+    record = offload_segment(1, OFFLOADED)
+    others = tuple(UUID(int=1000 + number) for number in range(STORED_SEGMENTS_MAX_COUNT))
+
+    full = replace(
+        record,
+        segment_ids=(record.id, *others[1:]),
+        driver_metadata=_driver(DRIVER_PROPERTIES_MAX_COUNT),
+    )
+
+    assert len(full.segment_ids) == STORED_SEGMENTS_MAX_COUNT
+    with pytest.raises(ValueError, match="stored segments"):
+        replace(record, segment_ids=(record.id, *others))
+    with pytest.raises(ValueError, match="properties"):
+        replace(record, driver_metadata=_driver(DRIVER_PROPERTIES_MAX_COUNT + 1))
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_record_when_compared_with_an_equal_status_then_does_not_precede_it(
+    status: OffloadSegmentStatus,
+) -> None:
+    assert not offload_segment(1, status).precedes(offload_segment(1, status))

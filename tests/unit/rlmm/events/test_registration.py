@@ -108,7 +108,7 @@ def test_registration_when_reasons_are_many_and_long_then_are_cut_off_on_both_si
 def test_file_defaults_when_many_or_long_then_are_bounded_in_the_record_and_when_read() -> None:
     """A heartbeat of another version cannot grow without limit, either."""
     long = tuple(FileDefault(key=str(n), value="x" * 501) for n in range(33))
-    event = replace(registration(), file_defaults=(FileDefault(key="a", value=None), *long))
+    event = replace(registration(), file_defaults=(FileDefault(key="a" * 501, value=None), *long))
     message = message_of(event)
 
     written = message.process_registered.file_defaults
@@ -118,4 +118,5 @@ def test_file_defaults_when_many_or_long_then_are_bounded_in_the_record_and_when
 
     assert (last.key, last.value) == ("30", "x" * 500)
     assert len(read) == 32
-    assert read[:2] == (FileDefault(key="a", value=None), FileDefault(key="0", value="x" * 500))
+    first = FileDefault(key="a" * 500, value=None)
+    assert read[:2] == (first, FileDefault(key="0", value="x" * 500))
