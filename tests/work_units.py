@@ -101,12 +101,16 @@ def _is_filling(worker: str, worker_count: int) -> bool:
 def uses_services(nodeid: str) -> bool:
     """Whether a test is of a level with real services; False for what is no test."""
     is_test = nodeid.startswith("tests/")
-    return is_test and _place(nodeid.partition("::")[0], _COMPUTING) == len(_COMPUTING)
+    return is_test and not _computes(nodeid.partition("::")[0])
+
+
+def _computes(unit: str) -> bool:
+    return _place(unit, _COMPUTING) < len(_COMPUTING)
 
 
 def next_computing(waiting: Iterable[str]) -> str | None:
     """The next of these units that needs no services; None if all of them do."""
-    computing = [unit for unit in waiting if _place(unit, _COMPUTING) < len(_COMPUTING)]
+    computing = [unit for unit in waiting if _computes(unit)]
     return min(computing, key=lambda unit: _place(unit, _COMPUTING), default=None)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+
+from tests.unit.rlm.worker.python_process import python_process
 
 _DEADLINE_S = 60.0
 # PyDLL keeps the interpreter's lock while the function of C waits.
@@ -14,8 +14,7 @@ _WAITS_WITH_THE_LOCK = "ctypes.PyDLL(None).sleep(60)"
 _WAITS = "Event().wait(60)"
 
 
-@contextmanager
-def _started(body: str, *, hang_ms: int = 200) -> Iterator[subprocess.Popen[str]]:
+def _started(body: str, *, hang_ms: int = 200) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run `body` in a process as function `work` with the variable `watch`."""
     lines = [
         "import ctypes, sys",
@@ -27,18 +26,7 @@ def _started(body: str, *, hang_ms: int = 200) -> Iterator[subprocess.Popen[str]
         "    work(watch)",
         "print('end')",
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-c", "\n".join(lines)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return python_process("-c", "\n".join(lines))
 
 
 def _run(body: str, *, hang_ms: int = 200) -> tuple[int, str, str]:

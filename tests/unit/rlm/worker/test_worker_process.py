@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+
+from tests.unit.rlm.worker.python_process import python_process
 
 _DEADLINE_S = 60.0
 _HANG_MS = 2_000  # four times as long as the main thread waits
@@ -59,22 +59,11 @@ print("end")
 """
 
 
-@contextmanager
-def _worker(directory: Path, how: str) -> Iterator[subprocess.Popen[str]]:
+def _worker(directory: Path, how: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run a worker that hangs at `how`."""
     program = directory / "program.py"
     program.write_text(_PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, str(program), how],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return python_process(str(program), how)
 
 
 @pytest.mark.parametrize("how", ["start", "tick", "reader"])
