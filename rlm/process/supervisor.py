@@ -3,7 +3,8 @@
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest,
-            and SIGQUIT a second before, so that they write their stacks
+            and SIGQUIT a second before, so that they write their stacks. It ends a child that
+            has not yet begun to handle it, which counts as killed
 
 Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
 stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit
@@ -15,6 +16,7 @@ of the file must not stop the processes that still run.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +24,7 @@ from rlm.process.child import Child, ChildSpec, Spawner
 from rlm.process.restart_backoff import RestartBackoff
 from rsm.segment.errors import RetriableError
 
+EXIT_KILLED = 1
 EXIT_INVALID_CONFIG = 2
 KILL_AFTER_MS = 15_000
 _STACKS_BEFORE_KILL_MS = 1_000
@@ -158,6 +161,8 @@ class Supervisor:
         slot.child = None
         ended = (("exit_code", code),)
         if self.is_stopping:
+            if code == -signal.SIGQUIT:
+                self._exit_code = self._exit_code or EXIT_KILLED
             return [ProcessEvent(message="process ended", process=slot.spec.name, fields=ended)]
         if code == EXIT_INVALID_CONFIG:
             return [self._reap_misconfigured(slot, now_ms)]
@@ -213,6 +218,6 @@ class Supervisor:
             if slot.child is not None and not slot.killed:
                 slot.child.kill()
                 slot.killed = True
-                self._exit_code = self._exit_code or 1
+                self._exit_code = self._exit_code or EXIT_KILLED
                 events.append(ProcessEvent(message="process killed", process=slot.spec.name))
         return events

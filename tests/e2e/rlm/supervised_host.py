@@ -1,12 +1,14 @@
 """A supervisor over one tiny child that says what it does in files: `python … DIRECTORY MODE`.
 
-With a further argument it is the child: `obedient` ends on SIGTERM, `hanging` ignores SIGTERM and
-never finishes its clean stop. `serving` accepts clients on a socket that the supervisor bound, at
-the port that `DIRECTORY/port` holds, and greets them; `idle` runs and never listens there.
+With a further argument it is the child: `obedient` ends on SIGTERM; `hanging` ignores SIGTERM,
+never finishes its clean stop, and writes its stacks on SIGQUIT as a worker does. `serving` accepts
+clients on a socket that the supervisor bound, at the port that `DIRECTORY/port` holds, and greets
+them; `idle` runs and never listens there.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import socket
@@ -45,7 +47,7 @@ def _supervise(directory: Path, mode: str) -> int:
         (child,),
         OsSpawner(),
         lambda: RestartBackoff(settings, Random()),
-        kill_after_ms=1_000 if mode == "hanging" else KILL_AFTER_MS,
+        kill_after_ms=2_000 if mode == "hanging" else KILL_AFTER_MS,
     )
     with signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)) as inbox:
         refuse = partial(refuse_unserved, bound, (child,))
@@ -57,6 +59,7 @@ def _be_child(directory: Path, mode: str, fd: int) -> None:
         listening = socket.socket(fileno=fd)
         listening.listen()
         threading.Thread(target=_greet, args=(listening,), daemon=True).start()
+    faulthandler.register(signal.SIGQUIT)
     with signal_inbox(STOP_SIGNALS) as inbox:
         watch_parent(0, _wait_without_end if mode == "hanging" else inbox.wake)
         (directory / f"{os.getpid()}.started").touch()

@@ -67,12 +67,15 @@ def test_supervisor_when_terminated_then_ends_with_its_child(tmp_path: Path) -> 
         assert not _runs(child)
 
 
-def test_supervisor_when_child_ignores_the_stop_then_kills_it(tmp_path: Path) -> None:
+def test_supervisor_when_child_ignores_the_stop_then_kills_it_after_its_stacks(
+    tmp_path: Path,
+) -> None:
     with _host(tmp_path, "hanging") as host:
         child = _wait_for_start(tmp_path)
 
         assert host.interrupt(deadline_s=20) == 1
         assert not _runs(child)
+    assert "in _be_child" in (tmp_path / "host.log").read_text()
 
 
 def test_child_when_supervisor_is_killed_then_ends_by_itself(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from random import Random
 
@@ -190,6 +191,19 @@ def test_stop_when_a_child_hangs_then_it_writes_stacks_and_is_killed_once_at_the
     supervisor.step(15_002)
 
     assert spawner.children[0].signals == ["TERM", "QUIT", "KILL"]
+    assert (supervisor.has_ended, supervisor.exit_code) == (True, 1)
+
+
+def test_stop_when_a_child_cannot_write_its_stacks_then_their_signal_counts_as_a_kill() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+    supervisor.stop(0)
+    supervisor.step(14_000)
+
+    spawner.children[0].code = -signal.SIGQUIT
+    supervisor.step(14_001)
+
     assert (supervisor.has_ended, supervisor.exit_code) == (True, 1)
 
 
