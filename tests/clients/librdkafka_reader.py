@@ -36,10 +36,6 @@ def _consumer(request: ReadRequest) -> Consumer:
             "queued.min.messages": 1,
             "queued.max.messages.kbytes": max(1, request.fetch_bytes >> 10),
             "fetch.queue.backoff.ms": 2,
-            # If a connection is being opened when the last other one ends, the library does not
-            # notice that all brokers are down. It then rebootstraps only after this time, by
-            # default 5 minutes.
-            "metadata.recovery.rebootstrap.trigger.ms": 10_000,
         }
     )
 
