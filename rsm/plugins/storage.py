@@ -112,6 +112,9 @@ class PluginChunkStorage(ChunkStorage):
 
         return self._calls.run("delete_many", delete)
 
+    def discard_uploads(self, names: Sequence[str]) -> None:
+        self._calls.run("discard_uploads", lambda: self._inner.discard_uploads(names))
+
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         infos = self._calls.items("list", lambda: self._inner.list(prefix, after=after))
         for info in infos:

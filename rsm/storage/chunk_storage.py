@@ -152,6 +152,13 @@ class ChunkStorage(ABC):
             return DeleteOutcome(name=name, error=error)
         return DeleteOutcome(name=name)
 
+    def discard_uploads(self, names: Sequence[str]) -> None:  # noqa: B027 - most keep none
+        """Remove what unfinished creations of these chunks left in the store. Idempotent.
+
+        A creation in progress fails then, in whatever process. Complete chunks do not change. Only
+        stores that keep the parts of a killed process override this. Raises TieredStorageError.
+        """
+
     @abstractmethod
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         """Yield chunks whose name starts with `prefix` and sorts after `after`, in UTF-8 order.

@@ -156,6 +156,17 @@ class ChunkChangeContract:
         assert [o.error is None for o in outcomes] == [True, True, False, True, True]
         assert names_of(storage) == ["d/c"]
 
+    def test_discard_uploads_when_chunks_are_complete_or_absent_then_nothing_changes(
+        self,
+        storage: ChunkStorage,
+    ) -> None:
+        put(storage, "d/a", "d/b")
+
+        storage.discard_uploads(["d/a", "absent"])
+        storage.discard_uploads([])
+
+        assert names_of(storage) == ["d/a", "d/b"]
+
     def test_list_when_prefix_and_after_are_given_then_only_what_lies_between(
         self,
         storage: ChunkStorage,

@@ -1,7 +1,7 @@
 """A multipart upload, with parts in any order from any thread, completed or aborted.
 
-A killed process leaves the upload in the bucket, invisible; a lifecycle rule of the bucket
-(AbortIncompleteMultipartUpload) removes it.
+A killed process leaves the upload in the bucket, invisible. `discard_uploads` removes it by the
+name of its object; a lifecycle rule of the bucket (AbortIncompleteMultipartUpload) removes others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from crc32c import crc32c
@@ -98,3 +98,26 @@ def multipart_upload(bucket: S3Bucket, name: str, **look: object) -> Iterator[Mu
     except BaseException:
         upload.abort()
         raise
+
+
+def discard_uploads(bucket: S3Bucket, name: str) -> None:
+    """Abort all unfinished uploads of an object of this name, also those of other processes.
+
+    The store then refuses their later parts and completions. Raises the errors of the requests.
+    """
+    for upload_id in tuple(_unfinished_ids(bucket, name)):
+        with suppress(NotFoundError):  # its process completed or aborted it meanwhile
+            bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
+
+
+def _unfinished_ids(bucket: S3Bucket, name: str) -> Iterator[str]:
+    page = {"Prefix": name}
+    while True:
+        answer = bucket.ask("list_multipart_uploads", **page)
+        for found in answer.get("Uploads", ()):
+            if found["Key"] == name:
+                yield found["UploadId"]
+        # Names are in order, and the name itself precedes all others with this prefix.
+        if not answer.get("IsTruncated") or answer["NextKeyMarker"] != name:
+            return
+        page |= {"KeyMarker": name, "UploadIdMarker": answer["NextUploadIdMarker"]}

@@ -37,7 +37,7 @@ from rsm.storage.s3 import lifecycle
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.concat import JoinedObject, send_joined
 from rsm.storage.s3.errors import code_of, store_error
-from rsm.storage.s3.multipart import multipart_upload
+from rsm.storage.s3.multipart import discard_uploads, multipart_upload
 from rsm.storage.s3.upload import S3Uploads
 
 _CAPABILITIES = Capabilities(
@@ -122,6 +122,11 @@ class S3ChunkStorage(ObjectChunkStorage):
         for first in range(0, len(keys), _DELETE_AT_ONCE):
             errors |= self._delete_some(keys[first : first + _DELETE_AT_ONCE])
         return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
+
+    def discard_uploads(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._check_name(name)
+            discard_uploads(self._bucket, name)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         page = {"Prefix": prefix, "StartAfter": after}

@@ -24,8 +24,11 @@ def key(number: int, suffix: str = "log") -> str:
     return f"segments/{number}.{suffix}"
 
 
-def segment(number: int) -> RemoteLogSegmentMetadata:
-    objects = tuple(StoredObject(key=key(number, suffix)) for suffix in ("log", "meta"))
+def segment(number: int, *, length_bytes: int | None = 1) -> RemoteLogSegmentMetadata:
+    objects = tuple(
+        StoredObject(key=key(number, suffix), length_bytes=length_bytes)
+        for suffix in ("log", "meta")
+    )
     return replace(segment_metadata(number, state=DELETE_STARTED), objects=objects)
 
 
@@ -115,3 +118,41 @@ def test_delete_log_segment_data_when_the_store_cannot_be_reached_then_names_the
         manager.delete_log_segment_data(segment(1))
 
     assert caught.value.context["keys"] == (key(1),)
+
+
+class UploadsStorage(RefusingStorage):
+    """Records which uploads are to be discarded, and may refuse that."""
+
+    refuses_discarding = False
+
+    def discard_uploads(self, names: Sequence[str]) -> None:
+        self.asked.append(tuple(names))
+        if self.refuses_discarding:
+            raise RetriableError("no permission")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_delete_when_a_segment_was_never_finished_then_its_uploads_are_discarded_before(
+    caplog: pytest.LogCaptureFixture, refuses: bool
+) -> None:
+    """Otherwise a late writer could complete an object after its deletion."""
+    segments = [segment(1), segment(2, length_bytes=None)]
+    storage = UploadsStorage(stored(*segments))
+    storage.refuses_discarding = refuses
+
+    assert delete_segments(storage, segments) == [{}, {}]
+
+    assert storage.asked == [
+        (key(2), key(2, "meta")),
+        [key(1), key(2)],
+        [key(1, "meta"), key(2, "meta")],
+    ]
+    assert ("cannot discard the unfinished uploads" in caplog.text) == refuses
+
+
+def test_delete_when_all_segments_were_finished_then_no_upload_is_looked_for() -> None:
+    storage = UploadsStorage(stored(segment(1)))
+
+    delete_segments(storage, [segment(1)])
+
+    assert storage.asked == [[key(1)], [key(1, "meta")]]
