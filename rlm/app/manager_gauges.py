@@ -88,6 +88,7 @@ class ManagerGauges:
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
+        self._metrics.remote_overlap_bytes.labels(*labels).set(report.remote_overlap_bytes)
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
         future = report.future_timestamps
         self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)

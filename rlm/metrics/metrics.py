@@ -66,6 +66,7 @@ class Metrics:
             self.remote_copy_lag_bytes,
             self.remote_copy_lag_segments,
             self.remote_log_size_bytes,
+            self.remote_overlap_bytes,
             self.remote_log_metadata_count,
             self.future_segments,
             self.object_anomalies,
@@ -248,7 +249,13 @@ class Metrics:
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(
             "kafka_server_remote_log_size_bytes",
-            "Bytes of finished segments in the store. A record in two segments counts twice.",
+            "Size of the stored log. What two segments have in common counts once.",
+            _BY_PARTITION,
+        )
+        self.remote_overlap_bytes = self._gauge(
+            "rlm_remote_overlap_bytes",
+            "What stored segments have beyond `kafka_server_remote_log_size_bytes`: records of "
+            "another segment, such as a merged one, or of a history that an election cut off.",
             _BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(

@@ -20,7 +20,7 @@ from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState, ReadLease
-from rsm.segment.coverage import covered_end, stored_end, stored_ranges
+from rsm.segment.coverage import covered_end, log_bytes, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -74,7 +74,12 @@ PARTITION_STATUS = JsonShape(
         "lag_segments": _REPORTED["lag_segments"],
         "remote_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments' logs. A record in two segments counts twice.",
+            "Size of the stored log. What two segments have in common counts once.",
+        ),
+        "remote_overlap_bytes": JsonField(
+            JsonKind.BYTES,
+            "What the stored segments have beyond `remote_bytes`: records of another segment, or "
+            "of a history that an election cut off.",
         ),
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "copy_blocked": _REPORTED["copy_blocked"],
@@ -154,6 +159,7 @@ class PartitionStatus:
     last_stable_offset: int | None
     high_watermark: int | None
     remote_bytes: int
+    remote_overlap_bytes: int
     remote_segments: int
     report: PartitionReport | None
     anomalies: tuple[Anomaly, ...] = ()
@@ -199,6 +205,7 @@ class PartitionStatus:
             "lag_bytes": report.get("lag_bytes"),
             "lag_segments": report.get("lag_segments"),
             "remote_bytes": self.remote_bytes,
+            "remote_overlap_bytes": self.remote_overlap_bytes,
             "remote_segments": self.remote_segments,
             "copy_blocked": report.get("copy_blocked"),
             "trim_blocked": report.get("trim_blocked"),
@@ -239,6 +246,7 @@ def partition_status(
     log_start = min(starts, default=None) if recorded is None else recorded
     gaps = tuple(gap.offsets for gap in stored.state.gaps)
     anomalies = open_anomalies(stored.state, finished)
+    remote_bytes = log_bytes(ranges)
     pending = None if log_start is None else covered_end(ranges, log_start, gaps=gaps)
     return PartitionStatus(
         topic_id_partition=led.topic_id_partition,
@@ -253,7 +261,8 @@ def partition_status(
         pending_upload_offset=_pending(stored.policy, offsets, pending),
         last_stable_offset=None if offsets is None else offsets.last_stable_offset,
         high_watermark=None if offsets is None else offsets.high_watermark,
-        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        remote_bytes=remote_bytes,
+        remote_overlap_bytes=sum(each.segment_size_bytes for each in finished) - remote_bytes,
         remote_segments=len(finished),
         report=reported if role == LEADER else None,
         anomalies=anomalies,

@@ -18,7 +18,7 @@ STATUS_TOTALS = JsonShape(
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "stored_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments' logs. A record in two segments counts twice.",
+            "Size of the stored log. What two segments have in common counts once.",
         ),
         "lag_segments": JsonField(
             JsonKind.COUNT, "Rolled segments that are not stored, of the reported partitions."

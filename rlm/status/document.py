@@ -123,7 +123,12 @@ PARTITION_REPORT = JsonShape(
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "remote_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments' logs. A record in two segments counts twice.",
+            "Size of the stored log. What two segments have in common counts once.",
+        ),
+        "remote_overlap_bytes": JsonField(
+            JsonKind.BYTES,
+            "What the stored segments have beyond `remote_bytes`: records of another segment, or "
+            "of a history that an election cut off.",
         ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
@@ -213,6 +218,7 @@ class PartitionReport:
     offload_end_offset: int | None = 0
     remote_segments: int = 0
     remote_bytes: int = 0
+    remote_overlap_bytes: int = 0
     copy_blocked: Blocked | None = None
     trim_blocked: Blocked | None = None
     expiry_blocked: Blocked | None = None
@@ -244,6 +250,7 @@ class PartitionReport:
             "offload_end_offset": self.offload_end_offset,
             "remote_segments": self.remote_segments,
             "remote_bytes": self.remote_bytes,
+            "remote_overlap_bytes": self.remote_overlap_bytes,
             "copy_blocked": blocked_to_json(self.copy_blocked),
             "trim_blocked": blocked_to_json(self.trim_blocked),
             "expiry_blocked": blocked_to_json(self.expiry_blocked),
@@ -273,6 +280,7 @@ class PartitionReport:
             offload_end_offset=found.integer_or_none("offload_end_offset"),
             remote_segments=found.integer("remote_segments"),
             remote_bytes=found.integer("remote_bytes"),
+            remote_overlap_bytes=found.integer_or_none("remote_overlap_bytes") or 0,
             copy_blocked=blocked_from_json(found, "copy_blocked", earlier="copy_held"),
             trim_blocked=blocked_from_json(found, "trim_blocked", earlier="trim_held"),
             expiry_blocked=blocked_from_json(found, "expiry_blocked", earlier="expiry_held"),

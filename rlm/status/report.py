@@ -15,6 +15,7 @@ from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure, PartitionView
 from rlm.status.document import FOLLOWER, LEADER, PartitionReport, StreamReport
 from rlm.status.future_timestamps import future_timestamps
+from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
@@ -28,6 +29,7 @@ def leader_report(
 ) -> PartitionReport:
     """Report a led partition from the view of the last decision."""
     behind = lag(view)
+    remote_bytes = log_bytes(view.stored)
     finished = [
         record.metadata
         for record in view.segments
@@ -49,7 +51,8 @@ def leader_report(
         else view.state.offload_requested_offset,
         offload_end_offset=offload_end_offset(view),
         remote_segments=len(finished),
-        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        remote_bytes=remote_bytes,
+        remote_overlap_bytes=sum(each.segment_size_bytes for each in finished) - remote_bytes,
         copy_blocked=copy_blocked(view),
         trim_blocked=decision.blocked,
         expiry_blocked=expiry_blocked,

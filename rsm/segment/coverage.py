@@ -57,3 +57,18 @@ def covered_end(
 def stored_end(ranges: Sequence[StoredRange]) -> int | None:
     """Return the end of the highest stored offset, across holes; None if nothing is stored."""
     return max((stored.offsets.end_offset for stored in ranges), default=None)
+
+
+def log_bytes(ranges: Iterable[StoredRange]) -> int:
+    """Return the size of the stored log: what two segments have in common counts once.
+
+    `ranges` ascend by start. A part of a segment counts by its share of the segment's offsets.
+    """
+    total_bytes = end_offset = 0
+    for stored in ranges:
+        whole = stored.metadata.offsets
+        added = stored.offsets.end_offset - max(stored.offsets.start_offset, end_offset)
+        if added > 0:
+            total_bytes += stored.metadata.segment_size_bytes * added // len(whole)
+            end_offset = stored.offsets.end_offset
+    return total_bytes

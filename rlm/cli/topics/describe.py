@@ -41,6 +41,7 @@ from rlmm.events.policy import (
 )
 from rlmm.events.policy_level import PolicyLevel
 from rsm.config.choices import Layout
+from rsm.segment.coverage import log_bytes, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 
@@ -78,7 +79,7 @@ DESCRIBE_DOCUMENT = JsonShape(
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "stored_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments' logs. A record in two segments counts twice.",
+            "Size of the stored log. What two segments have in common counts once.",
         ),
     },
 )
@@ -255,14 +256,16 @@ def _value_text(setting: PolicyValue) -> str:
 
 
 def _stored(session: CommandSession, partitions: Sequence[TopicIdPartition]) -> StoredPartitions:
-    finished = [
-        record.metadata
-        for tip in partitions
-        for record in session.metadata.list_remote_log_segments(tip)
-        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
-    ]
+    segments = stored_bytes = 0
+    for tip in partitions:
+        finished = [
+            record.metadata
+            for record in session.metadata.list_remote_log_segments(tip)
+            if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        ]
+        segments += len(finished)
+        lineage = session.metadata.partition_state(tip).lineage
+        stored_bytes += log_bytes(stored_ranges(lineage, finished))
     return StoredPartitions(
-        partitions=len(partitions),
-        stored_segments=len(finished),
-        stored_bytes=sum(each.segment_size_bytes for each in finished),
+        partitions=len(partitions), stored_segments=segments, stored_bytes=stored_bytes
     )

@@ -53,6 +53,7 @@ def reporting(
         last_stable_offset=480,
         high_watermark=500,
         remote_bytes=400 * MIB,
+        remote_overlap_bytes=0,
         remote_segments=4,
         report=report_of(tip, **reported),
     )

@@ -74,6 +74,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "lag_bytes": 7,
         "lag_segments": 1,
         "remote_bytes": 4 * SEGMENT_BYTES,
+        "remote_overlap_bytes": 0,
         "remote_segments": 4,
         "copy_blocked": None,
         "trim_blocked": {"reason": "young"},
@@ -135,13 +136,14 @@ def test_status_when_segments_are_not_finished_then_not_counted() -> None:
     assert (row.remote_segments, row.remote_bytes) == (4, 4 * SEGMENT_BYTES)
 
 
-def test_status_when_a_merged_segment_overlaps_its_parts_then_the_bytes_of_the_store() -> None:
+def test_status_when_a_merged_segment_overlaps_its_parts_then_their_bytes_count_once() -> None:
     """Operators pay for both; the offsets are stored as if there were one."""
     merged = remote(0, 400, number=9, size=4 * SEGMENT_BYTES)
 
     row = status((*stored_up_to(400), merged))
 
-    assert (row.remote_segments, row.remote_bytes) == (5, 8 * SEGMENT_BYTES)
+    assert (row.remote_segments, row.remote_bytes) == (5, 4 * SEGMENT_BYTES)
+    assert row.remote_overlap_bytes == 4 * SEGMENT_BYTES
     assert (row.last_tiered_offset, row.pending_upload_offset) == (399, 400)
 
 

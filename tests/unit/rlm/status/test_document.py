@@ -24,6 +24,7 @@ FULL = report(
     offload_end_offset=7,
     remote_segments=3,
     remote_bytes=300,
+    remote_overlap_bytes=40,
     copy_blocked=Blocked(reason="failing", values={"cause": "no space", "attempts": 3}),
     trim_blocked=Blocked(reason="not_stored"),
     expiry_blocked=Blocked(reason="read_lease", values={"holder": "spark"}),

@@ -20,11 +20,12 @@ def test_report_when_all_is_stored_then_no_age() -> None:
     assert leader_report(view, TrimDecision()).oldest_unstored_age_ms is None
 
 
-def test_report_when_a_merged_segment_overlaps_its_parts_then_the_bytes_of_the_store() -> None:
+def test_report_when_a_merged_segment_overlaps_its_parts_then_their_bytes_count_once() -> None:
     """As in the status of the cluster, which does not ask the manager."""
     merged = remote(0, 400, number=9, size=4 * SEGMENT_BYTES)
 
     report = leader_report(Given(segments=(*stored_up_to(400), merged)).view(), TrimDecision())
 
-    assert (report.remote_segments, report.remote_bytes) == (5, 8 * SEGMENT_BYTES)
+    assert (report.remote_segments, report.remote_bytes) == (5, 4 * SEGMENT_BYTES)
+    assert report.remote_overlap_bytes == 4 * SEGMENT_BYTES
     assert report.stored_end_offset == 400

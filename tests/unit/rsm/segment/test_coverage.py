@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.coverage import covered_end, stored_end, stored_ranges
+from rsm.segment.coverage import covered_end, log_bytes, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from tests.unit.rlm.policy.views import remote
 
@@ -39,3 +39,21 @@ def test_stored_ranges_when_lineage_lacks_the_epoch_then_nothing() -> None:
 def test_stored_end_when_a_hole_lies_before_then_reaches_over_it() -> None:
     ranges = stored_ranges(Lineage.of((0, 0)), [remote(0, 5).metadata, remote(8, 9).metadata])
     assert stored_end(ranges) == 9
+
+
+@given(st.lists(BOUNDS, max_size=12))
+def test_log_bytes_when_segments_overlap_then_each_stored_offset_counts_once(
+    bounds: list[tuple[int, int]],
+) -> None:
+    """A byte for each offset makes the shares exact."""
+    segments = [remote(a, b, size=b - a).metadata for a, b in bounds]
+
+    ranges = stored_ranges(Lineage.of((0, 0)), segments)
+
+    assert log_bytes(ranges) == len({offset for a, b in bounds for offset in range(a, b)})
+
+
+def test_log_bytes_when_an_election_cut_off_a_part_then_only_the_share_of_the_rest() -> None:
+    lineage = Lineage.of((0, 0), (2, 75))
+
+    assert log_bytes(stored_ranges(lineage, [remote(0, 100, size=400).metadata])) == 300
