@@ -254,8 +254,7 @@ class Metrics:
         )
         self.remote_overlap_bytes = self._gauge(
             "rlm_remote_overlap_bytes",
-            "What stored segments have beyond `kafka_server_remote_log_size_bytes`: records of "
-            "another segment, such as a merged one, or of a history that an election cut off.",
+            "What stored segments have beyond that: records of another segment, or of cut off logs.",
             _BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(
