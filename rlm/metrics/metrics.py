@@ -254,7 +254,7 @@ class Metrics:
         )
         self.remote_overlap_bytes = self._gauge(
             "rlm_remote_overlap_bytes",
-            "What stored segments have beyond that: records of another segment, or of cut off logs.",
+            "What stored segments have beyond that: records of other segments, or of cut off logs.",
             _BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(
