@@ -15,6 +15,7 @@ from rlmm.codec import decode, encode
 from rlmm.events.event import Event
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import OriginalConfig
+from rlmm.events.policy_level import PolicyLevelSet
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
@@ -23,6 +24,7 @@ from rlmm.record_keys import (
     segment_key,
 )
 from rlmm.spi import MetadataPosition, NewerRecord
+from rlmm.state.gaps import GapReason
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.folding import append, fold_log, folded, log_of
@@ -34,10 +36,12 @@ from tests.metadata_builder import (
     anomaly_reported,
     claim,
     cluster_secret,
+    event_id,
     gap,
     gaps,
     paused,
     policy,
+    policy_level,
     read_lease,
     registration,
     segment_metadata,
@@ -296,3 +300,34 @@ def test_unreadable_record_when_a_readable_one_replaces_it_then_is_not_counted(
     log.append(0, record.key, record.value)
 
     assert folded(log).unreadable_records_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "written"),
+    [
+        (GapReason.SHED, (pb.SHED, False)),
+        (GapReason.EXTERNAL_START, (pb.EXTERNAL_START, False)),
+        (GapReason.ACCEPTED_LOSS, (pb.EXTERNAL_START, True)),
+    ],
+)
+def test_gap_when_written_then_version_0_1_0_knows_its_reason(
+    reason: GapReason, written: tuple[int, bool]
+) -> None:
+    record = encode(gaps(gap(0, 10, reason=reason)))
+
+    (found,) = pb.MetadataEvent.FromString(record.value).gaps_recorded.gaps
+    assert (found.reason, found.accepted_loss) == written
+
+
+def test_policy_level_when_changed_then_keeps_what_a_newer_version_wrote() -> None:
+    """R14: also in the cache."""
+    field_path = ("policy_level_set",)
+    log = MemoryLog(ManualClock())
+    log.append(0, *with_newer_fields(policy_level(), field_path))
+    (found,) = folded(log).policy_levels()
+
+    written = encode(PolicyLevelSet(event_id=event_id(), level=replace(found, retention_ms=5)))
+
+    message = pb.MetadataEvent.FromString(written.value).policy_level_set
+    assert message.retention_ms == 5
+    assert message.SerializeToString().endswith(NEW_FIELD)
