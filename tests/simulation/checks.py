@@ -30,8 +30,6 @@ class WorldChecks:
         self._checked = moment
         if self._world.deleted_topics():
             return violations(self._world)
-        if self._world.has_conflict():
-            return []
         found = [*violations(self._world), *self._world.hidden(), *self._taken_from_gateway()]
         if (difference := self._reader.difference()) is not None:
             found.append(difference)
@@ -47,9 +45,7 @@ class WorldChecks:
 
     def unfinished(self) -> list[str]:
         """Return what is left to do although nothing changes any more."""
-        if self._world.has_conflict():
-            return []
-        behind = (each for tip in self._world.tips for each in self._not_stored(tip))
+        behind = (each for tip in self._world.defined_tips() for each in self._not_stored(tip))
         return [*leftovers(self._world), *self._world.unrecorded(), *behind]
 
     def _not_stored(self, tip: TopicIdPartition) -> Iterator[str]:

@@ -35,7 +35,7 @@ class ReaderView:
 
     def difference(self) -> str | None:
         """Return how the reader's view differs from the truth; None if it does not."""
-        found = (self._compare(tip, self._world.leader(tip)) for tip in self._world.tips)
+        found = (self._compare(tip, self._world.leader(tip)) for tip in self._world.defined_tips())
         return next((difference for difference in found if difference is not None), None)
 
     def _compare(self, tip: TopicIdPartition, leader: Replica) -> str | None:

@@ -99,7 +99,7 @@ class SimulatedWorld(World):
         election then restored, cannot be distinguished from those that it was decided for. They may
         be hidden.
         """
-        return [problem for tip in self.tips for problem in self._hidden(tip)]
+        return [problem for tip in self.defined_tips() for problem in self._hidden(tip)]
 
     def _hidden(self, tip: TopicIdPartition) -> list[str]:
         state, leader_epoch = self.state(tip), self.leader(tip).leader_epoch
@@ -179,15 +179,15 @@ class SimulatedWorld(World):
             self.object_names(),
         )
 
-    def has_conflict(self) -> bool:
-        """Whether unclean elections alternated between two histories.
+    def defined_tips(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions without those where unclean elections alternated between two histories.
 
         Then nobody knows to which of the two the trimmed records belong. Nothing is trimmed or
         deleted, and nothing is promised, until an operator decides. A log that returns empty does
         not even show that there were two histories: the claim of the leader in between counts as
         its past.
         """
-        return any(self._parted(tip) for tip in self.tips)
+        return tuple(tip for tip in self.tips if not self._parted(tip))
 
     def _parted(self, tip: TopicIdPartition) -> bool:
         stored, leader = self.state(tip).lineage, self.leader(tip)
@@ -289,8 +289,8 @@ class SimulatedWorld(World):
         """Return the records that were taken, are not stored, and are in no recorded gap."""
         return [
             f"{tip}: {taken} was taken, and is neither stored nor on record"
-            for tip, ranges in self.taken.items()
-            for taken in ranges
+            for tip in self.defined_tips()
+            for taken in self.taken.get(tip, ())
             if self._known_end(tip, taken) < taken.end_offset
         ]
 

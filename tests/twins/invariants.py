@@ -29,7 +29,7 @@ def violations(world: World) -> list[str]:
     topic nothing has to be readable.
     """
     found = list(world.audit.violations)
-    for tip in world.tips:
+    for tip in world.defined_tips():
         if world.leader(tip).deleted:
             continue
         found.extend(_unreadable_below_local_start(world, tip))
@@ -45,7 +45,7 @@ def leftovers(world: World) -> list[str]:
     """Return what is unfinished although nothing changes any more; empty if nothing is."""
     return [
         f"{r.metadata.offsets} is left in {r.metadata.state.name}"
-        for tip in world.tips
+        for tip in world.defined_tips()
         for r in world.records(
             SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED, tip=tip
         )

@@ -258,6 +258,10 @@ class World:
         event = TopicPolicyChanged(event_id=self.new_id(), policy=policy)
         assert self.metadata.publish(event).accepted
 
+    def defined_tips(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions whose data is defined, so that the invariants hold for it."""
+        return self.tips
+
     def state(self, tip: TopicIdPartition = TIP) -> PartitionState:
         return self.metadata.partition_state(tip)
 
