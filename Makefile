@@ -126,7 +126,7 @@ chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts 
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 at each step of a copied and of a streamed segment's life (half an hour)
-	$(PYTEST) -q -n 0 --long tests/e2e/test_copy_killed.py tests/e2e/test_stream_killed.py
+	$(PYTEST) -q -n 0 --long tests/e2e/test_*_killed*.py
 
 hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too
 	$(PYTEST) -q -n 0 --long tests/hosts

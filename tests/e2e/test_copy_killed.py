@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from _pytest.mark import ParameterSet
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
+from tests.e2e.killed_manager import journaling, killed_at
 from tests.e2e.tiered_log import SegmentFile, TieredLog, assert_readable
-from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 ROLLED_SEGMENTS = 3
@@ -87,15 +86,6 @@ def metadata(host: BrokerHost) -> Iterator[RemoteLogMetadataManager]:
 
 
 @contextmanager
-def _crashing(host: BrokerHost, journal: Path, *options: str) -> Iterator[ServiceProcess]:
-    with host.started(
-        *("-m", "tests.e2e.crashing_manager", "--config", str(host.config_path)),
-        *("--journal", str(journal), *options),
-    ) as process:
-        yield process
-
-
-@contextmanager
 def _started_again(
     host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
 ) -> Iterator[None]:
@@ -130,10 +120,6 @@ def _assert_whole(
     assert log.local_start_offset() == produced[ROLLED_SEGMENTS - 1].base_offset
 
 
-def _wait_killed(process: ServiceProcess) -> None:
-    assert process.wait(deadline_s=30.0) == -signal.SIGKILL, process.log_tail()
-
-
 def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     host: BrokerHost,
     log: TieredLog,
@@ -145,7 +131,7 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     journal = tmp_path / "journal"
     log.set_policy(metadata)
 
-    with _crashing(host, journal):
+    with journaling(host, journal):
         log.wait_tiered(metadata)
         log.set_policy(metadata, retention_ms=RETENTION_MS)
         _wait_expired(log, metadata, produced)
@@ -165,8 +151,8 @@ def test_copy_when_killed_at_a_step_then_the_next_start_finishes_it(
 ) -> None:
     """Scenarios 10, 13, 14 and 79: no gap, no leftover, nothing trimmed that is not stored."""
     log.set_policy(metadata)
-    with _crashing(host, tmp_path / "journal", "--die-at", step) as process:
-        _wait_killed(process)
+    with killed_at(step, host, tmp_path / "journal"):
+        pass
     _assert_nothing_lost(log, metadata)
 
     with _started_again(host, log, metadata):
@@ -187,12 +173,10 @@ def test_expiry_when_killed_at_a_step_then_the_next_start_finishes_it(
     """Scenarios 10, 67: first the log start, then the objects; the next start finishes both."""
     log.set_policy(metadata)
     retention_set = tmp_path / "retention-set"
-    dying = ("--die-at", step, "--once", str(retention_set))
-    with _crashing(host, tmp_path / "journal", *dying) as process:
+    with killed_at(step, host, tmp_path / "journal", once=retention_set):
         log.wait_tiered(metadata)
         retention_set.touch()
         log.set_policy(metadata, retention_ms=RETENTION_MS)
-        _wait_killed(process)
     _assert_nothing_lost(log, metadata)
 
     with _started_again(host, log, metadata):

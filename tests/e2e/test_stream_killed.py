@@ -8,17 +8,15 @@ segments, all effects one after the other, and those of trims and of expiry.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
+from tests.e2e.killed_manager import journaling, killed_at, wait_clean
 from tests.e2e.streamed_log import (
     STORED_WITHIN_S,
     assert_adjoining,
@@ -27,7 +25,6 @@ from tests.e2e.streamed_log import (
     wait_stored,
 )
 from tests.e2e.tiered_log import TieredLog
-from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 RETENTION_MS = 3_600_000
@@ -74,33 +71,6 @@ def metadata(host: BrokerHost) -> Iterator[RemoteLogMetadataManager]:
         yield metadata
 
 
-@contextmanager
-def _crashing(host: BrokerHost, journal: Path, *options: str) -> Iterator[ServiceProcess]:
-    with host.started(
-        *("-m", "tests.e2e.crashing_manager", "--config", str(host.config_path)),
-        *("--journal", str(journal), *options),
-    ) as process:
-        yield process
-
-
-def _wait_killed(process: ServiceProcess) -> None:
-    assert process.wait(deadline_s=90.0) == -signal.SIGKILL, process.log_tail()
-
-
-def _wait_clean(log: TieredLog, metadata: RemoteLogMetadataManager) -> None:
-    """Wait until the store has the objects of finished segments and no others."""
-
-    def is_clean() -> bool:
-        finished = log.finished(metadata)
-        return log.segment_keys() == {
-            stored.key for each in finished for stored in each.objects
-        } and not log.in_states(
-            metadata, SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED
-        )
-
-    wait_until(is_clean, STORED_WITHIN_S, "what the killed process left is gone")
-
-
 def _produce_old_and_new(log: TieredLog) -> None:
     long_ago_ms = round(time.time() * 1000) - 2 * RETENTION_MS
     log.produce(_OBJECT_SEGMENTS, timestamp_ms=long_ago_ms)
@@ -121,12 +91,12 @@ def test_stream_when_killed_after_effects_in_turn_then_the_last_start_stores_all
     set_mode(metadata, log)
     for effect in effects:
         log.produce(_OBJECT_SEGMENTS)
-        with _crashing(host, tmp_path / "journal", "--die-at", f"{effect}#1") as process:
-            _wait_killed(process)
+        with killed_at(f"{effect}#1", host, tmp_path / "journal"):
+            pass
 
     with host.running():
         segments = wait_stored(log, metadata)
-        _wait_clean(log, metadata)
+        wait_clean(log, metadata)
 
     assert_adjoining(segments)
 
@@ -144,12 +114,12 @@ def test_stream_when_killed_after_an_effect_then_the_next_start_goes_on_without_
 ) -> None:
     log.produce(_LOCAL_SEGMENTS)
     set_mode(metadata, log)
-    with _crashing(host, tmp_path / "journal", "--die-at", f"{effect}#{number}") as process:
-        _wait_killed(process)
+    with killed_at(f"{effect}#{number}", host, tmp_path / "journal"):
+        pass
 
     with host.running():
         segments = wait_stored(log, metadata)
-        _wait_clean(log, metadata)
+        wait_clean(log, metadata)
 
     assert_adjoining(segments)
 
@@ -166,8 +136,8 @@ def test_trim_when_killed_after_an_effect_then_the_next_start_has_stored_all(
     log.produce(_LOCAL_SEGMENTS)
     content, bases = local_content(log), log.base_offsets()
     set_mode(metadata, log, local_retention_ms=0)
-    with _crashing(host, tmp_path / "journal", "--die-at", f"{effect}#1") as process:
-        _wait_killed(process)
+    with killed_at(f"{effect}#1", host, tmp_path / "journal"):
+        pass
 
     with host.running():
         segments = wait_stored(log, metadata, content)
@@ -193,16 +163,14 @@ def test_expiry_when_killed_after_an_effect_then_the_next_start_finishes_it(
     content = local_content(log)
     set_mode(metadata, log, local_retention_ms=0)
     retention_set = tmp_path / "retention-set"
-    dying = ("--die-at", f"{effect}#1", "--once", str(retention_set))
-    with _crashing(host, tmp_path / "journal", *dying) as process:
+    with killed_at(f"{effect}#1", host, tmp_path / "journal", once=retention_set):
         before = wait_stored(log, metadata, content)
         retention_set.touch()
         set_mode(metadata, log, local_retention_ms=0, retention_ms=RETENTION_MS)
-        _wait_killed(process)
 
     with host.running():
         _wait_expired(log, metadata, before[0].offsets.end_offset)
-        _wait_clean(log, metadata)
+        wait_clean(log, metadata)
 
     assert log.finished(metadata) == before[1:]
 
@@ -217,11 +185,11 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     set_mode(metadata, log, local_retention_ms=0)
     journal = tmp_path / "journal"
 
-    with _crashing(host, journal):
+    with journaling(host, journal):
         before = wait_stored(log, metadata, content)
         set_mode(metadata, log, local_retention_ms=0, retention_ms=RETENTION_MS)
         _wait_expired(log, metadata, before[0].offsets.end_offset)
-        _wait_clean(log, metadata)
+        wait_clean(log, metadata)
 
     happened = {label.partition("#")[0] for label in journal.read_text().splitlines()}
     assert happened - _PROCESS_EFFECTS == {*STREAM_EFFECTS, *TRIM_EFFECTS, *EXPIRY_EFFECTS}

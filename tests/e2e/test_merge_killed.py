@@ -1,0 +1,101 @@
+"""kill -9 right after each effect of a merge of streamed segments; then a start as usual.
+
+The short form kills in the middle of the merged object, and after the end of the merged segment,
+before the deletion of its parts. The long form, `make kills`, has each effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlmm.spi import RemoteLogMetadataManager
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.killed_manager import killed_at, wait_clean
+from tests.e2e.streamed_log import (
+    STORED_WITHIN_S,
+    assert_adjoining,
+    local_content,
+    produce_transactions,
+    set_mode,
+    wait_stored,
+)
+from tests.e2e.tiered_log import TieredLog
+from tests.services.kafka import KafkaCluster
+from tests.services.waiting import wait_until
+
+_SMALL_SEGMENTS = 4
+_ROLLOVER_MS = 1_000
+_MERGES = "offload.stream.merge.enabled"
+
+# In the order of a merge, in the layout `raw`, and of the deletion of its parts.
+MERGE_EFFECTS = (
+    "COPY_SEGMENT_STARTED",
+    "half .log",
+    "write .log",
+    "half .meta",
+    "write .meta",
+    "COPY_SEGMENT_FINISHED",
+    "DELETE_SEGMENT_STARTED",
+    "delete data",
+    "delete index",
+    "delete companion",
+    "DELETE_SEGMENT_FINISHED",
+)
+SHORT_EFFECTS = ("half .log", "COPY_SEGMENT_FINISHED")
+
+
+@pytest.fixture
+def metadata(host: BrokerHost) -> Iterator[RemoteLogMetadataManager]:
+    with host.metadata() as metadata:
+        yield metadata
+
+
+def _stream_small(
+    kafka: KafkaCluster, host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
+) -> None:
+    """Store segments that the next manager will merge."""
+    host.set(**{_MERGES: "false"})
+    with host.running():
+        set_mode(metadata, log, rollover_ms=_ROLLOVER_MS)
+        for _ in range(_SMALL_SEGMENTS):
+            produce_transactions(kafka, log, 3)
+            wait_stored(log, metadata)
+        assert len(log.finished(metadata)) >= _SMALL_SEGMENTS
+    host.set(**{_MERGES: "true"})
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        pytest.param(each, marks=() if each in SHORT_EFFECTS else pytest.mark.long)
+        for each in MERGE_EFFECTS
+    ],
+)
+def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_once(
+    effect: str,
+    kafka: KafkaCluster,
+    host: BrokerHost,
+    log: TieredLog,
+    metadata: RemoteLogMetadataManager,
+    tmp_path: Path,
+) -> None:
+    """At each moment a finished segment has every record; at the end exactly one has it."""
+    _stream_small(kafka, host, log, metadata)
+    content, small = local_content(log), log.finished(metadata)
+    with killed_at(f"{effect}#1", host, tmp_path / "journal"):
+        pass
+    assert log.covered_end_offset(metadata, 0) == log.end_offset()
+
+    with host.running():
+        wait_until(
+            lambda: len(log.finished(metadata)) < len(small),
+            STORED_WITHIN_S,
+            lambda: f"stored: {[str(each.offsets) for each in log.finished(metadata)]}",
+        )
+        wait_clean(log, metadata)
+        merged = wait_stored(log, metadata, content)
+
+    assert_adjoining(merged)
