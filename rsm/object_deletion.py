@@ -1,21 +1,17 @@
 """Deletes the objects of segments in bulk, each segment's companion last.
 
 The companion describes the other objects, so it must exist as long as any of them. A writer that
-was killed, or does not know yet that it is fenced, may have an upload in progress: it is discarded
-first, so that no object can appear after its deletion.
+was killed, or does not know yet that it is fenced, may have an upload in progress. It is discarded
+first, so that it cannot make an object of what was deleted.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rsm.segment.errors import TieredStorageError
-from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.storage.chunk_storage import ChunkStorage
-
-_log = logging.getLogger(__name__)
 
 Failures = Mapping[str, TieredStorageError]
 """The keys of objects that may still exist, in the order of their deletion, with the errors."""
@@ -27,40 +23,36 @@ def delete_segments(
     """Return the failures of each segment, in order; empty if it has no object any more.
 
     An absent object counts as deleted. The companion of a segment with failures stays, and is not
-    one of them. Never raises.
+    one of them. An object without a recorded length may never have been complete: its uploads are
+    discarded. Never raises.
     """
     keys = [[stored.key for stored in segment.objects] for segment in segments]
-    _discard_uploads(storage, segments)
-    failures = dict(delete_objects(storage, [key for each in keys for key in each[:-1]]))
-    companions = [each[-1] for each in keys if each and failures.keys().isdisjoint(each)]
-    failures |= delete_objects(storage, companions)
-    return [{key: failures[key] for key in each if key in failures} for each in keys]
-
-
-def _discard_uploads(storage: ChunkStorage, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
-    """Discard the uploads of objects without a recorded length: they may never have been complete.
-
-    A failure, as of a missing permission, delays no deletion: the parts only cost storage.
-    """
-    unfinished = [
+    unfinished = {
         stored.key
         for segment in segments
         for stored in segment.objects
         if stored.length_bytes is None
-    ]
-    if not unfinished:
-        return
-    try:
-        storage.discard_uploads(unfinished)
-    except TieredStorageError as error:
-        _log.warning(
-            LogLine(
-                "cannot discard the unfinished uploads of a failed copy, their parts stay until a "
-                "rule of the store removes them",
-                first_key=unfinished[0],
-                error=error,
-            )
-        )
+    }
+    failures = dict(_delete(storage, [key for each in keys for key in each[:-1]], unfinished))
+    companions = [each[-1] for each in keys if each and failures.keys().isdisjoint(each)]
+    failures |= _delete(storage, companions, unfinished)
+    return [{key: failures[key] for key in each if key in failures} for each in keys]
+
+
+def delete_unfinished(storage: ChunkStorage, keys: Sequence[str]) -> Failures:
+    """Delete objects whose creation may be in progress; return the failures. Never raises."""
+    return _delete(storage, keys, keys)
+
+
+def _delete(storage: ChunkStorage, keys: Sequence[str], unfinished: Collection[str]) -> Failures:
+    failures: dict[str, TieredStorageError] = {}
+    for key in keys:
+        if key in unfinished:
+            try:
+                storage.discard_uploads(key)
+            except TieredStorageError as error:
+                failures[key] = error
+    return failures | dict(delete_objects(storage, [key for key in keys if key not in failures]))
 
 
 def delete_objects(storage: ChunkStorage, keys: Sequence[str]) -> Failures:

@@ -16,9 +16,12 @@ from deploy.grafana.board import (
 )
 
 _SECONDS_PER_MONTH = 30 * 86_400
-_STORED_BYTES = total(largest("kafka_server_remote_log_size_bytes", by="topic, partition"))
+_STORED_BYTES = " + ".join(
+    total(largest(name, by="topic, partition"))
+    for name in ("kafka_server_remote_log_size_bytes", "rlm_remote_overlap_bytes")
+)
 _REQUESTS = rate("rlm_storage_request_seconds_count")
-_STORAGE_COST = f"{_STORED_BYTES} / 2^30 * $price_per_gib_month"
+_STORAGE_COST = f"({_STORED_BYTES}) / 2^30 * $price_per_gib_month"
 _REQUEST_COST = f"{_REQUESTS} * {_SECONDS_PER_MONTH} / 1000 * $price_per_1000_requests"
 
 STORE = Board(

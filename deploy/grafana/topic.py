@@ -66,7 +66,7 @@ TOPIC = Board(
             panels=(
                 lines(
                     "Stored",
-                    "Bytes of finished segments, by partition.",
+                    "Size of the stored log, by partition.",
                     (
                         largest(
                             f"kafka_server_remote_log_size_bytes{_CHOSEN}", by="topic, partition"

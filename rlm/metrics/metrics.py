@@ -254,7 +254,7 @@ class Metrics:
         )
         self.remote_overlap_bytes = self._gauge(
             "rlm_remote_overlap_bytes",
-            "What stored segments have beyond that: records of other segments, or of cut off logs.",
+            "Bytes of finished segments beyond `kafka_server_remote_log_size_bytes`.",
             _BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(

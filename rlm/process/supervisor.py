@@ -3,8 +3,8 @@
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest,
-            and SIGQUIT a second before, so that they write their stacks. It ends a child that
-            has not yet begun to handle it, which counts as killed
+            and SIGQUIT a second before, so that they write their stacks. A child that does
+            not handle SIGQUIT ends by it, and counts as killed
 
 Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
 stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit
@@ -161,7 +161,7 @@ class Supervisor:
         slot.child = None
         ended = (("exit_code", code),)
         if self.is_stopping:
-            if code == -signal.SIGQUIT:
+            if slot.has_written_stacks and code == -signal.SIGQUIT:
                 self._exit_code = self._exit_code or EXIT_KILLED
             return [ProcessEvent(message="process ended", process=slot.spec.name, fields=ended)]
         if code == EXIT_INVALID_CONFIG:

@@ -72,15 +72,8 @@ PARTITION_STATUS = JsonShape(
         "high_watermark": JsonField(JsonKind.OFFSET, "Kafka's high watermark.", is_nullable=True),
         "lag_bytes": _REPORTED["lag_bytes"],
         "lag_segments": _REPORTED["lag_segments"],
-        "remote_bytes": JsonField(
-            JsonKind.BYTES,
-            "Size of the stored log. What two segments have in common counts once.",
-        ),
-        "remote_overlap_bytes": JsonField(
-            JsonKind.BYTES,
-            "What the stored segments have beyond `remote_bytes`: records of another segment, or "
-            "of a history that an election cut off.",
-        ),
+        "remote_bytes": _REPORTED["remote_bytes"],
+        "remote_overlap_bytes": _REPORTED["remote_overlap_bytes"],
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "copy_blocked": _REPORTED["copy_blocked"],
         "trim_blocked": _REPORTED["trim_blocked"],

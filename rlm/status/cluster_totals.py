@@ -20,6 +20,9 @@ STATUS_TOTALS = JsonShape(
             JsonKind.BYTES,
             "Size of the stored log. What two segments have in common counts once.",
         ),
+        "stored_overlap_bytes": JsonField(
+            JsonKind.BYTES, "Size of the stored segments beyond `stored_bytes`."
+        ),
         "lag_segments": JsonField(
             JsonKind.COUNT, "Rolled segments that are not stored, of the reported partitions."
         ),
@@ -48,6 +51,7 @@ class StatusTotals:
     partitions: int
     stored_segments: int
     stored_bytes: int
+    stored_overlap_bytes: int
     lag_segments: int
     lag_bytes: int
     unknown_lag_partitions: int
@@ -67,6 +71,7 @@ def total(rows: Iterable[PartitionStatus]) -> StatusTotals:
         partitions=len(rows),
         stored_segments=sum(row.remote_segments for row in rows),
         stored_bytes=sum(row.remote_bytes for row in rows),
+        stored_overlap_bytes=sum(row.remote_overlap_bytes for row in rows),
         lag_segments=sum(each.lag_segments or 0 for each in reports),
         lag_bytes=sum(each.lag_bytes or 0 for each in reports),
         unknown_lag_partitions=sum(map(_is_lag_unknown, rows)),

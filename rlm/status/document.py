@@ -127,8 +127,8 @@ PARTITION_REPORT = JsonShape(
         ),
         "remote_overlap_bytes": JsonField(
             JsonKind.BYTES,
-            "What the stored segments have beyond `remote_bytes`: records of another segment, or "
-            "of a history that an election cut off.",
+            "Size of the stored segments beyond `remote_bytes`: records of another segment, below "
+            "the log start, or of a history that an election cut off.",
         ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True

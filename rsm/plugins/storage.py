@@ -112,8 +112,8 @@ class PluginChunkStorage(ChunkStorage):
 
         return self._calls.run("delete_many", delete)
 
-    def discard_uploads(self, names: Sequence[str]) -> None:
-        self._calls.run("discard_uploads", lambda: self._inner.discard_uploads(names))
+    def discard_uploads(self, name: str) -> None:
+        self._calls.run("discard_uploads", lambda: self._inner.discard_uploads(name))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         infos = self._calls.items("list", lambda: self._inner.list(prefix, after=after))

@@ -23,7 +23,7 @@ from rsm.layout.blocks.ledger_attributes import Role, check_attributes, ledger_a
 from rsm.layout.blocks.ledger_walk import READ_BUFFER_BYTES, noted_object
 from rsm.layout.blocks.offloaded_ledger import LedgerFragment, OffloadedLedger
 from rsm.layout.keys import LedgerPart, ledger_name, streamed_name
-from rsm.object_deletion import delete_objects
+from rsm.object_deletion import delete_objects, delete_unfinished
 from rsm.pulsar.ledger import Ledger, LedgerBlocks
 from rsm.pulsar.object_pair import (
     PairObject,
@@ -225,7 +225,7 @@ class StoreLedgerOffloader(LedgerOffloader):
         for key in self._positions.keys():  # noqa: SIM118 - not a mapping
             if noted_object(key) == names[0]:
                 self._positions.forget(key)
-        failures = delete_objects(self._storage, names)
+        failures = delete_unfinished(self._storage, names)
         if failures:
             error = next(iter(failures.values()))
             raise RetriableError(

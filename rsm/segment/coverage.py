@@ -62,13 +62,18 @@ def stored_end(ranges: Sequence[StoredRange]) -> int | None:
 def log_bytes(ranges: Iterable[StoredRange]) -> int:
     """Return the size of the stored log: what two segments have in common counts once.
 
-    `ranges` ascend by start. A part of a segment counts by its share of the segment's offsets.
+    Where several begin, the one that ends last counts. Of another that ends above it, the rest
+    counts by its share of the segment's offsets: its true size is unknown.
     """
     total_bytes = end_offset = 0
-    for stored in ranges:
+    for stored in sorted(ranges, key=_widest_first):
         whole = stored.metadata.offsets
         added = stored.offsets.end_offset - max(stored.offsets.start_offset, end_offset)
         if added > 0:
             total_bytes += stored.metadata.segment_size_bytes * added // len(whole)
             end_offset = stored.offsets.end_offset
     return total_bytes
+
+
+def _widest_first(stored: StoredRange) -> tuple[int, int]:
+    return stored.offsets.start_offset, -stored.offsets.end_offset

@@ -152,10 +152,10 @@ class ChunkStorage(ABC):
             return DeleteOutcome(name=name, error=error)
         return DeleteOutcome(name=name)
 
-    def discard_uploads(self, names: Sequence[str]) -> None:  # noqa: B027 - most keep none
-        """Remove what unfinished creations of these chunks left in the store. Idempotent.
+    def discard_uploads(self, name: str) -> None:  # noqa: B027 - most keep none
+        """Remove what unfinished creations of a chunk left in the store. Idempotent.
 
-        A creation in progress fails then, in whatever process. Complete chunks do not change. Only
+        A creation in progress fails then, in all processes. A complete chunk does not change. Only
         stores that keep the parts of a killed process override this. Raises TieredStorageError.
         """
 

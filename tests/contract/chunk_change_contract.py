@@ -162,8 +162,8 @@ class ChunkChangeContract:
     ) -> None:
         put(storage, "d/a", "d/b")
 
-        storage.discard_uploads(["d/a", "absent"])
-        storage.discard_uploads([])
+        storage.discard_uploads("d/a")
+        storage.discard_uploads("absent")
 
         assert names_of(storage) == ["d/a", "d/b"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from rlmm.spi import RemoteLogMetadataManager
 from tests.e2e.broker_host import BrokerHost
-from tests.e2e.killed_manager import killed_at, wait_clean
+from tests.e2e.killed_manager import journaling, killed_at, wait_clean
 from tests.e2e.streamed_log import (
     STORED_WITHIN_S,
     assert_adjoining,
@@ -22,6 +22,7 @@ from tests.e2e.streamed_log import (
     set_mode,
     wait_stored,
 )
+from tests.e2e.test_stream_killed import PROCESS_EFFECTS
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster
 from tests.services.waiting import wait_until
@@ -99,3 +100,23 @@ def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_o
         merged = wait_stored(log, metadata, content)
 
     assert_adjoining(merged)
+
+
+@pytest.mark.long
+def test_merge_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
+    kafka: KafkaCluster,
+    host: BrokerHost,
+    log: TieredLog,
+    metadata: RemoteLogMetadataManager,
+    tmp_path: Path,
+) -> None:
+    """A new kind of effect must be given a step above."""
+    _stream_small(kafka, host, log, metadata)
+    small, journal = log.finished(metadata), tmp_path / "journal"
+
+    with journaling(host, journal):
+        wait_until(lambda: len(log.finished(metadata)) < len(small), STORED_WITHIN_S, "merged")
+        wait_clean(log, metadata)
+
+    happened = {label.partition("#")[0] for label in journal.read_text().splitlines()}
+    assert happened - PROCESS_EFFECTS == {*MERGE_EFFECTS}

@@ -53,7 +53,7 @@ EXPIRY_EFFECTS = (
     "delete companion",
     "DELETE_SEGMENT_FINISHED",
 )
-_PROCESS_EFFECTS = {
+PROCESS_EFFECTS = {
     "LeadershipClaimed",
     "ProcessRegistered",
     "ClusterSecretSet",
@@ -192,7 +192,7 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
         wait_clean(log, metadata)
 
     happened = {label.partition("#")[0] for label in journal.read_text().splitlines()}
-    assert happened - _PROCESS_EFFECTS == {*STREAM_EFFECTS, *TRIM_EFFECTS, *EXPIRY_EFFECTS}
+    assert happened - PROCESS_EFFECTS == {*STREAM_EFFECTS, *TRIM_EFFECTS, *EXPIRY_EFFECTS}
 
 
 def _wait_expired(log: TieredLog, metadata: RemoteLogMetadataManager, start_offset: int) -> None:

@@ -1,6 +1,7 @@
 """kill -9 in an upload of a streamed segment to S3: the next start aborts it, and stores all once.
 
-The short form kills after a part of each object. The long form, `make kills`, has each effect.
+The short form kills in the middle of the data, which is uploaded in parts, and in the middle of the
+index, a single request. The long form, `make kills`, has each effect.
 """
 
 from __future__ import annotations

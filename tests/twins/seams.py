@@ -154,6 +154,9 @@ class SeamChunkStorage(ChunkStorage):
 
         return self._effects.perform(f"write {_suffix(name)}", name, write)
 
+    def discard_uploads(self, name: str) -> None:
+        self._inner.discard_uploads(name)
+
     def create(self, name: str) -> None:
         self._effects.perform(f"write {_suffix(name)}", name, lambda: self._inner.create(name))
 

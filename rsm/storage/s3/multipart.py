@@ -14,13 +14,14 @@ from typing import Any
 
 from crc32c import crc32c
 
-from rsm.segment.errors import NotFoundError, TieredStorageError, UnsupportedError
+from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError, UnsupportedError
 from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.checksum_text import spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
 
 _MAX_PARTS = 10_000
+_MOST_LOOKS = 5
 _CHECKSUM = "ChecksumCRC32C"
 _OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
 
@@ -103,21 +104,17 @@ def multipart_upload(bucket: S3Bucket, name: str, **look: object) -> Iterator[Mu
 def discard_uploads(bucket: S3Bucket, name: str) -> None:
     """Abort all unfinished uploads of an object of this name, also those of other processes.
 
-    The store then refuses their later parts and completions. Raises the errors of the requests.
+    The store then refuses their later parts and completions. A part that was on its way may survive
+    one abort, so this looks again. Raises the listing's ClientError, the errors of other requests,
+    and RetriableError if there is always another upload.
     """
-    for upload_id in tuple(_unfinished_ids(bucket, name)):
-        with suppress(NotFoundError):  # its process completed or aborted it meanwhile
-            bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
-
-
-def _unfinished_ids(bucket: S3Bucket, name: str) -> Iterator[str]:
-    page = {"Prefix": name}
-    while True:
-        answer = bucket.ask("list_multipart_uploads", **page)
-        for found in answer.get("Uploads", ()):
-            if found["Key"] == name:
-                yield found["UploadId"]
-        # Names are in order, and the name itself precedes all others with this prefix.
-        if not answer.get("IsTruncated") or answer["NextKeyMarker"] != name:
+    for _ in range(_MOST_LOOKS):
+        found = bucket.call("list_multipart_uploads", Prefix=name).get("Uploads", ())
+        # The name precedes all others with this prefix, so it is on the first page.
+        upload_ids = [each.get("UploadId") for each in found if each.get("Key") == name]
+        if not upload_ids:
             return
-        page |= {"KeyMarker": name, "UploadIdMarker": answer["NextUploadIdMarker"]}
+        for upload_id in upload_ids:
+            with suppress(NotFoundError):  # its process completed or aborted it meanwhile
+                bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
+    raise RetriableError("uploads of an object are not finished", name=name)

@@ -10,6 +10,7 @@ Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 name
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -24,6 +25,7 @@ from rsm.segment.errors import (
     TieredStorageError,
 )
 from rsm.segment.local_segment import ContentSource
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
 from rsm.storage.changes import delete_joined, require_distinct
@@ -48,9 +50,12 @@ _CAPABILITIES = Capabilities(
     has_stored_checksum=True,
     has_confirmed_creation=True,
 )
+_NO_LISTING = frozenset({"AccessDenied", "403", "NotImplemented", "MethodNotAllowed"})
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
 _READ_BYTES = 8 << 20  # a default chunk and its layout's overhead in one piece, without a join
+
+_log = logging.getLogger(__name__)
 
 
 class S3ChunkStorage(ObjectChunkStorage):
@@ -63,6 +68,7 @@ class S3ChunkStorage(ObjectChunkStorage):
     def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket
         self._uploads = S3Uploads(bucket)
+        self._has_warned = False
         self._read_limits = ReadLimits(
             max_openings=bucket.settings.max_attempts,
             timeout_ms=bucket.settings.attempt_timeout_ms,
@@ -123,10 +129,18 @@ class S3ChunkStorage(ObjectChunkStorage):
             errors |= self._delete_some(keys[first : first + _DELETE_AT_ONCE])
         return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
 
-    def discard_uploads(self, names: Sequence[str]) -> None:
-        for name in names:
-            self._check_name(name)
+    def discard_uploads(self, name: str) -> None:
+        """Without the permission to list uploads, only warn: the parts cost storage, no more."""
+        self._check_name(name)
+        try:
             discard_uploads(self._bucket, name)
+        except ClientError as error:
+            if code_of(error) not in _NO_LISTING:
+                raise self._error(error, name) from error
+            if not self._has_warned:
+                self._has_warned = True
+                reason = self._error(error, name)
+                _log.warning(LogLine("cannot list unfinished uploads, they stay", error=reason))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         page = {"Prefix": prefix, "StartAfter": after}

@@ -28,7 +28,12 @@ from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
-_CHANGES = frozenset({"create_with_content", "create", "append", "truncate", "concat", "delete"})
+_CHANGES = frozenset(
+    {
+        *("create_with_content", "create", "append", "truncate", "concat"),
+        *("delete", "discard_uploads"),
+    }
+)
 
 
 class FaultyChunkStorage(ChunkStorageWrapper):

@@ -52,9 +52,8 @@ class ReadOnlyChunkStorage(ChunkStorageWrapper):
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(DeleteOutcome(name=name, error=_read_only(name)) for name in names)
 
-    def discard_uploads(self, names: Sequence[str]) -> None:
-        for name in names:
-            raise _read_only(name)
+    def discard_uploads(self, name: str) -> None:
+        raise _read_only(name)
 
 
 class NoAppendChunkStorage(ChunkStorageWrapper):

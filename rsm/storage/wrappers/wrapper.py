@@ -84,9 +84,9 @@ class ChunkStorageWrapper(ChunkStorage):
         with self._request("delete_many", ""):
             return self._inner.delete_many(names)
 
-    def discard_uploads(self, names: Sequence[str]) -> None:
-        with self._request("discard_uploads", ""):
-            self._inner.discard_uploads(names)
+    def discard_uploads(self, name: str) -> None:
+        with self._request("discard_uploads", name):
+            self._inner.discard_uploads(name)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         with self._request("list", prefix):

@@ -72,7 +72,10 @@ def asking_for_bounds(bootstrap_servers: str, topic: WrittenTopic) -> Iterator[N
         asking = pool.submit(ask)
         try:
             yield
-            wait_until(lambda: not unanswered(), describe=lambda: f"answers for {unanswered()}")
+            wait_until(
+                lambda: asking.done() or not unanswered(),
+                describe=lambda: f"answers for {unanswered()}",
+            )
         finally:
             stop.set()
     asking.result()

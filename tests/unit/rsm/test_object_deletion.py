@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -38,7 +38,7 @@ class RefusingStorage(ChunkStorageWrapper):
     def __init__(self, inner: ChunkStorage, *refused: str) -> None:
         super().__init__(inner)
         self._refused = refused
-        self.asked: list[Sequence[str]] = []
+        self.asked: list[Sequence[str]] = []  # names, or a text about uploads
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         self.asked.append(names)
@@ -121,33 +121,39 @@ def test_delete_log_segment_data_when_the_store_cannot_be_reached_then_names_the
 
 
 class UploadsStorage(RefusingStorage):
-    """Records which uploads are to be discarded, and may refuse that."""
+    """Records whose uploads are discarded, and fails for some."""
 
-    refuses_discarding = False
+    failing: Collection[str] = ()
 
-    def discard_uploads(self, names: Sequence[str]) -> None:
-        self.asked.append(tuple(names))
-        if self.refuses_discarding:
-            raise RetriableError("no permission")
+    def discard_uploads(self, name: str) -> None:
+        self.asked.append(f"uploads of {name}")
+        if name in self.failing:
+            raise RetriableError("too many requests")
 
 
-@pytest.mark.parametrize("refuses", [False, True])
-def test_delete_when_a_segment_was_never_finished_then_its_uploads_are_discarded_before(
-    caplog: pytest.LogCaptureFixture, refuses: bool
-) -> None:
+def test_delete_when_a_segment_was_never_finished_then_its_uploads_are_discarded_before() -> None:
     """Otherwise a late writer could complete an object after its deletion."""
     segments = [segment(1), segment(2, length_bytes=None)]
     storage = UploadsStorage(stored(*segments))
-    storage.refuses_discarding = refuses
 
     assert delete_segments(storage, segments) == [{}, {}]
 
     assert storage.asked == [
-        (key(2), key(2, "meta")),
+        f"uploads of {key(2)}",
         [key(1), key(2)],
+        f"uploads of {key(2, 'meta')}",
         [key(1, "meta"), key(2, "meta")],
     ]
-    assert ("cannot discard the unfinished uploads" in caplog.text) == refuses
+
+
+def test_delete_when_uploads_cannot_be_discarded_then_that_object_has_failed_and_no_other() -> None:
+    segments = [segment(1, length_bytes=None), segment(2, length_bytes=None)]
+    storage = UploadsStorage(stored(*segments))
+    storage.failing = {key(1)}
+
+    assert [list(failures) for failures in delete_segments(storage, segments)] == [[key(1)], []]
+
+    assert {chunk.name for chunk in storage.list("")} == {key(1), key(1, "meta")}
 
 
 def test_delete_when_all_segments_were_finished_then_no_upload_is_looked_for() -> None:

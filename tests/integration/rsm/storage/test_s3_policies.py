@@ -109,7 +109,7 @@ def test_role_that_writes_when_it_sends_all_requests_then_its_policy_allows_thes
     storage.create_with_content(f"{role}-one", source_of(b"x"))
     storage.delete(f"{role}-one")
     _break_off_an_upload(storage, f"{role}-two")
-    storage.discard_uploads([f"{role}-two"])
+    storage.discard_uploads(f"{role}-two")
     if role == "host":
         with suppress(TieredStorageError):  # the server keeps no such rules
             storage.expiry_rules()

@@ -22,6 +22,7 @@ def test_totals_when_some_managers_are_silent_then_their_lag_is_unknown() -> Non
         partitions=5,
         stored_segments=20,
         stored_bytes=2000 * MIB,
+        stored_overlap_bytes=0,
         lag_segments=3,
         lag_bytes=8,
         unknown_lag_partitions=2,

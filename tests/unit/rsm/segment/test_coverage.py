@@ -57,3 +57,12 @@ def test_log_bytes_when_an_election_cut_off_a_part_then_only_the_share_of_the_re
     lineage = Lineage.of((0, 0), (2, 75))
 
     assert log_bytes(stored_ranges(lineage, [remote(0, 100, size=400).metadata])) == 300
+
+
+def test_log_bytes_when_a_merged_segment_has_all_of_its_parts_then_its_size() -> None:
+    """The parts need not have their share of the offsets in bytes."""
+    parts = [remote(0, 100, size=10), remote(100, 200, size=70), remote(300, 400, size=20)]
+    merged = remote(0, 200, size=80)
+    segments = [each.metadata for each in (*parts, merged)]
+
+    assert log_bytes(stored_ranges(Lineage.of((0, 0)), segments)) == 80 + 20
