@@ -128,9 +128,9 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         ge=MIN_BLOCK_BYTES,
         le=MAX_BLOCK_BYTES,
         validation_alias="rsm.config.block.size",
-        description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block is one "
-        "part of the upload. On `s3` at least 5242880. A larger record batch has a block of its "
-        "own. Higher: fewer requests and more memory for each copy.",
+        description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block of "
+        "`block_v1` is one part of the upload. On `s3` at least 5242880. A larger record batch has "
+        "a block of its own. Higher: fewer requests and more memory for each copy.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,

@@ -20,7 +20,7 @@ from rsm.layout.blocks.batch_runs import AdjoiningBatches, batch_runs
 from rsm.layout.blocks.log_points import CUSTOM_KEY, LogPointsBuilder
 from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
 from rsm.segment.errors import CorruptError, UnsupportedError
-from rsm.segment.local_segment import ContentSource, PartBounds
+from rsm.segment.local_segment import ContentSource
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +50,10 @@ class _OpenLedger:
 
 
 class LedgerStream:
-    """A PartedSource for one pass over `log`; each block is a part. Not thread-safe.
+    """A ContentSource for one pass over `log`; each chunk is a block. Not thread-safe.
+
+    The parts of an upload are the store's, as a rule larger than blocks: fewer requests. No reader
+    sees them.
 
     The pass raises the errors of the log, CorruptError for content that is not batches and for a
     ledger that begins within a batch, InvalidConfigError for ledgers that do not ascend, and
@@ -58,7 +61,6 @@ class LedgerStream:
     """
 
     length_bytes = None
-    parts = PartBounds.EACH_CHUNK
 
     def __init__(self, log: ContentSource, ledgers: LedgerMarks, *, block_bytes: int) -> None:
         self._log = log
