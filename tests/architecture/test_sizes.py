@@ -15,6 +15,7 @@ from tests.architecture.tree import (
 MAX_FILE_LINES = 400
 MAX_TEST_FILE_LINES = 500
 P90_FILE_LINES = 300
+MAX_README_LINES = 150
 MAX_FUNCTION_LINES = 60
 P90_FUNCTION_LINES = 30
 MAX_FOLDER_MODULES = 15
@@ -25,6 +26,11 @@ TABLES = {"rlm/wire/api", "rlmm/events"}
 
 def test_product_files_when_measured_then_none_exceeds_the_limit() -> None:
     assert _longer_than(MAX_FILE_LINES, *PRODUCT_PACKAGES, *PROGRAMS) == []
+
+
+def test_readme_when_measured_then_within_the_limit() -> None:
+    """A new user reads it as a whole."""
+    assert len((CHECKOUT / "README.md").read_text().splitlines()) <= MAX_README_LINES
 
 
 def test_product_files_when_measured_then_nine_of_ten_are_short() -> None:
