@@ -20,7 +20,12 @@ from rlm.config.client_properties import (
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
-from rlm.config.offloading import STREAM_BUFFER_KEY, OffloadingConfig, TopicDefaultsConfig
+from rlm.config.offloading import (
+    ROLLOVER_KEY,
+    STREAM_BUFFER_KEY,
+    OffloadingConfig,
+    TopicDefaultsConfig,
+)
 from rlm.config.properties import Properties, Property, named_source, read_properties
 from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.sections import (
@@ -188,6 +193,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
             "setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
         )
     _check_stream_buffer(properties, config)
+    _check_rollover(properties, config)
     return config
 
 
@@ -202,6 +208,27 @@ def _check_stream_buffer(properties: Properties, config: Config) -> None:
             buffer_bytes=buffer_bytes,
             part_bytes=part_bytes,
         )
+
+
+def _check_rollover(properties: Properties, config: Config) -> None:
+    """Refuse a rollover time longer than a retention of the same file, after which data is gone.
+
+    A local retention of 0 is no time: each record leaves the broker once it is stored.
+    """
+    if ROLLOVER_KEY not in properties.entries:
+        return  # the default is limited by each topic's retention
+    rollover_ms, defaults = config.offloading.segment_rollover_ms, config.topic_defaults
+    for key, limit_ms in (
+        ("log.retention.ms", defaults.retention_ms),
+        ("log.local.retention.ms", defaults.local_retention_ms or None),
+    ):
+        if limit_ms is not None and 0 <= limit_ms < rollover_ms:
+            raise properties.invalid(
+                f"rollover time is longer than {key}",
+                ROLLOVER_KEY,
+                rollover_ms=rollover_ms,
+                retention_ms=limit_ms,
+            )
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:

@@ -18,6 +18,7 @@ from rsm.segment.offload_settings import (
 
 MERGE_ENABLED_KEY = "offload.stream.merge.enabled"
 STREAM_BUFFER_KEY = "offload.stream.buffer.bytes"
+ROLLOVER_KEY = "max.offload.segment.rollover.time.ms"
 
 _SegmentBytes = Annotated[
     int, Field(ge=OFFLOAD_SEGMENT_LEAST_BYTES, le=OFFLOAD_SEGMENT_GREATEST_BYTES)
@@ -46,7 +47,7 @@ class OffloadingConfig(Section):
     )
     segment_rollover_ms: _RolloverMs = Field(
         default=600_000,
-        validation_alias="max.offload.segment.rollover.time.ms",
+        validation_alias=ROLLOVER_KEY,
         description="Time after which an offload segment of a stream ends (PIP-76). Data is stored "
         "at most about this long after it was produced. Applies to topics without a time of their "
         "own (`rlm topic set --offload-segment-rollover-ms`), up to their total and local "

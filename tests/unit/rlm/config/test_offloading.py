@@ -110,3 +110,46 @@ def test_part_when_larger_than_the_default_buffer_then_refused_only_with_streams
         refused = None
 
     assert refused == {"segment": None, "stream": "offload.stream.buffer.bytes"}[mode]
+
+
+@pytest.mark.parametrize(
+    ("key", "limit_ms"), [("log.retention.ms", 59_999), ("log.local.retention.ms", 1)]
+)
+def test_rollover_when_longer_than_a_retention_of_the_file_then_refused_with_both(
+    tmp_path: Path, key: str, limit_ms: int
+) -> None:
+    rollover = {"max.offload.segment.rollover.time.ms": "60000"}
+
+    with pytest.raises(InvalidConfigError, match=f"longer than {key}") as refused:
+        load_config(_file(tmp_path, **rollover, **{key: str(limit_ms)}))
+
+    assert refused.value.context["rollover_ms"] == 60_000
+    assert refused.value.context["retention_ms"] == limit_ms
+
+
+@pytest.mark.parametrize(
+    ("key", "limit_ms"),
+    [
+        ("log.retention.ms", 60_000),
+        ("log.retention.ms", -1),
+        ("log.local.retention.ms", 0),
+        ("log.local.retention.ms", -2),
+    ],
+)
+def test_rollover_when_a_retention_of_the_file_leaves_time_for_it_then_accepted(
+    tmp_path: Path, key: str, limit_ms: int
+) -> None:
+    rollover = {"max.offload.segment.rollover.time.ms": "60000"}
+
+    config = load_config(_file(tmp_path, **rollover, **{key: str(limit_ms)}))
+
+    assert config.offloading.segment_rollover_ms == 60_000
+
+
+def test_rollover_when_it_is_the_default_then_a_shorter_retention_is_accepted(
+    tmp_path: Path,
+) -> None:
+    """A file that a version without streams accepted is still accepted."""
+    config = load_config(_file(tmp_path, **{"log.retention.ms": "1000"}))
+
+    assert config.topic_defaults.retention_ms == 1_000
