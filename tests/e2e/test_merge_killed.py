@@ -60,6 +60,7 @@ def _stream_small(
     """Store segments that the next manager will merge."""
     host.set(**{_MERGES: "false"})
     with host.running():
+        host.wait_ready()
         set_mode(metadata, log, rollover_ms=_ROLLOVER_MS)
         for _ in range(_SMALL_SEGMENTS):
             produce_transactions(kafka, log, 3)
@@ -91,6 +92,7 @@ def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_o
     assert log.covered_end_offset(metadata, 0) == log.end_offset()
 
     with host.running():
+        host.wait_ready()
         wait_until(
             lambda: len(log.finished(metadata)) < len(small),
             STORED_WITHIN_S,

@@ -95,6 +95,7 @@ def test_stream_when_killed_after_effects_in_turn_then_the_last_start_stores_all
             pass
 
     with host.running():
+        host.wait_ready()
         segments = wait_stored(log, metadata)
         wait_clean(log, metadata)
 
@@ -118,6 +119,7 @@ def test_stream_when_killed_after_an_effect_then_the_next_start_goes_on_without_
         pass
 
     with host.running():
+        host.wait_ready()
         segments = wait_stored(log, metadata)
         wait_clean(log, metadata)
 
@@ -140,6 +142,7 @@ def test_trim_when_killed_after_an_effect_then_the_next_start_has_stored_all(
         pass
 
     with host.running():
+        host.wait_ready()
         segments = wait_stored(log, metadata, content)
         wait_until(
             lambda: log.local_start_offset() == bases[-2],
@@ -169,6 +172,7 @@ def test_expiry_when_killed_after_an_effect_then_the_next_start_finishes_it(
         set_mode(metadata, log, local_retention_ms=0, retention_ms=RETENTION_MS)
 
     with host.running():
+        host.wait_ready()
         _wait_expired(log, metadata, before[0].offsets.end_offset)
         wait_clean(log, metadata)
 

@@ -104,6 +104,7 @@ def test_stream_when_killed_in_uploads_then_the_last_start_ends_them_and_stores_
                 assert len(_uploads(server)) == 1
 
         with host.running():
+            host.wait_ready()
             committed |= produce_transactions(kafka, log, 40)  # so that the broker has rolled
             wait_until(
                 lambda: log.covered_end_offset(metadata, 0) == log.end_offset(),
