@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.killed_manager import journaling, killed_at, wait_clean
 from tests.e2e.streamed_log import (
@@ -54,10 +55,11 @@ def metadata(host: BrokerHost) -> Iterator[RemoteLogMetadataManager]:
         yield metadata
 
 
-def _stream_small(
+@pytest.fixture
+def small(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
-) -> None:
-    """Store segments that the next manager will merge."""
+) -> list[RemoteLogSegmentMetadata]:
+    """Stored segments that the next manager will merge."""
     host.set(**{_MERGES: "false"})
     with host.running():
         host.wait_ready()
@@ -65,8 +67,10 @@ def _stream_small(
         for _ in range(_SMALL_SEGMENTS):
             produce_transactions(kafka, log, 3)
             wait_stored(log, metadata)
-        assert len(log.finished(metadata)) >= _SMALL_SEGMENTS
+        segments = log.finished(metadata)
+    assert len(segments) >= _SMALL_SEGMENTS
     host.set(**{_MERGES: "true"})
+    return segments
 
 
 @pytest.mark.parametrize(
@@ -78,15 +82,14 @@ def _stream_small(
 )
 def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_once(
     effect: str,
-    kafka: KafkaCluster,
     host: BrokerHost,
     log: TieredLog,
     metadata: RemoteLogMetadataManager,
+    small: list[RemoteLogSegmentMetadata],
     tmp_path: Path,
 ) -> None:
     """At each moment a finished segment has every record; at the end exactly one has it."""
-    _stream_small(kafka, host, log, metadata)
-    content, small = local_content(log), log.finished(metadata)
+    content = local_content(log)
     with killed_at(f"{effect}#1", host, tmp_path / "journal"):
         pass
     assert log.covered_end_offset(metadata, 0) == log.end_offset()
@@ -106,15 +109,14 @@ def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_o
 
 @pytest.mark.long
 def test_merge_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
-    kafka: KafkaCluster,
     host: BrokerHost,
     log: TieredLog,
     metadata: RemoteLogMetadataManager,
+    small: list[RemoteLogSegmentMetadata],
     tmp_path: Path,
 ) -> None:
     """A new kind of effect must be given a step above."""
-    _stream_small(kafka, host, log, metadata)
-    small, journal = log.finished(metadata), tmp_path / "journal"
+    journal = tmp_path / "journal"
 
     with journaling(host, journal):
         wait_until(lambda: len(log.finished(metadata)) < len(small), STORED_WITHIN_S, "merged")

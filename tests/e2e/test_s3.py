@@ -9,20 +9,19 @@ import pytest
 
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
+from tests.e2e.s3_store import s3_store, s3_with_bucket
 from tests.e2e.tiered_log import TieredLog
 from tests.services.ports import free_ports
 from tests.services.provider import ServiceProvider
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
-BUCKET = "segments"
 _DEADLINE_S = 60.0
 
 
 @pytest.fixture
 def server(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
-    with services.s3(tmp_path / "s3") as server:
-        server.create_bucket(BUCKET)
+    with s3_with_bucket(services, tmp_path / "s3") as server:
         yield server
 
 
@@ -53,10 +52,7 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
         **{
             "gateway.listener": f"127.0.0.1:{port}",
             "rsm.config.fetch.chunk.cache.path": str(tmp_path / "chunks"),
-            "rsm.config.storage.backend": "s3",
-            "rsm.config.storage.s3.bucket.name": BUCKET,
-            "rsm.config.storage.s3.endpoint.url": server.url,
-            "rsm.config.storage.s3.path.style.access.enabled": "true",
+            **s3_store(server),
         }
     )
     _write_credentials(credentials, "expired")

@@ -16,6 +16,7 @@ from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.killed_manager import killed_at
 from tests.e2e.plain_consumer import read_records
+from tests.e2e.s3_store import BUCKET, s3_store, s3_with_bucket
 from tests.e2e.streamed_log import (
     STORED_WITHIN_S,
     assert_adjoining,
@@ -30,14 +31,12 @@ from tests.services.provider import ServiceProvider
 from tests.services.s3 import S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
-BUCKET = "streams"
 SHORT_EFFECTS = ("half data", "half index")
 
 
 @pytest.fixture
 def server(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
-    with services.s3(tmp_path / "s3") as server:
-        server.create_bucket(BUCKET)
+    with s3_with_bucket(services, tmp_path / "s3") as server:
         yield server
 
 
@@ -50,10 +49,7 @@ def port(host: BrokerHost, server: S3Server, monkeypatch: pytest.MonkeyPatch) ->
     host.set(
         **{
             "gateway.listener": f"127.0.0.1:{port}",
-            "rsm.config.storage.backend": "s3",
-            "rsm.config.storage.s3.bucket.name": BUCKET,
-            "rsm.config.storage.s3.endpoint.url": server.url,
-            "rsm.config.storage.s3.path.style.access.enabled": "true",
+            **s3_store(server),
         }
     )
     return port

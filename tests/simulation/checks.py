@@ -45,8 +45,8 @@ class WorldChecks:
 
     def unfinished(self) -> list[str]:
         """Return what is left to do although nothing changes any more."""
-        behind = (each for tip in self._world.defined_tips() for each in self._not_stored(tip))
-        return [*leftovers(self._world), *self._world.unrecorded(), *behind]
+        missing = (each for tip in self._world.defined_tips() for each in self._not_stored(tip))
+        return [*leftovers(self._world), *self._world.unrecorded(), *missing]
 
     def _not_stored(self, tip: TopicIdPartition) -> Iterator[str]:
         """Return the offsets of the leader's log that should be stored by now and are not."""
