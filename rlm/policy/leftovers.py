@@ -1,8 +1,9 @@
 """Finds what unfinished copies and deletions leave, and when each may be removed. Pure.
 
 An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
-is this manager and has given up. Otherwise it is deleted after its deadline, when its own leader
-can no longer finish it. A started deletion is finished. A segment's records are purged after its
+is this manager and has given up. So is a stream of an earlier leader, because this leader streams
+the same records. Another copy is deleted after its deadline, when its own leader can no longer
+finish it. A started deletion is finished. A segment's records are purged after its
 deletion, once no late record of it can come.
 """
 
@@ -23,6 +24,14 @@ def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
         if record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
         and record.metadata.segment_id.id not in view.in_flight
         and _is_abandoned(view, record)
+    )
+
+
+def has_unfenced_stream(view: PartitionView) -> bool:
+    """Return whether an abandoned stream could still be finished by another process."""
+    return any(
+        record.metadata.is_open and record.metadata.writer.incarnation != view.writer.incarnation
+        for record in dangling_copies(view)
     )
 
 
@@ -153,7 +162,10 @@ def purgeable(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _is_abandoned(view: PartitionView, record: SegmentRecord) -> bool:
-    if record.metadata.writer.broker_id == view.writer.broker_id:
+    writer = record.metadata.writer
+    if writer.broker_id == view.writer.broker_id:
+        return True
+    if record.metadata.is_open and writer.leader_epoch < view.writer.leader_epoch:
         return True
     deadline_ms = record.copy_deadline_ms or record.changed_ms + view.limits.orphan_grace_ms
     return view.moment.broker_ms > deadline_ms

@@ -28,9 +28,10 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
     (OffloadingConfig, "mode"),
     (OffloadingConfig, "segment_max_bytes"),
     (OffloadingConfig, "segment_rollover_ms"),
+    (OffloadingConfig, "stream_buffer_bytes"),
     *((TopicDefaultsConfig, name) for name in TopicDefaultsConfig.model_fields),
 )
-"""The fields that decide, as the layouts do, for topics without a setting of their own."""
+"""What decides, as the layouts do, for topics without a setting of their own, or limits batches."""
 
 _SectionT = TypeVar("_SectionT", bound=Section)
 
@@ -102,11 +103,13 @@ def _text(value: object) -> str | None:
 def read_registered(defaults: Iterable[FileDefault]) -> FileDefaults:
     """Return what a manager's file gives topics, from its registration. InvalidConfigError.
 
-    Managers do not register the memory of their streams: it is the built-in one.
+    A key that the manager's version does not register has its built-in value.
     """
     given = {each.key: each.value for each in defaults if each.value is not None}
+    offloading = _parsed(OffloadingConfig, given)
     return FileDefaults(
-        offload=_parsed(OffloadingConfig, given).settings(),
+        offload=offloading.settings(),
+        stream_buffer_bytes=offloading.stream_buffer_bytes,
         deletion_lag_ms=_parsed(DeletingConfig, given).trim_lag_ms,
         layouts=_writable(split_list(given.get(LAYOUT_KEY, ""))),
         values=_values(_parsed(TopicDefaultsConfig, given)),

@@ -55,14 +55,24 @@ class OffloadSegmentRows:
 
 
 def _furthest(contents: Iterable[bytes]) -> tuple[OffloadSegmentRecord, ...]:
-    """Decode contents, of which those of refused records are empty. CorruptError."""
+    """Decode contents, of which those of refused records are empty. CorruptError.
+
+    The assigned record decides all but the status, the end and its time.
+    """
     furthest: dict[UUID, OffloadSegmentRecord] = {}
+    assigned: dict[UUID, OffloadSegmentRecord] = {}
     for content in filter(None, contents):
         try:
             found = offload_segment_of(pb.OffloadSegmentChanged.FromString(content))
         except DecodeError as error:
             raise CorruptError("the value has no valid offload segment") from error
+        if found.status is OffloadSegmentStatus.ASSIGNED:
+            assigned[found.id] = found
         known = furthest.get(found.id)
         if known is None or known.precedes(found):
             furthest[found.id] = found
-    return tuple(sorted(furthest.values(), key=lambda each: (each.begin.offset, each.id)))
+    segments = (
+        assigned[each.id].reached(each) if each.id in assigned else each
+        for each in furthest.values()
+    )
+    return tuple(sorted(segments, key=lambda each: (each.begin.offset, each.id)))

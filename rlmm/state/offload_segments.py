@@ -6,7 +6,7 @@ What is stored of it is in the records of segments; no decision depends on this 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from uuid import UUID
 
@@ -92,3 +92,12 @@ class OffloadSegmentRecord:
     def precedes(self, other: OffloadSegmentRecord) -> bool:
         """Return whether `other`, of the same segment, is further."""
         return STATUS_ORDER.index(self.status) < STATUS_ORDER.index(other.status)
+
+    def reached(self, later: OffloadSegmentRecord) -> OffloadSegmentRecord:
+        """Return this segment in the status of a later record, which changes nothing else.
+
+        An end that is not above the begin is not one of this segment, so it changes nothing.
+        """
+        if later.end is not None and later.end.offset <= self.begin.offset:
+            return self
+        return replace(self, status=later.status, end=later.end, offloaded_ms=later.offloaded_ms)

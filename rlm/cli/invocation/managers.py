@@ -259,12 +259,13 @@ def managers_defaults(session: CommandSession) -> FileDefaults:
 def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) -> FileDefaults:
     """Return the defaults of the manager with the lowest broker id that registered any.
 
-    If none did, those of the command's file. `rlm status` shows managers that differ.
+    If none did, those of the command's file. `rlm status` shows managers that differ. Partitions
+    move, so the stream buffer is the smallest one of all managers.
     """
-    own = file_defaults(config)
-    known = [each for each in managers if each.file_defaults]
+    known = sorted(
+        (each for each in managers if each.file_defaults), key=lambda each: each.broker_id
+    )
     if not known:
-        return own
-    first = min(known, key=lambda each: each.broker_id)
-    found = read_registered(first.file_defaults)
-    return replace(found, stream_buffer_bytes=own.stream_buffer_bytes)
+        return file_defaults(config)
+    found = [read_registered(each.file_defaults) for each in known]
+    return replace(found[0], stream_buffer_bytes=min(each.stream_buffer_bytes for each in found))

@@ -10,7 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from rlm.policy.topic.policy_values import STREAM_BUFFER_BYTES
 from rlmm.events.registration import FileDefault
+
+_OF_A_HOST = frozenset({STREAM_BUFFER_BYTES})
+"""Limits that follow a host's memory. They give topics nothing, so they may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ def _differences(
     values: Mapping[str, str | None], usual: Mapping[str, str | None]
 ) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
     for key, value in values.items():
-        if value != usual[key]:
+        if value != usual[key] and key not in _OF_A_HOST:
             yield key, (value, usual[key])
 
 

@@ -46,7 +46,7 @@ OFFLOAD_ROLLOVER_MS = "max.offload.segment.rollover.time.ms"
 LAYOUT = "layout"
 LAYOUT_KEY = "rsm.config.layout"
 
-_STREAM_BUFFER_BYTES = "offload.stream.buffer.bytes"
+STREAM_BUFFER_BYTES = "offload.stream.buffer.bytes"
 _MAX_VALUE = 2**63 - 1
 
 
@@ -135,10 +135,10 @@ def check_stream_buffer(
         raise InvalidConfigError(
             "a batch of the topic can exceed the stream buffer",
             topic=policy.topic,
-            rule=f"{MAX_MESSAGE_BYTES} <= {_STREAM_BUFFER_BYTES}",
+            rule=f"{MAX_MESSAGE_BYTES} <= {STREAM_BUFFER_BYTES}",
             **{
                 MAX_MESSAGE_BYTES: batch_max_bytes,
-                _STREAM_BUFFER_BYTES: managers.stream_buffer_bytes,
+                STREAM_BUFFER_BYTES: managers.stream_buffer_bytes,
             },
         )
 

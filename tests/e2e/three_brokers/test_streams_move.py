@@ -2,27 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.storage.filesystem.store_root import INCOMING
+from tests.e2e.s3_store import BUCKET, s3_store, s3_with_bucket
 from tests.e2e.streamed_log import assert_adjoining
 from tests.e2e.three_brokers.leaders import move_leaders
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
-from tests.e2e.three_brokers.three_hosts import ThreeHosts
+from tests.e2e.three_brokers.three_hosts import ThreeHosts, three_hosts
 from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
+from tests.services.s3 import S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
 _OPENING_SEGMENTS = 9  # of 1 MiB: more than opens a stream before its rollover time
 _DEADLINE_S = 60.0
 
 
+@pytest.fixture
+def bucket(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
+    with s3_with_bucket(services, tmp_path / "s3") as server:
+        yield server
+
+
+@pytest.fixture
+def hosts_on_s3(
+    kafka_of_three: KafkaCluster,
+    hosts: ThreeHosts,
+    bucket: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[ThreeHosts]:
+    """The same brokers with hosts and a metadata topic of their own; the others do not run."""
+    for name, value in credentials_environment().items():
+        monkeypatch.setenv(name, value)
+    hosts.stop()
+    with three_hosts(tmp_path / "hosts", kafka_of_three, settings=s3_store(bucket)) as on_s3:
+        yield on_s3
+    hosts.start()
+
+
 def test_stream_when_the_lead_moves_from_a_frozen_host_then_all_is_stored_and_read_once(
     hosts: ThreeHosts, topic_name: str, tmp_path: Path
 ) -> None:
     """Scenarios 27, 28: the next leader seals what it streams; the former one's late parts end."""
+    incoming = hosts.any_host.store / INCOMING
+    _assert_stored_and_read_once(
+        hosts, topic_name, tmp_path, uploads=lambda: {each.name for each in incoming.glob("*")}
+    )
+
+
+def test_stream_when_the_lead_moves_on_s3_then_the_former_upload_is_aborted(
+    hosts_on_s3: ThreeHosts, bucket: S3Server, topic_name: str, tmp_path: Path
+) -> None:
+    """The former leader's late parts are refused, because the next leader aborts the upload."""
+
+    def uploads() -> set[str]:
+        found = bucket.client().list_multipart_uploads(Bucket=BUCKET)
+        return {each["UploadId"] for each in found.get("Uploads", ())}
+
+    _assert_stored_and_read_once(
+        hosts_on_s3, topic_name, tmp_path, uploads=uploads, ends_while_frozen=True
+    )
+
+
+def _assert_stored_and_read_once(
+    hosts: ThreeHosts,
+    topic_name: str,
+    directory: Path,
+    *,
+    uploads: Callable[[], set[str]],
+    ends_while_frozen: bool = False,
+) -> None:
+    """Move the lead from a frozen host in the middle of an upload, and produce more.
+
+    `uploads` are those in progress. `ends_while_frozen`: the next leader ends the former one's.
+    """
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=1)
     streamed = ("--offload-mode", "stream", "--offload-segment-rollover", "10m")
     hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "0", *streamed)
@@ -30,30 +92,32 @@ def test_stream_when_the_lead_moves_from_a_frozen_host_then_all_is_stored_and_re
     former = topic.leaders()[0]
     with hosts.any_host.metadata() as metadata:
         left = _wait_open(metadata, topic_name, former)
-        uploads = wait_until(
-            lambda: list((hosts.any_host.store / INCOMING).glob("*")),
-            _DEADLINE_S,
-            "the upload of the open segment has begun",
-        )
+        begun = wait_until(uploads, _DEADLINE_S, "the upload of the open segment has begun")
+
+        def wait_ended(who: str) -> None:
+            wait_until(
+                lambda: begun.isdisjoint(uploads()), _DEADLINE_S, f"{who} has ended the upload"
+            )
+
         with hosts.frozen(former):
             move_leaders(hosts.cluster, topic)
             topic.produce(1)
             _wait_open(metadata, topic_name, topic.leaders()[0])
+            started = _in_state(metadata, topic_name, SegmentState.COPY_SEGMENT_STARTED)
+            assert left.segment_id not in {each.segment_id for each in started}
+            if ends_while_frozen:
+                wait_ended("the next leader")
             hosts.any_host.rlm("offload", topic_name)
         topic.produce(1)
         hosts.any_host.rlm("offload", topic_name)
         topic.wait_trimmed()
-        wait_until(
-            lambda: not any(map(Path.exists, uploads)),
-            _DEADLINE_S,
-            "the former leader has ended its upload",
-        )
+        wait_ended("the former leader")
         stored = _in_state(metadata, topic_name, SegmentState.COPY_SEGMENT_FINISHED)
 
     assert left.segment_id not in {each.segment_id for each in stored}
     assert_adjoining(stored)
     with paused_readers(
-        hosts.bootstrap_servers, topic, tmp_path, readers=("librdkafka",)
+        hosts.bootstrap_servers, topic, directory, readers=("librdkafka",)
     ) as readers:
         assert_read_all(readers, topic)
 

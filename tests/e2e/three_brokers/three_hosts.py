@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +22,9 @@ _KNOWN_DEADLINE_S = 90.0
 class ThreeHosts:
     """The hosts of all brokers of a cluster. Not thread-safe."""
 
-    def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
+    def __init__(
+        self, directory: Path, cluster: KafkaCluster, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.cluster = cluster
         self._processes: dict[int, ServiceProcess] = {}
         self._running: dict[int, ExitStack] = {}
@@ -36,6 +38,7 @@ class ThreeHosts:
                 settings={
                     "gateway.heartbeat.interval.ms": "500",
                     "rlmm.config.remote.log.metadata.topic.replication.factor": "3",
+                    **(settings or {}),
                 },
             )
             for broker in cluster.brokers
@@ -137,9 +140,11 @@ class ThreeHosts:
 
 
 @contextmanager
-def three_hosts(directory: Path, cluster: KafkaCluster) -> Iterator[ThreeHosts]:
-    """All of them running; stopped after the block."""
-    hosts = ThreeHosts(directory, cluster)
+def three_hosts(
+    directory: Path, cluster: KafkaCluster, *, settings: Mapping[str, str] | None = None
+) -> Iterator[ThreeHosts]:
+    """All of them running, by default with a directory as store; stopped after the block."""
+    hosts = ThreeHosts(directory, cluster, settings)
     try:
         hosts.start()
         yield hosts

@@ -159,6 +159,7 @@ def test_registered_defaults_when_the_file_gives_all_then_each_key_with_its_text
         "offload.mode": "segment",
         "max.size.per.offload.segment.bytes": "1073741824",
         "max.offload.segment.rollover.time.ms": "600000",
+        "offload.stream.buffer.bytes": "268435456",
         "rsm.config.layout": "raw",
     }
 
@@ -170,6 +171,7 @@ def test_registered_defaults_when_the_file_gives_all_then_each_key_with_its_text
         EVERY,
         {
             "offload.mode": "stream",
+            "offload.stream.buffer.bytes": "64MiB",
             "max.size.per.offload.segment.bytes": "8MiB",
             "max.offload.segment.rollover.time.ms": "5m",
             "remote.local.trim.deletion.lag.ms": "4h",

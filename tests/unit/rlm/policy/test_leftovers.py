@@ -11,6 +11,7 @@ from rlm.policy.leftovers import (
     below_log_start,
     dangling_copies,
     has_never_finished,
+    has_unfenced_stream,
     purgeable,
     removable_after_disabling,
     started_deletions,
@@ -20,7 +21,7 @@ from rlm.policy.view import PolicyLimits
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
-from rsm.segment.metadata import SegmentState, StoredObject
+from rsm.segment.metadata import SegmentState, StoredObject, Writer
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, STARTED
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
@@ -48,6 +49,14 @@ DELETING_REMOTE = policy(state=PolicyState.DISABLED, delete_remote=True)
 OLD = Lineage.of((0, 0), (1, 200))
 # Epoch 3 began at 150: what epoch 1 wrote, and epoch 0 from there on, is not of this log.
 LOG = Lineage.of((0, 0), (3, 150))
+
+
+def open_stream(*, writer: Writer) -> SegmentRecord:
+    """A stream whose deadline is far, and whose end is not known."""
+    record = remote(
+        500, 501, state=STARTED, writer=writer, size=0, copy_deadline_ms=NOW_MS + HOUR_MS
+    )
+    return replace(record, metadata=replace(record.metadata, is_open=True))
 
 
 def starts(records: tuple[SegmentRecord, ...]) -> list[int]:
@@ -91,6 +100,47 @@ def test_copies_when_of_another_broker_then_deleted_after_their_deadline(
 
     assert dangling_copies(given.view()) == ()
     assert dangling_copies(replace(given, broker_ms=ends_ms + 1).view()) == (copy,)
+
+
+def test_stream_when_of_an_earlier_leader_then_deleted_at_once() -> None:
+    """This leader streams the same records, so that it does not wait for the end of the other."""
+    opened = open_stream(writer=THEM)
+    given = Given(segments=(opened,), limits=LIMITS)
+
+    assert dangling_copies(given.view()) == (opened,)
+    assert has_unfenced_stream(given.view())
+
+
+def test_stream_when_of_no_earlier_leader_then_waits_for_its_deadline() -> None:
+    """A manager that has read less may see one that is newer than its own lead."""
+    opened = open_stream(writer=replace(THEM, leader_epoch=US.leader_epoch))
+    given = Given(segments=(opened,), limits=LIMITS)
+
+    assert dangling_copies(given.view()) == ()
+    assert not has_unfenced_stream(given.view())
+
+
+def test_stream_when_this_process_gave_it_up_then_needs_no_fence() -> None:
+    before = replace(US, incarnation=UUID(int=99))
+
+    given_up, left = (Given(segments=(open_stream(writer=each),)) for each in (US, before))
+
+    assert len(dangling_copies(given_up.view())) == 1
+    assert not has_unfenced_stream(given_up.view())
+    assert has_unfenced_stream(left.view())
+
+
+def test_stream_when_its_deletion_has_started_then_is_fenced() -> None:
+    deleting = remote(500, 501, state=DELETE_STARTED, writer=THEM)
+
+    assert not has_unfenced_stream(Given(segments=(deleting, *STORED)).view())
+
+
+def test_copy_when_of_a_rolled_segment_then_is_no_stream() -> None:
+    abandoned = remote(500, 600, state=STARTED, writer=US)
+
+    assert dangling_copies(Given(segments=(abandoned,)).view()) == (abandoned,)
+    assert not has_unfenced_stream(Given(segments=(abandoned,)).view())
 
 
 def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -> None:

@@ -73,14 +73,35 @@ def test_account_when_records_come_in_any_order_then_what_is_offloaded_stays(
     )
 
 
-@pytest.mark.parametrize("late", [ASSIGNED, FAILED])
-def test_account_when_it_failed_then_only_the_same_step_replaces_it(
-    late: OffloadSegmentStatus,
-) -> None:
-    failed = offload_segment(1, FAILED)
-    again = replace(offload_segment(1, late), writer=writer(1))
+def test_account_when_it_failed_twice_then_the_last_record_counts() -> None:
+    again = replace(offload_segment(1, FAILED), writer=writer(1))
 
-    assert known(failed, again) == ((again if late is FAILED else failed),)
+    assert known(offload_segment(1, FAILED), again) == (again,)
+
+
+@pytest.mark.parametrize("later", [FAILED, OFFLOADED])
+def test_account_when_a_later_record_has_other_values_then_only_its_status_and_end_count(
+    later: OffloadSegmentStatus,
+) -> None:
+    other = replace(
+        offload_segment(1, later),
+        writer=writer(1),
+        assigned_ms=7,
+        begin=OffloadPosition(ledger_id=0, entry_id=11, offset=110),
+        segment_ids=(UUID(int=1), UUID(int=2)),
+        driver_metadata=(),
+    )
+
+    for records in permutations((offload_segment(1), other)):
+        assert known(*records) == (offload_segment(1, later),)
+
+
+def test_account_when_the_end_is_not_above_the_assigned_begin_then_stays_assigned() -> None:
+    begin = OffloadPosition(ledger_id=0, entry_id=0, offset=0)
+    end = OffloadPosition(ledger_id=0, entry_id=10, offset=100)
+    below = replace(offload_segment(1, OFFLOADED), begin=begin, end=end)
+
+    assert known(offload_segment(1), below) == (offload_segment(1),)
 
 
 def test_account_when_of_several_segments_then_each_is_there_by_its_begin() -> None:

@@ -39,3 +39,17 @@ def test_defaults_when_no_manager_registered_any_then_those_of_the_commands_file
     older = registration()
 
     assert defaults_with(COMMAND, [older]).values == {PolicySetting.LOCAL_RETENTION_MS: 1}
+
+
+def test_defaults_when_managers_stream_buffers_differ_then_the_smallest_limits_batches() -> None:
+    """A partition may move to that manager. The command's own file does not count."""
+    managers = [
+        replace(
+            registration(),
+            broker_id=broker_id,
+            file_defaults=(FileDefault(key="offload.stream.buffer.bytes", value=value),),
+        )
+        for broker_id, value in ((1, "33554432"), (2, "16777216"))
+    ]
+
+    assert defaults_with(COMMAND, managers).stream_buffer_bytes == 16 << 20

@@ -52,3 +52,13 @@ def test_reason_when_a_file_differs_then_names_the_keys_and_what_to_do() -> None
         "offload.mode=segment, not stream; log.retention.ms=7, not (not set). Set the same values "
         "on every host and restart `rlm run`"
     )
+
+
+def test_files_when_their_stream_buffers_differ_then_no_file_differs() -> None:
+    """A host's memory decides on its buffer; commands check batches with the smallest one."""
+    files = {
+        broker_id: (*file(), FileDefault(key="offload.stream.buffer.bytes", value=value))
+        for broker_id, value in enumerate(("8388608", "16777216"))
+    }
+
+    assert differing_files(files) == ()

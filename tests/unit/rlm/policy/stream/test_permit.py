@@ -24,7 +24,8 @@ from rlm.source.log_source import LogPosition
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rsm.segment.offload_settings import OffloadMode, OffloadSettings
-from tests.unit.rlm.policy.views import POLICY, THEM, Given, remote, stored_up_to
+from tests.metadata_builder import DELETE_STARTED, STARTED
+from tests.unit.rlm.policy.views import NOW_MS, POLICY, THEM, Given, remote, stored_up_to
 
 ROLLOVER_MS = 5_000
 STREAMED = replace(
@@ -91,6 +92,22 @@ def test_permit_when_the_manager_streams_then_topics_without_a_mode_too() -> Non
 )
 def test_permit_when_copies_are_forbidden_then_none(found: PartitionView) -> None:
     assert stream_permit(found) is None
+
+
+def test_permit_when_a_stream_of_an_earlier_leader_is_open_then_waits_until_it_is_fenced() -> None:
+    """Finish first: the earlier segment can no longer end when the next one begins (PIP-76)."""
+    started = remote(100, 101, state=STARTED, writer=THEM, size=0, copy_deadline_ms=NOW_MS)
+    opened = replace(started, metadata=replace(started.metadata, is_open=True))
+    fenced = replace(started, metadata=replace(started.metadata, state=DELETE_STARTED))
+    stored = remote(0, 100)
+
+    waiting = view(replace(GIVEN, segments=(stored, opened)))
+    paused = replace(waiting, paused=frozenset({PausableTask.DELETE}))
+
+    assert stream_permit(waiting) is None
+    assert [each.record for each in plan(waiting).deletions] == [opened]
+    assert stream_permit(view(replace(GIVEN, segments=(stored, fenced)))) is not None
+    assert stream_permit(paused) is not None
 
 
 def test_permit_when_tiering_ends_then_streams_to_the_end() -> None:
