@@ -89,10 +89,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
     """Topics that are mostly in the store, and their twins, which are complete at the broker."""
     directory: Path = tmp_path_factory.mktemp("twins")
-    logs = {"every": every_kind_of_batch(), "older": older_formats()}
+    logs = {
+        "every": every_kind_of_batch(),
+        "older": older_formats(),
+        "streamed": every_kind_of_batch(),
+    }
     with KafkaCluster(directory / "kafka") as cluster:
         host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
-        yield make_twins(host, logs)
+        yield make_twins(host, logs, streamed=["streamed"])
 
 
 @pytest.fixture(scope="package")

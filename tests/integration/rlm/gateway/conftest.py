@@ -53,7 +53,7 @@ def tiered(kafka: KafkaCluster, tiered_host: BrokerHost) -> TieredTopic:
 
 @pytest.fixture(scope="package")
 def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
-    """Topics on a separate broker. No test changes "every", "older" and "plain"."""
+    """Topics on a separate broker. No test changes "every", "older", "plain" and "streamed"."""
     directory = tmp_path_factory.mktemp("twins")
     logs = {
         "every": every_kind_of_batch(),
@@ -63,10 +63,11 @@ def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics
         "deleted": plain(6),
         "emptied": plain(),
         "recreated": plain(),
+        "streamed": every_kind_of_batch(),
     }
     with KafkaCluster(directory / "kafka", properties=_AUTHORIZER) as cluster:
         host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
-        yield make_twins(host, logs)
+        yield make_twins(host, logs, streamed=["streamed"])
 
 
 @pytest.fixture(scope="module")

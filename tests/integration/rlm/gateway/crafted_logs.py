@@ -51,6 +51,17 @@ class CraftedLog:
         """Return the broker's log start after the furthest possible trim."""
         return self.segments[-2][0]
 
+    @property
+    def last_stable_offset(self) -> int:
+        """Return where the first transaction begins that has no end; the log's end without one."""
+        opened: dict[int, int] = {}
+        for header in self.headers:
+            if header.is_control:
+                opened.pop(header.producer_id, None)
+            elif header.is_transactional:
+                opened.setdefault(header.producer_id, header.base_offset)
+        return min(opened.values(), default=self.end_offset)
+
 
 def every_kind_of_batch() -> CraftedLog:
     """Two leader epochs, all codecs, gaps, empty batches, markers, times out of order.

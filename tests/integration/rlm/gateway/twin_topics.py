@@ -1,6 +1,7 @@
 """Topics with a twin: both have the same log byte for byte, but only one is tiered and trimmed.
 
-The stored segments of each topic have different layouts.
+The stored segments of each topic have different layouts. A streamed topic has one stored segment,
+of block_v2: the ledgers in it are the broker's log segments.
 
 The broker is stopped. When it starts, it finds the logs and builds indexes, epochs and producers'
 state from them. Its answers for the untiered twin are the expected ones for the other topic through
@@ -9,7 +10,7 @@ a gateway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -17,8 +18,10 @@ from uuid import UUID, uuid4
 from rlm.source.logdir import LogDirSource
 from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.config.choices import Layout
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.offload_settings import OFFLOAD_SEGMENT_SHORTEST_MS, OffloadMode
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.crafted_logs import CraftedLog
@@ -36,11 +39,32 @@ _FIRST_EPOCH = "0\n1\n0 0\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twin:
-    """One log, in two topics of one partition."""
+    """One log, in two topics of one partition.
+
+    A streamed topic is stored up to its last stable offset, another one up to its active segment.
+    """
 
     log: CraftedLog
     tiered: TopicIdPartition
     whole: TopicIdPartition
+    is_streamed: bool = False
+
+    @property
+    def stored_end_offset(self) -> int:
+        """Return the end of what is stored."""
+        return self.log.last_stable_offset if self.is_streamed else self.log.segments[-1][0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offload:
+    """How a topic is stored."""
+
+    mode: OffloadMode
+    layout: str | None = None
+
+
+_COPIED = _Offload(mode=OffloadMode.SEGMENT)
+_STREAMED = _Offload(mode=OffloadMode.STREAM, layout=Layout.BLOCK_V2.value)
 
 
 class TwinTopics:
@@ -58,8 +82,13 @@ class TwinTopics:
         return [self._twins[name] for name in names]
 
 
-def make_twins(host: BrokerHost, logs: Mapping[str, CraftedLog]) -> TwinTopics:
-    """Restart the host's cluster with these logs, and have one of each two tiered and trimmed."""
+def make_twins(
+    host: BrokerHost, logs: Mapping[str, CraftedLog], *, streamed: Collection[str] = ()
+) -> TwinTopics:
+    """Restart the host's cluster with these logs, and have one of each two tiered and trimmed.
+
+    Of the logs, `streamed` are stored by streams.
+    """
     cluster = host.cluster
     for name in logs:
         for topic in (name, _whole(name)):
@@ -73,7 +102,12 @@ def make_twins(host: BrokerHost, logs: Mapping[str, CraftedLog]) -> TwinTopics:
             _write(_directory(cluster, topic), log)
     cluster.start()
     twins = {
-        name: Twin(log=log, tiered=found[name], whole=found[_whole(name)])
+        name: Twin(
+            log=log,
+            tiered=found[name],
+            whole=found[_whole(name)],
+            is_streamed=name in streamed,
+        )
         for name, log in logs.items()
     }
     _tier(host, twins)
@@ -105,33 +139,51 @@ def _write(directory: Path, log: CraftedLog) -> None:
 
 
 def _tier(host: BrokerHost, twins: Mapping[str, Twin]) -> None:
-    with mixed_layouts(host), host.running():
+    copied = [twin for twin in twins.values() if not twin.is_streamed]
+    streamed = [twin for twin in twins.values() if twin.is_streamed]
+    with mixed_layouts(host):
+        _store_and_trim(host, copied)
+    if streamed:
+        _store_and_trim(host, streamed)
+    with host.metadata() as metadata:
+        for twin in twins.values():
+            stored = _stored(metadata, twin)
+            assert stored[-1].offsets.end_offset == twin.stored_end_offset
+            layouts = [each.layout for each in stored]
+            wanted = 1 if twin.is_streamed else min(len(layouts), len(LAYOUTS))
+            assert len(set(layouts)) == wanted, layouts
+            assert not twin.is_streamed or layouts == [_STREAMED.layout], layouts
+
+
+def _store_and_trim(host: BrokerHost, twins: Sequence[Twin]) -> None:
+    with (
+        host.running(),
+        host.metadata() as metadata,
+        WireClient(host.cluster.broker.address) as client,
+    ):
         host.wait_ready()
-        with host.metadata() as metadata, WireClient(host.cluster.broker.address) as client:
-            for twin in twins.values():
-                publish_policy(metadata, twin.tiered.topic, twin.tiered.topic_id)
-            wait_until(
-                lambda: not _untrimmed(client, metadata, twins),
-                _DEADLINE_S,
-                lambda: _untrimmed(client, metadata, twins),
-            )
-            for twin in twins.values():
-                layouts = [each.layout for each in _stored(metadata, twin)]
-                assert len(set(layouts)) == min(len(layouts), len(LAYOUTS)), layouts
+        for twin in twins:
+            changes = _STREAMED if twin.is_streamed else _COPIED
+            publish_policy(metadata, twin.tiered.topic, twin.tiered.topic_id, changes)
+        wait_until(
+            lambda: not _untrimmed(client, metadata, twins),
+            _DEADLINE_S,
+            lambda: _untrimmed(client, metadata, twins),
+        )
 
 
 def _untrimmed(
-    client: WireClient, metadata: RemoteLogMetadataManager, twins: Mapping[str, Twin]
+    client: WireClient, metadata: RemoteLogMetadataManager, twins: Sequence[Twin]
 ) -> str:
     """Return what is still to do; empty if nothing is."""
-    for twin in twins.values():
+    for twin in twins:
         target = twin.log.local_start_offset
         trimmed = metadata.partition_state(twin.tiered).trimmed_offset
         start = list_offsets(client, twin.tiered.topic, 4, _EARLIEST).offset
         if (trimmed, start) != (target, target):
             return f"{twin.tiered.topic}: trimmed {trimmed}, starts {start}, wanted {target}"
-        if _stored(metadata, twin)[-1].offsets.end_offset < twin.log.segments[-1][0]:
-            return f"{twin.tiered.topic}: the newest rolled segment is not stored"
+        if _stored(metadata, twin)[-1].offsets.end_offset < twin.stored_end_offset:
+            return f"{twin.tiered.topic}: not all is stored"
     return ""
 
 
@@ -142,7 +194,9 @@ def _stored(metadata: RemoteLogMetadataManager, twin: Twin) -> list[RemoteLogSeg
     return [record.metadata for record in records]
 
 
-def publish_policy(metadata: RemoteLogMetadataManager, topic: str, topic_id: UUID) -> None:
+def publish_policy(
+    metadata: RemoteLogMetadataManager, topic: str, topic_id: UUID, offload: _Offload = _COPIED
+) -> None:
     """Tier a topic: stored data is trimmed at once and never expires."""
     policy = TopicPolicy(
         topic=topic,
@@ -151,5 +205,8 @@ def publish_policy(metadata: RemoteLogMetadataManager, topic: str, topic_id: UUI
         retention_ms=UNLIMITED,
         retention_bytes=UNLIMITED,
         local_retention_ms=1,
+        offload_mode=offload.mode,
+        offload_segment_rollover_ms=OFFLOAD_SEGMENT_SHORTEST_MS,
+        layout=offload.layout,
     )
     assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted
