@@ -13,6 +13,7 @@ from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.layout.keys import ObjectKeys
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -25,6 +26,7 @@ from tests.twins.held_executor import HeldExecutor
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
 from tests.twins.seams import SeamTopic
+from tests.twins.world import LAYOUTS
 
 _CYCLES_PER_BEAT = 10
 _REMOVAL_GRACE_MS = 5_000
@@ -122,6 +124,9 @@ class SimulatedProcess(Process):
         self._beats_count += 1
         if self._beats_count % _CYCLES_PER_BEAT == 1:
             super().beat()
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return LAYOUTS
 
     def make_objects(self, external: Outside) -> ChunkStorage:
         return LateStorage(external.objects, self.effects, self._on_the_way)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from rlm.remote_read.reader import RemoteLogReader
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
-from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import TieredStorageError
@@ -26,11 +23,8 @@ class ReaderView:
 
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
-        storage = SegmentStorageManager(
-            storage=world.objects, keys=ObjectKeys(), layouts=(RawLayout(),)
-        )
         self._reader = RemoteLogReader(
-            world.metadata, storage, SynchronousExecutor(), ScanSettings(ahead_count=0)
+            world.metadata, world.storage, SynchronousExecutor(), ScanSettings(ahead_count=0)
         )
 
     def difference(self) -> str | None:

@@ -1,4 +1,7 @@
-"""The topic is streamed for a while, and copied by rolled segments again (PIP-76)."""
+"""The topic is streamed for a while, and copied by rolled segments again (PIP-76).
+
+Segments are stored as they are, or in blocks: then a streamed object can have several ledgers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import replace
 
 from rsm.segment.offload_settings import OffloadMode
 from tests.simulation.actions import Stage
+from tests.twins.world import LAYOUTS
 
 ROLLOVER_MS = 1_000
 _SEGMENT_BYTES = 1_200
@@ -21,6 +25,7 @@ def stream(stage: Stage) -> str | None:
     (policy,) = policies
     is_streamed = policy.offload_mode is OffloadMode.STREAM
     if not is_streamed or stage.random.random() < _SWITCHES:
+        layout = stage.random.choice([each.name for each in LAYOUTS])
         mode = OffloadMode.SEGMENT if is_streamed else OffloadMode.STREAM
         world.set_policy(
             replace(
@@ -28,9 +33,10 @@ def stream(stage: Stage) -> str | None:
                 offload_mode=mode,
                 offload_segment_max_bytes=_SEGMENT_BYTES,
                 offload_segment_rollover_ms=ROLLOVER_MS,
+                layout=layout,
             )
         )
-        return f"the offload mode is {mode.name}"
+        return f"the offload mode is {mode.name}, the layout {layout}"
     world.clock.advance(stage.random.choice((200, ROLLOVER_MS)))
     for process in stage.living():
         stage.watch(process)

@@ -111,11 +111,10 @@ def is_whole(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
 def _stored_batches(
     world: World, metadata: RemoteLogSegmentMetadata, span: OffsetRange
 ) -> list[bytes]:
-    name = metadata.objects[0].key
-    if not world.objects.exists(name):
+    if not all(world.objects.exists(stored.key) for stored in metadata.objects):
         return []
     whole = ByteRange(start_position=0, end_position=metadata.segment_size_bytes)
-    content = world.objects.read_range(name, whole)
+    content = world.storage.fetch_log_segment(metadata, whole)
     return [
         content[position : position + header.length_bytes]
         for position, header in scan_batches(memoryview(content))

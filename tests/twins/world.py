@@ -18,6 +18,11 @@ from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
+from rsm.manager import SegmentStorageManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
@@ -40,6 +45,8 @@ TOPIC_ID = UUID(int=0x7091C)
 TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
 INTERVAL_MS = 30_000
 SEGMENT_RECORDS = 10
+LAYOUTS: tuple[SegmentLayout, ...] = (RawLayout(), BlockV2Layout(block_bytes=512))
+"""What a world can read; the first one is that of topics without a layout."""
 
 KEEP_REMOTE = TopicPolicy(
     topic="orders",
@@ -99,6 +106,9 @@ class World:
         self.new_id = CountedIds()
         self.topic = MemoryLog(self.clock)
         self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.storage = SegmentStorageManager(
+            storage=self.objects, keys=ObjectKeys(), layouts=LAYOUTS
+        )
         self.dead_letters = MemoryDeadLetters()
         self.share_groups = MemoryShareGroups()
         self.settings = settings or ProcessSettings()
