@@ -23,7 +23,7 @@ Each event's family (rlmm/events) has its rule; this is the list of all:
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, policy level, pause, registration, secret | by anyone; the last one wins |
 | anomaly | by anyone, up to a limit per partition; the last one wins |
-| offload segment | by anyone; the last one of its furthest status wins |
+| offload segment | by anyone; the assigned one, in its furthest status, with the end of that |
 
 A log start, a request of one, a trim and gaps belong to the epoch of their decision. In a lineage
 with a later epoch that begins below, they reach only to its start: an unclean election cut off the

@@ -27,11 +27,14 @@ def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
     )
 
 
-def has_unfenced_stream(view: PartitionView) -> bool:
-    """Return whether an abandoned stream could still be finished by another process."""
-    return any(
-        record.metadata.is_open and record.metadata.writer.incarnation != view.writer.incarnation
+def unfenced_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Return abandoned streams that another process could still finish."""
+    if not view.is_owned or view.newer is not None:
+        return ()
+    return tuple(
+        record
         for record in dangling_copies(view)
+        if record.metadata.is_open and record.metadata.writer.incarnation != view.writer.incarnation
     )
 
 

@@ -248,7 +248,12 @@ def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
 
 
 def _blocked_deletion(view: PartitionView, record: SegmentRecord) -> Blocked | None:
-    """Return the lease, or the gateway without the started event, that blocks a deletion."""
+    """Return the lease, or the gateway without the started event, that blocks a deletion.
+
+    Nothing blocks the deletion of a stream that never finished: no reader knows it.
+    """
+    if record.metadata.is_open:
+        return None
     lease = lease_on(view.read_leases, record.metadata.offsets)
     if lease is not None:
         return blocked_by_lease(lease)

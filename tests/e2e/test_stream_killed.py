@@ -1,9 +1,10 @@
 """kill -9 right after each effect of a streamed segment's life; then a start as usual (PIP-76).
 
-The short form kills at three points. Each leaves another remainder, and no other point leaves more:
-a segment that is stored and of which nothing else is noted, an upload that was cut off, and objects
-that are whole but not recorded. The long form, `make kills`, has each effect on each of three
-segments, all effects one after the other, and those of trims and of expiry.
+The short form kills at four points. Each leaves another remainder, and no other point leaves more:
+a segment that is stored and of which nothing else is noted, an upload that was cut off, the same
+one fenced, and objects that are whole but not recorded. The long form, `make kills`, has each
+effect on each of three segments, all effects one after the other, those of the deletion of a
+segment that was cut off, and those of trims and of expiry.
 """
 
 from __future__ import annotations
@@ -62,7 +63,16 @@ PROCESS_EFFECTS = {
     "tombstone",
 }
 
-SHORT_EFFECTS = ("COPY_SEGMENT_FINISHED", "half data", "write companion")
+SHORT_EFFECTS = (
+    "COPY_SEGMENT_FINISHED",
+    "half data",
+    "DELETE_SEGMENT_STARTED",
+    "write companion",
+)
+# What was cut off is fenced and deleted by the next process, and that is killed, too.
+FENCE_EFFECTS = tuple(
+    effect for deletion in EXPIRY_EFFECTS[1:] for effect in ("half data", deletion)
+)
 
 
 @pytest.fixture
@@ -78,7 +88,12 @@ def _produce_old_and_new(log: TieredLog) -> None:
 
 
 @pytest.mark.parametrize(
-    "effects", [SHORT_EFFECTS, pytest.param(STREAM_EFFECTS, marks=pytest.mark.long)]
+    "effects",
+    [
+        SHORT_EFFECTS,
+        pytest.param(STREAM_EFFECTS, marks=pytest.mark.long),
+        pytest.param(FENCE_EFFECTS, marks=pytest.mark.long),
+    ],
 )
 def test_stream_when_killed_after_effects_in_turn_then_the_last_start_stores_all_once(
     effects: tuple[str, ...],

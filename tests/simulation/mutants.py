@@ -51,6 +51,7 @@ from tests.simulation.unguarded_managers import (
 from tests.simulation.unguarded_streams import (
     WithFirstLedgerDeleting,
     WithOpenStreamsCounting,
+    WithoutFences,
     WithoutGateways,
     WithPartsDeletedEarly,
     WithStreamsAfterAnyHistory,
@@ -103,6 +104,11 @@ MUTANTS = (
     Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
     Mutant(process_type=WithStreamsAtOnce, seed=18, favoured={stream: 30, run_job: 30}),
+    Mutant(
+        process_type=WithoutFences,
+        seed=45,
+        favoured={stream: 30, run_job: 30, elect_clean: 20},
+    ),
     Mutant(
         process_type=WithStreamsAfterAnyHistory,
         seed=0,

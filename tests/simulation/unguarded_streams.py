@@ -9,6 +9,7 @@ from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.plan import DeleteSegment, Plan
 from rlm.policy.stream.permit import StreamPermit
 from rlm.policy.view import PartitionView
@@ -151,6 +152,23 @@ class _NoGateways(PartitionViews):
         return replace(super().of(task, policy, offsets), gateways=())
 
 
+class _AnyCopies(PartitionViews):
+    """Takes streams of other processes for copies, which may end until their deadline."""
+
+    def of(
+        self,
+        task: PartitionTask,
+        policy: TopicPolicy,
+        offsets: PartitionResults[PartitionOffsets],
+    ) -> PartitionView:
+        view = super().of(task, policy, offsets)
+        copies = {
+            each: replace(each, metadata=replace(each.metadata, is_open=False))
+            for each in unfenced_streams(view)
+        }
+        return replace(view, segments=tuple(copies.get(each, each) for each in view.segments))
+
+
 class _AtOnceExpirer(Expirer):
     """Deletes objects without a look at the gateways."""
 
@@ -192,6 +210,18 @@ class WithStreamsAtOnce(SimulatedProcess):
 
     def make_lanes(self, name: str) -> Lanes:
         return _ManyPerKey(self.jobs, name) if name == "stream" else super().make_lanes(name)
+
+
+class WithoutFences(SimulatedProcess):
+    """Finish first: an earlier leader's stream is fenced before the next one begins."""
+
+    def make_views(self) -> PartitionViews:
+        return _AnyCopies(
+            self.ports,
+            leadership=self.leadership,
+            lanes=(self.copies, self.repairs, self.streams, self.merges),
+            limits=self.settings.limits,
+        )
 
 
 class WithStreamsAfterAnyHistory(SimulatedProcess):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from rlm.policy.leftovers import has_never_finished
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.batches.batch import scan_batches
-from rsm.segment.epochs import stitch
+from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
@@ -36,6 +37,7 @@ def violations(world: World) -> list[str]:
         found.extend(_incomplete_segments(world, tip))
         if world.copies_in_order:
             found.extend(_stored_twice(world, tip))
+        found.extend(_streamed_twice(world, tip))
         found.extend(_log_start_too_high(world, tip))
     found.extend(_orphans(world))
     return found
@@ -166,6 +168,32 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
         if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
             yield f"{tip}: {offsets} is stored twice by one claim"
         end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))
+
+
+def _streamed_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
+    """Return what two leaders have streamed of one history; the later one fences the other.
+
+    Damaged segments do not count. An unclean election may lead to another history.
+    """
+    streams = {each.id for each in world.metadata.offload_segments(tip)}
+    streamed = [
+        record.metadata
+        for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
+        if record.metadata.segment_id.id in streams
+        and not any(map(record.metadata.offsets.overlaps, world.damaged_offsets.get(tip, ())))
+    ]
+    for first, second in combinations(streamed, 2):
+        if first.writer != second.writer and first.offsets.overlaps(second.offsets):
+            both = OffsetRange(
+                start_offset=max(first.offsets.start_offset, second.offsets.start_offset),
+                end_offset=min(first.offsets.end_offset, second.offsets.end_offset),
+            )
+            if _history(first, both) == _history(second, both):
+                yield f"{tip}: {both} was streamed by two leaders"
+
+
+def _history(metadata: RemoteLogSegmentMetadata, offsets: OffsetRange) -> Lineage:
+    return metadata.segment_leader_epochs.within(offsets)
 
 
 def _is_part(offsets: OffsetRange, other: OffsetRange) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 
 from rlm.policy.stream.permit import StreamPermit
 from rsm.segment.batches.batch import MAX_BATCH_BYTES
@@ -50,19 +51,22 @@ def end_because(
     *,
     others_wait: bool,
     history_end_offset: int = 0,
+    history_longest_ms: float = inf,
 ) -> EndReason | None:
     """Return why the segment ends now; None if it continues.
 
     Without a permit it ends with what it has. It ends at its time as soon as it is caught up. A
     segment that never is ends one rollover time after it was assigned. History, which is older than
-    the stream, is divided by size only: it has waited long before.
+    the stream, is divided by size: it has waited long before. To a slow store, it ends after
+    `history_longest_ms`, so that it is completed within its time limit.
     """
     if permit is None:
         return EndReason.FORBIDDEN
     if progress.size_bytes >= min(limits.segment_max_bytes, _GREATEST_SEGMENT_BYTES):
         return EndReason.SIZE
     rollover_ms, end_offset = limits.segment_rollover_ms, progress.offsets.end_offset
-    if progress.open_ms >= rollover_ms and end_offset >= history_end_offset:
+    is_history = end_offset < history_end_offset
+    if progress.open_ms >= (max(rollover_ms, history_longest_ms) if is_history else rollover_ms):
         return EndReason.TIME
     if len(progress.offsets) >= _GREATEST_OFFSET_COUNT:
         return EndReason.OFFSETS

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.policy.candidates import copying_forbidden
-from rlm.policy.leftovers import has_unfenced_stream
+from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalLog, LogPosition
-from rlmm.events.pause import PausableTask
 from rsm.segment.offload_settings import OffloadSettings
 
 OPEN_BYTES = 8 << 20
@@ -50,12 +49,11 @@ def stream_permit(view: PartitionView) -> StreamPermit | None:
     """Return the permission to stream a partition; None if something forbids it.
 
     It starts where the offsets that are stored without a gap end, so the history of a log is
-    streamed first (PIP-76). A stream that was abandoned is fenced first: the start of its deletion
-    is recorded, and with it the metadata refuses its end. Paused deletions do not delay streams.
+    streamed first (PIP-76). It waits until abandoned streams of other processes are fenced.
     """
     if not view.is_streamed or not view.is_store_reachable or copying_forbidden(view) is not None:
         return None
-    if PausableTask.DELETE not in view.paused and has_unfenced_stream(view):
+    if unfenced_streams(view):
         return None
     begin_offset = view.covered_end_offset
     above = (

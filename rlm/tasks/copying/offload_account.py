@@ -66,14 +66,18 @@ class OffloadAccount:
             segment_ids=(segment_id,),
             driver_metadata=self._driver_metadata,
         )
-        if self._completed.get(tip) != lead.writer:
-            self._complete_earlier(tip, assigned.begin)
+        is_new = self._completed.get(tip) != lead.writer
+        if is_new and self._complete_earlier(tip, assigned.begin):
             self._completed[tip] = lead.writer
         self._publish(tip, assigned)
         return assigned
 
-    def _complete_earlier(self, tip: TopicIdPartition, begin: OffloadPosition) -> None:
-        """End the accounts of ended segments; the next segment begins where the last one ended."""
+    def _complete_earlier(self, tip: TopicIdPartition, begin: OffloadPosition) -> bool:
+        """End the accounts of ended segments; the next segment begins where the last one ended.
+
+        Return whether no other segment is open.
+        """
+        are_ended = True
         for each in self._metadata.offload_segments(tip):
             if each.status is OffloadSegmentStatus.OFFLOADED:
                 continue
@@ -85,6 +89,9 @@ class OffloadAccount:
                     self._publish(tip, self._stored(each, begin))
             elif state is not SegmentState.COPY_SEGMENT_STARTED:
                 self._publish(tip, replace(each, status=OffloadSegmentStatus.FAILED))
+            else:
+                are_ended = False
+        return are_ended
 
     def _stored(self, segment: OffloadSegmentRecord, end: OffloadPosition) -> OffloadSegmentRecord:
         return replace(

@@ -118,6 +118,7 @@ class StreamLanes(AttemptingLanes):
                 permit,
                 others_wait=others_wait,
                 history_end_offset=task.streaming.history_end_offset,
+                history_longest_ms=wanted.timeout_ms // 2,
             )
 
         def progressed(progress: StreamProgress) -> None:

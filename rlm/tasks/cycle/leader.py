@@ -2,7 +2,7 @@
 
     partitions that the broker leads and hosts → their metadata is followed → a task for each led
     partition → claims
-    → for each task: offsets, disk and remote metadata → view → plan
+    → for each task: offsets, disk and remote metadata → view → streams of others fenced → plan
     → copies, merges and deletions into their lanes, permits to stream
     → trims that no share group blocks, in one request
 
@@ -40,6 +40,7 @@ from rlm.tasks.cycle.outage_watch import OutageWatch
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.share_group_watch import ShareGroupWatch
 from rlm.tasks.cycle.store_witness import StoreWitness
+from rlm.tasks.cycle.stream_fence import StreamFence
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
 from rlm.tasks.leadership.hosted_partitions import HostedPartitions
@@ -102,6 +103,7 @@ class LeaderCycle:
         self._merges = merges
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
+        self._fence = StreamFence(ports)
         self._log_once = LogOnce()
         self._streamed: tuple[PartitionTask, ...] = ()
 
@@ -231,7 +233,7 @@ class LeaderCycle:
         if busy.deletes_by not in (None, view.policy):
             # The view still counts segments as stored that these deletions may remove.
             raise RetriableError("deletions by an earlier policy are still running")
-        return view
+        return self._fence.look(view)
 
     def _record_losses(self, task: PartitionTask, view: PartitionView, decided: Plan) -> None:
         """Record the gaps of accepted losses, in a cycle that records no other gap."""

@@ -100,7 +100,7 @@ class Expirer:
         The objects then wait for the end of the lease. New lookups no longer find the segment.
         """
         metadata = action.record.metadata
-        if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
+        if metadata.is_open or metadata.state is SegmentState.COPY_SEGMENT_STARTED:
             return False
         state = self._metadata.partition_state(metadata.topic_id_partition)
         leases = state.active_leases(self._metadata.broker_time_ms())

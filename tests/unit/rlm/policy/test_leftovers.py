@@ -11,15 +11,15 @@ from rlm.policy.leftovers import (
     below_log_start,
     dangling_copies,
     has_never_finished,
-    has_unfenced_stream,
     purgeable,
     removable_after_disabling,
     started_deletions,
+    unfenced_streams,
     unreferenced,
 )
 from rlm.policy.view import PolicyLimits
 from rlmm.events.policy import PolicyState, TopicPolicy
-from rlmm.spi import SegmentRecord
+from rlmm.spi import MetadataPosition, NewerRecord, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState, StoredObject, Writer
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, STARTED
@@ -108,7 +108,7 @@ def test_stream_when_of_an_earlier_leader_then_deleted_at_once() -> None:
     given = Given(segments=(opened,), limits=LIMITS)
 
     assert dangling_copies(given.view()) == (opened,)
-    assert has_unfenced_stream(given.view())
+    assert unfenced_streams(given.view()) == (opened,)
 
 
 def test_stream_when_of_no_earlier_leader_then_waits_for_its_deadline() -> None:
@@ -117,7 +117,7 @@ def test_stream_when_of_no_earlier_leader_then_waits_for_its_deadline() -> None:
     given = Given(segments=(opened,), limits=LIMITS)
 
     assert dangling_copies(given.view()) == ()
-    assert not has_unfenced_stream(given.view())
+    assert unfenced_streams(given.view()) == ()
 
 
 def test_stream_when_this_process_gave_it_up_then_needs_no_fence() -> None:
@@ -126,21 +126,30 @@ def test_stream_when_this_process_gave_it_up_then_needs_no_fence() -> None:
     given_up, left = (Given(segments=(open_stream(writer=each),)) for each in (US, before))
 
     assert len(dangling_copies(given_up.view())) == 1
-    assert not has_unfenced_stream(given_up.view())
-    assert has_unfenced_stream(left.view())
+    assert unfenced_streams(given_up.view()) == ()
+    assert len(unfenced_streams(left.view())) == 1
+
+
+def test_stream_when_this_process_does_not_own_the_partition_then_is_not_fenced() -> None:
+    given = Given(segments=(open_stream(writer=THEM),), limits=LIMITS, owner=THEM)
+
+    assert unfenced_streams(given.view()) == ()
+    newer = NewerRecord(position=MetadataPosition(partition=0, offset=1), needs_fold_version=9)
+    owned = replace(given, owner=US).view()
+    assert unfenced_streams(replace(owned, newer=newer)) == ()
 
 
 def test_stream_when_its_deletion_has_started_then_is_fenced() -> None:
     deleting = remote(500, 501, state=DELETE_STARTED, writer=THEM)
 
-    assert not has_unfenced_stream(Given(segments=(deleting, *STORED)).view())
+    assert unfenced_streams(Given(segments=(deleting, *STORED)).view()) == ()
 
 
 def test_copy_when_of_a_rolled_segment_then_is_no_stream() -> None:
     abandoned = remote(500, 600, state=STARTED, writer=US)
 
     assert dangling_copies(Given(segments=(abandoned,)).view()) == (abandoned,)
-    assert not has_unfenced_stream(Given(segments=(abandoned,)).view())
+    assert unfenced_streams(Given(segments=(abandoned,)).view()) == ()
 
 
 def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -> None:

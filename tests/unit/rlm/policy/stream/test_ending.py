@@ -108,6 +108,33 @@ def test_stream_when_it_reaches_stored_records_then_ends(
 
 
 @pytest.mark.parametrize(
+    ("open_ms", "longest_ms", "reason"),
+    [
+        (7_999, 8_000, None),
+        (8_000, 8_000, EndReason.TIME),
+        (4_999, 1_000, None),
+        (5_000, 1_000, EndReason.TIME),
+    ],
+)
+def test_stream_when_history_does_not_fill_it_in_time_then_ends_with_what_it_has(
+    open_ms: int, longest_ms: int, reason: EndReason | None
+) -> None:
+    """Otherwise a slow store would never have one completed within the time limit."""
+    progress = replace(PROGRESS, open_ms=open_ms, waited_ms=0, is_caught_up=False)
+
+    found = end_because(
+        progress,
+        LIMITS,
+        PERMIT,
+        others_wait=False,
+        history_end_offset=900,
+        history_longest_ms=longest_ms,
+    )
+
+    assert found is reason
+
+
+@pytest.mark.parametrize(
     ("history_end", "open_ms", "size_bytes", "reason"),
     [
         (151, 5_000, 999, None),
