@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import uuid4
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
 from rlm.cli.invocation.amounts import iso_time
@@ -27,6 +24,8 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlm.status.document_parts import PARTITION
@@ -79,7 +78,15 @@ DEAD_LETTERS_DOCUMENT = JsonShape(
     fields={"dead_letters": JsonField(_DEAD_LETTER, "By partition and offset.", is_list=True)},
 )
 
-_WIDE = 240  # columns of a table in a file or a pipe
+_COLUMNS = (
+    TextColumn(name="partition"),
+    TextColumn(name="base offset", is_number=True),
+    TextColumn(name="state"),
+    TextColumn(name="attempts", is_number=True),
+    TextColumn(name="last attempt"),
+    TextColumn(name="objects", is_number=True),
+    TextColumn(name="reason", is_movable=True),
+)
 _LIST_EXAMPLE = "Example: rlm dlq list orders --json --config rlm.properties"
 _RETRY_EXAMPLE = "Example: rlm dlq retry orders --dry-run --config rlm.properties"
 
@@ -240,18 +247,21 @@ def _print(rows: list[DeadLetterRow], *, as_json: bool) -> None:
         if as_json:
             typer.echo(json.dumps(dead_letters_json(rows), indent=2))
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+            print_lines(dead_letter_lines(rows, width=output_width()))
 
 
-def _table(rows: list[DeadLetterRow]) -> Table:
-    table = Table("topic", "partition", "base offset", box=None, pad_edge=False)
-    for name in ("state", "attempts", "last attempt", "objects", "reason"):
-        table.add_column(name)
-    for row in rows:
-        dead_letter = row.dead_letter
-        table.add_row(
-            _topic_of(dead_letter),
-            str(dead_letter.metadata.topic_id_partition.partition),
+def dead_letter_lines(rows: Sequence[DeadLetterRow], *, width: int | None) -> Iterator[str]:
+    """Yield the table."""
+    if not rows:
+        yield "no dead letters"
+    yield from table_lines(_COLUMNS, map(_line, rows), width=width)
+
+
+def _line(row: DeadLetterRow) -> TextRow:
+    dead_letter, tip = row.dead_letter, row.dead_letter.metadata.topic_id_partition
+    return TextRow(
+        cells=(
+            f"{tip.topic}:{tip.partition}",
             str(_base(row)),
             row.state.name,
             str(dead_letter.attempts),
@@ -259,7 +269,7 @@ def _table(rows: list[DeadLetterRow]) -> Table:
             str(len(dead_letter.object_keys)),
             row.outcome or dead_letter.reason,
         )
-    return table
+    )
 
 
 def dead_letters_json(rows: list[DeadLetterRow]) -> Mapping[str, object]:

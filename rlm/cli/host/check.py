@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from rlm.broker.client_check import check_client
 from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
@@ -29,6 +27,8 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import tiering_of
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.config.load import CommandConfig, client_command_config
 from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlm.policy.blocked import Blocked
@@ -65,7 +65,13 @@ CHECK_DOCUMENT = JsonShape(
     },
 )
 
-_WIDE = 200  # columns of a table in a file or a pipe
+_COLUMNS = (
+    TextColumn(name="check"),
+    TextColumn(name="of", is_movable=True),
+    TextColumn(name="result"),
+    TextColumn(name="s", is_number=True),
+    TextColumn(name="problem", is_movable=True),
+)
 _DEFAULT_WAIT_S = 300.0
 
 _EndToEnd = Annotated[
@@ -153,7 +159,7 @@ def _check(
         if as_json:
             sys.stdout.write(json.dumps(check_json(rows, ok=ok), indent=2) + "\n")
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+            print_lines(check_lines(rows, width=output_width()))
     if not ok:
         raise typer.Exit(1)
 
@@ -242,11 +248,14 @@ def check_json(rows: Sequence[CheckRow], *, ok: bool) -> Mapping[str, object]:
     }
 
 
-def _table(rows: Sequence[CheckRow]) -> Table:
-    table = Table("check", "of", "result", box=None, pad_edge=False)
-    table.add_column("s", justify="right")
-    table.add_column("problem", overflow="fold")
-    for row in rows:
-        seconds = f"{row.duration_ms / 1000:.1f}"
-        table.add_row(row.check, row.target, row.result.value, seconds, row.problem)
-    return table
+def check_lines(rows: Sequence[CheckRow], *, width: int | None) -> Iterator[str]:
+    """Yield the table."""
+    cells = (
+        (each.check, each.target, each.result.value, _seconds_text(each), each.problem)
+        for each in rows
+    )
+    return table_lines(_COLUMNS, (TextRow(cells=each) for each in cells), width=width)
+
+
+def _seconds_text(row: CheckRow) -> str:
+    return f"{row.duration_ms / 1000:.1f}"

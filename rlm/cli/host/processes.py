@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from rlm.cli.invocation.amounts import age_text
 from rlm.cli.invocation.options import (
@@ -22,6 +19,8 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.cluster_processes import PROCESS_STATUS, ProcessStatus, cluster_processes
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.fresh_id import fresh_id
@@ -40,7 +39,16 @@ PROCESSES_DOCUMENT = JsonShape(
     },
 )
 
-_WIDE = 240  # columns of a table in a file or a pipe
+_COLUMNS = (
+    TextColumn(name="role"),
+    TextColumn(name="broker", is_number=True),
+    TextColumn(name="address", is_movable=True),
+    TextColumn(name="HTTP address", is_movable=True),
+    TextColumn(name="version"),
+    TextColumn(name="heartbeat"),
+    TextColumn(name="state"),
+    TextColumn(name="reason", is_movable=True),
+)
 
 _EXAMPLES = """Examples:
 
@@ -113,7 +121,7 @@ def _processes(
             }
             typer.echo(json.dumps(document, indent=2))
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+            print_lines(process_lines(rows, width=output_width()))
 
 
 def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
@@ -154,19 +162,22 @@ def _now_ms(session: CommandSession) -> int:
     return now_of(broker_ms, wall_ms)
 
 
-def _table(rows: Sequence[ProcessStatus]) -> Table:
-    table = Table("role", "broker", "address", "HTTP address", box=None, pad_edge=False)
-    for name in ("version", "heartbeat", "state", "reason"):
-        table.add_column(name)
-    for row in rows:
-        table.add_row(
-            row.role,
-            "-" if row.broker_id == NO_BROKER else str(row.broker_id),
-            row.address or "-",
-            row.http_address or "-",
-            row.version or "-",
-            "-" if row.heartbeat_age_ms is None else f"{age_text(row.heartbeat_age_ms)} ago",
-            row.state,
-            "; ".join(row.reasons),
+def process_lines(rows: Sequence[ProcessStatus], *, width: int | None) -> Iterator[str]:
+    """Yield the table."""
+    return table_lines(_COLUMNS, map(_row, rows), width=width)
+
+
+def _row(process: ProcessStatus) -> TextRow:
+    age_ms = process.heartbeat_age_ms
+    return TextRow(
+        cells=(
+            process.role,
+            "" if process.broker_id == NO_BROKER else str(process.broker_id),
+            process.address,
+            process.http_address,
+            process.version,
+            "" if age_ms is None else f"{age_text(age_ms)} ago",
+            process.state,
+            "; ".join(process.reasons),
         )
-    return table
+    )

@@ -23,6 +23,7 @@ from rlm.cli.policies.level_text import (
     level_name,
 )
 from rlm.cli.policies.policies_file import TopicEntry
+from rlm.cli.terminal.lines import print_lines
 from rlm.policy.topic.levels import tiering_level
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.level_effects import LevelEffects, TopicEffect
@@ -157,12 +158,9 @@ def show_change(change: ShownChange, *, dry_run: bool, as_json: bool) -> None:
         if not change.levels and not change.topics:
             typer.echo("nothing to change")
         for level in change.levels:
-            for line in change_lines(level):
-                typer.echo(line)
+            print_lines(change_lines(level))
         for effect in change.effects:
-            for line in effect_lines(effect):
-                typer.echo(line)
-        for line in change.expiries if dry_run else ():
-            typer.echo(line)
+            print_lines(effect_lines(effect))
+        print_lines(change.expiries if dry_run else ())
         for note in change.notes:
             typer.echo(f"note: {note}", err=True)

@@ -32,6 +32,7 @@ from rlm.cli.policies.level_text import (
     level_lines,
     level_name,
 )
+from rlm.cli.terminal.lines import print_lines
 from rlm.cli.topics.policy_options import with_policy_options
 from rlm.policy.topic.levels import check_pattern, levels_of
 from rlm.policy.topic.topic_policy import PolicyFlags, changed_level, check_level
@@ -122,8 +123,7 @@ def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
         if as_json:
             typer.echo(json.dumps(levels_json(levels, files), indent=2))
             return
-        for line in levels_lines(levels, files):
-            typer.echo(line)
+        print_lines(levels_lines(levels, files))
 
 
 @with_cluster_options
@@ -149,11 +149,9 @@ def _describe(
             topics = [effect_json(each) for each in effects]
             typer.echo(json.dumps({**level_json(level), "topics": topics}, indent=2))
             return
-        for line in level_lines(level):
-            typer.echo(line)
+        print_lines(level_lines(level))
         for effect in effects:
-            for line in effect_lines(effect):
-                typer.echo(line)
+            print_lines(effect_lines(effect))
         if not effects:
             typer.echo("note: no topic follows it yet", err=True)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
-from rlm.cli.invocation.amounts import iso_time
+from rlm.cli.invocation.amounts import iso_time, size_text
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers, silence_of
@@ -24,6 +24,7 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
+from rlm.cli.terminal.lines import print_lines
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document_parts import ANOMALY, PARTITION, Json
 from rlm.status.explanation import (
@@ -99,8 +100,7 @@ def _explain(
         if as_json:
             typer.echo(json.dumps(explanation_json(tip, found, stored), indent=2))
         else:
-            for line in explanation_lines(tip, found, stored):
-                typer.echo(line)
+            print_lines(explanation_lines(tip, found, stored))
 
 
 def explanation_json(
@@ -168,36 +168,34 @@ def explanation_lines(
     tip: TopicIdPartition, found: OffsetExplanation, stored: StoredObjects
 ) -> Sequence[str]:
     """Return the lines that the command prints for people."""
-    location = _LOCATIONS.get(found.location, found.location)
-    record = f"{tip.topic}:{tip.partition} offset {found.offset}"
+    epoch = "not known" if found.leader_epoch is None else found.leader_epoch
     starts = f"log start {found.log_start_offset}, local start {found.local_start_offset}"
     lines = [
-        f"{record}, leader epoch {found.leader_epoch}: {location}",
-        f"  {starts}, high watermark {found.high_watermark}",
+        f"{tip.topic}:{tip.partition} offset {found.offset}",
+        f"  {_LOCATIONS.get(found.location, found.location)}",
+        f"  {starts}, high watermark {found.high_watermark}, leader epoch {epoch}",
     ]
     states = stored.states or {}
     for segment in found.segments:
-        offsets = segment.offsets
+        lines.append(f"  segment {id_to_text(segment.segment_id)} {segment.offsets}")
         lines.append(
-            f"  segment {id_to_text(segment.segment_id)}"
-            f" {offsets.start_offset}..{offsets.end_offset}"
-            f" {segment.state} since {iso_time(segment.state_since_ms)}"
-            f" {segment.size_bytes} bytes{', not readable' if segment.readable is None else ''}"
+            f"    {size_text(segment.size_bytes)}, {segment.state} since"
+            f" {iso_time(segment.state_since_ms)}"
+            f"{', not readable' if segment.readable is None else ''}"
         )
-        lines.extend(
-            f"    {key}{', in the store: ' + states[key] if key in states else ''}"
-            for key in segment.object_keys
+        for key in segment.object_keys:
+            lines.append(f"    {key}")
+            lines.extend([f"      in the store: {states[key]}"] if key in states else [])
+    for each in stored.anomalies:
+        lines.append(
+            f"  anomaly {each.kind.label} since {iso_time(each.first_ms)},"
+            f" last {iso_time(each.last_ms)}, {each.attempts} attempts"
         )
-    lines.extend(
-        f"  anomaly {each.kind.label}: {each.object_key} since {iso_time(each.first_ms)}, last"
-        f" {iso_time(each.last_ms)}, {each.attempts} attempts"
-        for each in stored.anomalies
-    )
+        lines.append(f"    {each.object_key}")
     if found.gap is not None:
-        gap, offsets = found.gap, found.gap.offsets
+        gap = found.gap
         lines.append(
-            f"  gap {offsets.start_offset}..{offsets.end_offset} {gap.reason.name.lower()}"
-            f", recorded {iso_time(gap.recorded_ms)}"
+            f"  gap {gap.offsets} {gap.reason.name.lower()}, recorded {iso_time(gap.recorded_ms)}"
         )
     return [*lines, f"  local copy: {_local_copy_text(found.local_copy)}"]
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rlm.broker.cluster import ClusterView
 from rlm.cli.invocation.amount_options import seconds
@@ -28,7 +26,8 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.cluster_reading import ClusterStatus, read_cluster, shown_topics
 from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
-from rlm.cli.reading.wide_table import wide_table
+from rlm.cli.reading.wide_table import wide_lines
+from rlm.cli.terminal.lines import NARROW, output_width
 from rlm.status.attention import PROBLEM, Problem
 from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
 from rlm.status.cluster_totals import STATUS_TOTALS, total
@@ -47,8 +46,6 @@ STATUS_DOCUMENT = JsonShape(
     },
 )
 
-_NARROW = 80  # columns of the text in a file or a pipe
-_WIDE = 240  # columns of the table in a file or a pipe
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # the cursor to the corner, the screen and its history empty
 _EXAMPLES = """Examples:
 
@@ -192,16 +189,15 @@ def _next_view(
 def _print(
     status: ClusterStatus, named: PartitionName | None, options: CommandOptions, *, wide: bool
 ) -> None:
-    is_terminal = sys.stdout.isatty()
     if wide:
-        table = wide_table(status.rows)
-        Console(width=None if is_terminal else _WIDE, markup=False).print(table)
+        for line in wide_lines(status.rows):
+            typer.echo(line)
         return
     text = status_text(
         status.rows,
         status.problems,
         options=options,
-        width=max(_NARROW, shutil.get_terminal_size().columns) if is_terminal else _NARROW,
+        width=output_width() or NARROW,
         by_topic=named is None and len(status.rows) > MAX_PARTITION_ROWS,
     )
     typer.echo(text)

@@ -3,16 +3,17 @@
 Topics that are streamed have a table of their own: how much of each log is not stored yet.
 
 No line exceeds the width, except for commands: a shortened command cannot be typed. Names that are
-too long lose their middle, because topics often differ only at their ends.
+too long lose their middle; the command has them whole.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.cli.terminal.lines import fitted, printable
+from rlm.cli.terminal.table import TextColumn, TextRow, shortened, table_lines
 from rlm.status.attention import Problem
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.cluster_totals import StatusTotals, rows_by_topic, total
@@ -22,10 +23,7 @@ MAX_PROBLEMS = 20
 MAX_PARTITION_ROWS = 20
 """More partitions of the whole cluster are shown as one row per topic."""
 
-_CUT = "..."
-_GAP = "  "
-_OF_PARTITION = ("leader", "stored", "segments", "not stored", "oldest", "state")
-_OF_TOPIC = ("partitions", "stored", "segments", "not stored", "oldest", "state")
+_SUMS = ("stored", "segments", "not stored", "oldest")
 _OF_STREAM = ("open segments", "size", "offsets not stored", "oldest")
 
 
@@ -58,11 +56,12 @@ def status_text(
         troubled = {tip for each in problems for tip in each.partitions}
         states = [_state(row, has_problem=row.topic_id_partition in troubled) for row in rows]
         table = _by_topic(rows, states) if by_topic else _by_partition(rows, states)
-        lines += ["", *_table_lines(table, width)]
+        name, count = ("topic", "partitions") if by_topic else ("partition", "leader")
+        columns = (*_columns(name, count, *_SUMS), TextColumn(name="state"))
+        lines += ["", *table_lines(columns, table, width=width)]
     streams = _streams(rows, by_topic=by_topic)
     if streams:
-        header = _Row(topic="stream", cells=_OF_STREAM)
-        lines += ["", *_table_lines((header, *streams), width)]
+        lines += ["", *table_lines(_columns("stream", *_OF_STREAM), streams, width=width)]
     return "\n".join(lines)
 
 
@@ -76,22 +75,11 @@ def _problem_lines(
     for problem in problems[:MAX_PROBLEMS]:
         yield ""
         yield _subject(problem, width)
-        yield from textwrap.wrap(
-            _printable(problem.reason),
-            width,
-            initial_indent="  ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        )
-        yield f"  > {_printable(options.complete(problem.command))}"
+        yield from fitted([f"  {problem.reason}"], width, hanging=0)
+        yield f"  > {printable(options.complete(problem.command))}"
     if len(problems) > MAX_PROBLEMS:
         yield ""
         yield f"{len(problems) - MAX_PROBLEMS} more problems: --json lists all"
-
-
-def _printable(text: str) -> str:
-    """Return the text without control characters: clients and stores choose parts of it."""
-    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _subject(problem: Problem, width: int) -> str:
@@ -100,8 +88,7 @@ def _subject(problem: Problem, width: int) -> str:
     if problem.process:
         return f"{problem.process}{_counted(', which leads', len(tips)) if tips else ''}"
     more = _counted(" and", len(tips) - 1, "more ") if len(tips) > 1 else ""
-    first = _name(tips[0].topic, f":{tips[0].partition}", width - len(more))
-    return f"{first}{more}"
+    return f"{shortened(f'{tips[0].topic}:{tips[0].partition}', width - len(more))}{more}"
 
 
 def _counted(start: str, count: int, kind: str = "") -> str:
@@ -123,49 +110,41 @@ def _amount(size_bytes: int, segments: int) -> str:
     return f"{size_text(size_bytes)} in {segments} segment{'' if segments == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """A row of the narrow table: a topic, the number of its partition if any, and the cells."""
-
-    topic: str
-    suffix: str = ""
-    cells: tuple[str, ...]
+def _columns(name: str, *numbers: str) -> Sequence[TextColumn]:
+    others = (TextColumn(name=each, is_number=True) for each in numbers)
+    return (TextColumn(name=name, is_shortened=True), *others)
 
 
-def _by_partition(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[_Row]:
-    found = [_Row(topic="partition", cells=_OF_PARTITION)]
+def _by_partition(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[TextRow]:
+    found = []
     for row, state in zip(rows, states, strict=True):
         tip = row.topic_id_partition
         leader = "none" if row.leader_id is None else str(row.leader_id)
-        cells = (leader, *_sums(total([row])), state)
-        found.append(_Row(topic=tip.topic, suffix=f":{tip.partition}", cells=cells))
+        cells = (f"{tip.topic}:{tip.partition}", leader, *_sums(total([row])), state)
+        found.append(TextRow(cells=cells))
     return found
 
 
-def _by_topic(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[_Row]:
-    found = [_Row(topic="topic", cells=_OF_TOPIC)]
+def _by_topic(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[TextRow]:
+    found = []
     of_tip = {row.topic_id_partition: state for row, state in zip(rows, states, strict=True)}
     for topic, of_topic in rows_by_topic(rows).items():
         distinct = {of_tip[row.topic_id_partition] for row in of_topic}
         state = next(each for each in _STATES if each in distinct)
-        cells = (str(len(of_topic)), *_sums(total(of_topic)), state)
-        found.append(_Row(topic=topic, cells=cells))
+        found.append(TextRow(cells=(topic, str(len(of_topic)), *_sums(total(of_topic)), state)))
     return found
 
 
-def _streams(rows: Sequence[PartitionStatus], *, by_topic: bool) -> Sequence[_Row]:
+def _streams(rows: Sequence[PartitionStatus], *, by_topic: bool) -> Sequence[TextRow]:
     """Return how far each streamed partition or topic is, as the managers report it."""
     streamed = [row for row in rows if row.report is not None and row.report.stream is not None]
     if by_topic:
         of_topics = rows_by_topic(streamed).items()
-        return [_Row(topic=topic, cells=_stream_cells(found)) for topic, found in of_topics]
+        return [TextRow(cells=(topic, *_stream_cells(found))) for topic, found in of_topics]
+    names = (f"{tip.topic}:{tip.partition}" for tip in (row.topic_id_partition for row in streamed))
     return [
-        _Row(
-            topic=row.topic_id_partition.topic,
-            suffix=f":{row.topic_id_partition.partition}",
-            cells=_stream_cells([row]),
-        )
-        for row in streamed
+        TextRow(cells=(name, *_stream_cells([row])))
+        for name, row in zip(names, streamed, strict=True)
     ]
 
 
@@ -211,24 +190,3 @@ def _state(row: PartitionStatus, *, has_problem: bool) -> str:
     if row.policy_state is None:
         return _NOT_TIERED
     return _OK if row.policy_state == PolicyState.ACTIVE.name else row.policy_state
-
-
-def _table_lines(rows: Sequence[_Row], width: int) -> Iterator[str]:
-    """Yield aligned lines: names and states to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*(row.cells for row in rows), strict=True)]
-    rest = width - sum(widths) - len(_GAP) * len(widths)
-    names = [_name(row.topic, row.suffix, rest) for row in rows]
-    name_width = max(map(len, names))
-    for row, name in zip(rows, names, strict=True):
-        numbers = [cell.rjust(size) for cell, size in zip(row.cells[:-1], widths[:-1], strict=True)]
-        yield _GAP.join((name.ljust(name_width), *numbers, row.cells[-1]))
-
-
-def _name(topic: str, suffix: str, width: int) -> str:
-    """Return the topic without its middle if it and the suffix do not fit."""
-    room = width - len(suffix)
-    if len(topic) <= room:
-        return topic + suffix
-    kept = max(2, room - len(_CUT))
-    head = (kept + 1) // 2
-    return f"{topic[:head]}{_CUT}{topic[len(topic) - (kept - head) :]}{suffix}"

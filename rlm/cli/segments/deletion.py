@@ -24,6 +24,7 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
+from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
 from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -116,8 +117,7 @@ def _delete(
         if as_json:
             typer.echo(deletions_json(rows))
         else:
-            for line in deletion_lines(rows):
-                typer.echo(line)
+            print_lines(deletion_lines(rows, width=output_width()))
     require_deleted(rows)
 
 

@@ -8,12 +8,19 @@ from dataclasses import asdict
 
 from rlm.cli.invocation.amounts import size_text
 from rlm.cli.segments.segment_lines import segment_identity
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
 from rlm.status.document_parts import OFFSET_RANGE, PARTITION, Json
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ids import id_to_text
 
-_ROW = "{id:22}  {offsets:24}  {size:>8}  {state}"
+_COLUMNS = (
+    TextColumn(name="partition", is_heading=True),
+    TextColumn(name="segment"),
+    TextColumn(name="offsets"),
+    TextColumn(name="size", is_number=True),
+    TextColumn(name="state"),
+)
 _STATE_TEXTS = {
     DeletionState.ONLY_COPY: "only copy, stays",
     DeletionState.TO_DELETE: "to delete",
@@ -53,28 +60,30 @@ def deletions_json(rows: Iterable[SegmentDeletion]) -> str:
     return json.dumps({"segments": [_as_json(row) for row in rows]}, indent=2)
 
 
-def deletion_lines(rows: Sequence[SegmentDeletion]) -> Iterator[str]:
-    """Yield a heading, a line for each partition and segment, and what keeps or delays it."""
+def deletion_lines(rows: Sequence[SegmentDeletion], *, width: int | None) -> Iterator[str]:
+    """Yield a line for each partition and segment, and what keeps or delays it."""
     if not rows:
         yield "no streamed segments"
-        return
-    yield _ROW.format(id="segment", offsets="offsets", size="size", state="state")
-    shown: TopicIdPartition | None = None
-    for row in rows:
-        metadata, tip = row.segment.metadata, row.partition
-        if tip != shown:
-            yield f"{tip.topic}:{tip.partition}"
-            shown = tip
-        yield _ROW.format(
-            id=id_to_text(metadata.segment_id.id),
-            offsets=str(metadata.offsets),
-            size=size_text(metadata.segment_size_bytes),
-            state=_STATE_TEXTS[row.state],
-        )
-        if row.state is DeletionState.ONLY_COPY:
-            yield from (f"    nowhere else: {each}" for each in row.segment.only_here)
-        elif row.state is DeletionState.TO_DELETE:
-            yield from (f"    copied first: {each}" for each in row.segment.to_copy)
+    yield from table_lines(_COLUMNS, map(_row, rows), width=width)
+
+
+def _row(row: SegmentDeletion) -> TextRow:
+    metadata, tip = row.segment.metadata, row.partition
+    below: Sequence[str] = ()
+    if row.state is DeletionState.ONLY_COPY:
+        below = [f"    nowhere else: {each}" for each in row.segment.only_here]
+    elif row.state is DeletionState.TO_DELETE:
+        below = [f"    copied first: {each}" for each in row.segment.to_copy]
+    return TextRow(
+        cells=(
+            f"{tip.topic}:{tip.partition}",
+            id_to_text(metadata.segment_id.id),
+            str(metadata.offsets),
+            size_text(metadata.segment_size_bytes),
+            _STATE_TEXTS[row.state],
+        ),
+        below=below,
+    )
 
 
 def _as_json(row: SegmentDeletion) -> Json:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rlm.cli.invocation.amounts import iso_time, size_text
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.document_parts import PARTITION, STORED_OBJECT, Json
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
@@ -71,8 +72,20 @@ SEGMENTS_DOCUMENT = JsonShape(
 )
 
 _DATE_CHARS = len("2030-01-31")
-_NARROW = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest}"
-_WIDE = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest:24}  {epochs:8}  {layout:8}  {keys}"
+_COLUMNS = (
+    TextColumn(name="partition", is_heading=True),
+    TextColumn(name="segment"),
+    TextColumn(name="offsets"),
+    TextColumn(name="state"),
+    TextColumn(name="size", is_number=True, is_movable=True),
+    TextColumn(name="newest", is_movable=True),
+)
+_WIDE_COLUMNS = (
+    *_COLUMNS,
+    TextColumn(name="epochs"),
+    TextColumn(name="layout"),
+    TextColumn(name="objects"),
+)
 
 
 class SegmentTotals:
@@ -114,33 +127,43 @@ def _offsets_text(metadata: RemoteLogSegmentMetadata) -> str:
 
 
 def segment_lines(
-    records: Iterable[tuple[TopicIdPartition, SegmentRecord]], *, wide: bool
+    records: Iterable[tuple[TopicIdPartition, SegmentRecord]], *, wide: bool, width: int | None
 ) -> Iterator[str]:
-    """Yield a heading, a line for each partition and for each of its segments, and the totals."""
-    row = _WIDE if wide else _NARROW
+    """Yield a table with a line for each partition and for each of its segments, and the totals.
+
+    The wide one has one line per segment, however wide.
+    """
     totals = SegmentTotals()
-    shown: TopicIdPartition | None = None
-    for tip, record in records:
-        if shown is None:
-            yield _heading(row)
-        if tip != shown:
-            yield f"{tip.topic}:{tip.partition}"
-            shown = tip
-        metadata = record.metadata
-        totals.add(metadata.state, metadata.segment_size_bytes)
-        newest = iso_time(metadata.max_timestamp_ms)
-        date = newest if newest.startswith("@") else newest[:_DATE_CHARS]
-        yield row.format(
-            id=id_to_text(metadata.segment_id.id),
-            offsets=_offsets_text(metadata),
-            state=STATE_NAMES[metadata.state],
-            size=size_text(metadata.segment_size_bytes),
-            newest=newest if wide else date,
-            epochs=_epochs_text(metadata.segment_leader_epochs),
-            layout=metadata.layout,
-            keys=" ".join(each.key for each in metadata.objects),
-        ).rstrip()
+
+    def rows() -> Iterator[TextRow]:
+        for tip, record in records:
+            totals.add(record.metadata.state, record.metadata.segment_size_bytes)
+            cells = _cells(tip, record.metadata, wide=wide)
+            yield TextRow(cells=cells if wide else cells[: len(_COLUMNS)])
+
+    if wide:
+        yield from table_lines(_WIDE_COLUMNS, rows(), width=None)
+    else:
+        yield from table_lines(_COLUMNS, rows(), width=width)
     yield totals.line()
+
+
+def _cells(
+    tip: TopicIdPartition, metadata: RemoteLogSegmentMetadata, *, wide: bool
+) -> Sequence[str]:
+    newest = iso_time(metadata.max_timestamp_ms)
+    date = newest if newest.startswith("@") else newest[:_DATE_CHARS]
+    return (
+        f"{tip.topic}:{tip.partition}",
+        id_to_text(metadata.segment_id.id),
+        _offsets_text(metadata),
+        STATE_NAMES[metadata.state],
+        size_text(metadata.segment_size_bytes),
+        newest if wide else date,
+        _epochs_text(metadata.segment_leader_epochs),
+        metadata.layout,
+        " ".join(each.key for each in metadata.objects),
+    )
 
 
 def segments_json(records: Iterable[tuple[TopicIdPartition, SegmentRecord]]) -> Iterator[str]:
@@ -152,19 +175,6 @@ def segments_json(records: Iterable[tuple[TopicIdPartition, SegmentRecord]]) -> 
         yield f"{before}\n{json.dumps(_segment_as_json(tip, record))}"
         before = ","
     yield f'{before if before != "," else ""}\n],\n"totals": {json.dumps(totals.to_json())}\n}}'
-
-
-def _heading(row: str) -> str:
-    return row.format(
-        id="segment",
-        offsets="offsets",
-        state="state",
-        size="size",
-        newest="newest",
-        epochs="epochs",
-        layout="layout",
-        keys="objects",
-    )
 
 
 def _epochs_text(lineage: Lineage) -> str:

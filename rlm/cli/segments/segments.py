@@ -21,6 +21,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
 from rlm.cli.segments import deletion
 from rlm.cli.segments.segment_lines import STATE_NAMES, segment_lines, segments_json
+from rlm.cli.terminal.lines import output_width
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
@@ -108,12 +109,13 @@ def _list(
         found = selected(
             session.metadata, partitions, states, from_offset=from_offset, to_offset=to_offset
         )
-        lines = segments_json(found) if as_json else segment_lines(found, wide=wide)
         with printing():
-            for line in lines:
-                sys.stdout.write(line + ("" if as_json else "\n"))
             if as_json:
+                sys.stdout.writelines(segments_json(found))
                 sys.stdout.write("\n")
+            else:
+                for line in segment_lines(found, wide=wide, width=output_width()):
+                    typer.echo(line)
 
 
 def selected(

@@ -40,7 +40,8 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.filesystem.store_root import INCOMING
 
 _MAX_ID = 2**63 - 1
-_ROW = "{:>5}  {:>19}  {:>19}  {:>8}  {:>19}  {:>10}  {:>10}"
+# One by one, because the blocks before a damaged one are to be seen.
+_ROW = "{:>5}  {:>12}  {:>12}  {:>8}  {:>13}  {:>10}  {:>8}"
 _COLUMNS = ("part", "first entry", "last entry", "entries", "position", "bytes", "padding")
 
 _INSPECT_EXAMPLE = "Example: rlm blocks inspect ledger-7 ledger-7-index"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from rlm.cli.invocation.options import JsonOption
 from rlm.cli.invocation.output import printing
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
@@ -47,8 +47,13 @@ PLUGINS_DOCUMENT = JsonShape(
     },
 )
 
-_WIDE = 200  # columns of a table in a file or a pipe
-_COLUMNS = ("kind", "name", "class", "distribution", "version")
+_COLUMNS = (
+    TextColumn(name="kind"),
+    TextColumn(name="name"),
+    TextColumn(name="class", is_movable=True),
+    TextColumn(name="distribution", is_movable=True),
+    TextColumn(name="version"),
+)
 _EXAMPLES = """Examples:
 
 \b
@@ -86,10 +91,8 @@ def _list(as_json: JsonOption = False) -> None:
     with printing():
         if as_json:
             sys.stdout.write(json.dumps({"plugins": rows}) + "\n")
-        elif rows:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
         else:
-            typer.echo("no plug-ins are installed")
+            print_lines(plugin_lines(rows, width=output_width()))
 
 
 def plugin_row(kind: str, found: EntryPoint) -> Mapping[str, str | None]:
@@ -104,10 +107,9 @@ def plugin_row(kind: str, found: EntryPoint) -> Mapping[str, str | None]:
     }
 
 
-def _table(rows: list[Mapping[str, str | None]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in _COLUMNS:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(row[column] or "" for column in _COLUMNS))
-    return table
+def plugin_lines(
+    plugins: Sequence[Mapping[str, str | None]], *, width: int | None
+) -> Iterator[str]:
+    """Yield the table."""
+    rows = [TextRow(cells=[each[column.name] or "" for column in _COLUMNS]) for each in plugins]
+    yield from table_lines(_COLUMNS, rows, width=width) if rows else ["no plug-ins are installed"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from rlm.broker.client_check import check_client
 from rlm.cli.invocation.options import ConfigOption, JsonOption
 from rlm.cli.invocation.output import printing
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.config.load import load_command_config
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.fresh_id import fresh_id
@@ -48,7 +48,12 @@ STORAGE_CHECK_DOCUMENT = JsonShape(
     },
 )
 
-_WIDE = 160  # columns of a table in a file or a pipe
+_COLUMNS = (
+    TextColumn(name="what"),
+    TextColumn(name="result"),
+    TextColumn(name="ms", is_number=True),
+    TextColumn(name="problem", is_movable=True),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -83,7 +88,7 @@ def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
             document = storage_json(settings.backend_name, steps)
             sys.stdout.write(json.dumps(document) + "\n")
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(steps))
+            print_lines(storage_lines(steps, width=output_width()))
     if _failed(steps):
         raise typer.Exit(1)
 
@@ -106,12 +111,11 @@ def storage_json(backend: str, steps: Sequence[ProbeStep]) -> Mapping[str, objec
     return {"backend": backend, "ok": not _failed(steps), "steps": rows}
 
 
-def _table(steps: Sequence[ProbeStep]) -> Table:
-    table = Table("what", "result", box=None, pad_edge=False)
-    table.add_column("ms", justify="right")
-    table.add_column("problem", overflow="fold")
-    for step in steps:
-        tried = step.result is not ProbeResult.NOT_TRIED
-        duration = f"{step.duration_ms:.0f}" if tried else ""
-        table.add_row(step.verb, step.result.value, duration, step.problem)
-    return table
+def storage_lines(steps: Sequence[ProbeStep], *, width: int | None) -> Iterator[str]:
+    """Yield the table."""
+    cells = ((each.verb, each.result.value, _duration_text(each), each.problem) for each in steps)
+    return table_lines(_COLUMNS, (TextRow(cells=each) for each in cells), width=width)
+
+
+def _duration_text(step: ProbeStep) -> str:
+    return "" if step.result is ProbeResult.NOT_TRIED else f"{step.duration_ms:.0f}"

@@ -17,6 +17,8 @@ from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.cli.topics.policy_text import ORIGINALS, outage_text
 from rlm.policy.topic.levels import origin_text
 from rlm.policy.topic.policy_values import (
@@ -86,6 +88,11 @@ DESCRIBE_DOCUMENT = JsonShape(
 
 _EXAMPLE = "Example: rlm topic describe orders --json --config rlm.properties"
 _MANAGERS = "managers"
+_COLUMNS = (
+    TextColumn(name="setting"),
+    TextColumn(name="value", is_movable=True),
+    TextColumn(name="origin", is_movable=True),
+)
 
 _Topic = Annotated[
     str, typer.Argument(metavar="NAME", help="The topic.", callback=require_topic_name)
@@ -142,8 +149,7 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
         if as_json:
             typer.echo(json.dumps(describe_json(policy, settings, stored), indent=2))
         else:
-            for line in describe_lines(policy, settings, stored):
-                typer.echo(line)
+            print_lines(describe_lines(policy, settings, stored, width=output_width()))
 
 
 def effective_settings(
@@ -222,18 +228,19 @@ def describe_json(
 
 
 def describe_lines(
-    policy: TopicPolicy, settings: Sequence[PolicyValue], stored: StoredPartitions
+    policy: TopicPolicy,
+    settings: Sequence[PolicyValue],
+    stored: StoredPartitions,
+    *,
+    width: int | None,
 ) -> Iterator[str]:
     """Yield the lines for people."""
     yield f"topic  {policy.topic}"
     yield f"id     {id_to_text(policy.topic_id)}"
     yield f"state  {policy.state.name}"
     yield ""
-    rows = [("setting", "value", "origin")]
-    rows += [(each.name, _value_text(each), each.origin) for each in settings]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, value, origin in rows:
-        yield f"{name.ljust(widths[0])}  {value.ljust(widths[1])}  {origin}"
+    rows = (TextRow(cells=(each.name, _value_text(each), each.origin)) for each in settings)
+    yield from table_lines(_COLUMNS, rows, width=width)
     yield ""
     yield "originals, which `rlm topic disable` restores"
     for each in policy.originals:

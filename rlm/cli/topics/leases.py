@@ -21,6 +21,7 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.terminal.lines import print_lines
 from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
@@ -185,5 +186,4 @@ def _print(leases: Sequence[PartitionLease], *, as_json: bool) -> None:
             document = {"leases": [lease_as_json(*each) for each in leases]}
             typer.echo(json.dumps(document, indent=2))
         else:
-            for line in lease_lines(leases):
-                typer.echo(line)
+            print_lines(lease_lines(leases))

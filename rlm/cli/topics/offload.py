@@ -22,6 +22,7 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
+from rlm.cli.terminal.lines import print_lines
 from rlm.operator.offload import Offload, OffloadedPartition, OffloadRequest
 from rlm.status.document_parts import PARTITION, STORED_OBJECT
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
@@ -171,8 +172,7 @@ def _offload(
         if as_json:
             typer.echo(json.dumps({"partitions": rows}, indent=2))
         else:
-            for line in lines:
-                typer.echo(line)
+            print_lines(lines)
 
 
 def request_line(requested: OffloadRequest) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rlm.cli.invocation.amounts import iso_time
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.offload_segments import (
     OffloadPosition,
@@ -48,7 +49,13 @@ OFFLOAD_SEGMENT = JsonShape(
     },
 )
 _SHOWN_MAX_COUNT = 10
-_COLUMNS = "    {status:9}  {time:24}  {position:>20}  {offset:>14}"
+_COLUMNS = (
+    TextColumn(name="offload segment", is_heading=True),
+    TextColumn(name="status"),
+    TextColumn(name="time"),
+    TextColumn(name="ledger:entry", is_number=True),
+    TextColumn(name="offset", is_number=True),
+)
 
 
 def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
@@ -65,28 +72,29 @@ def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
     }
 
 
-def offload_segment_lines(records: Sequence[OffloadSegmentRecord]) -> Iterator[str]:
+def offload_segment_lines(
+    records: Sequence[OffloadSegmentRecord], *, width: int | None
+) -> Iterator[str]:
     """Yield the last offload segments of a partition; nothing if it has none."""
     if not records:
         return
     shown = records[-_SHOWN_MAX_COUNT:]
     count = f"{len(records)}" if len(shown) == len(records) else f"{len(records)}, the last are"
-    yield f"  offload segments: {count}"
-    yield _COLUMNS.format(status="status", time="time", position="ledger:entry", offset="offset")
-    for record in shown:
-        yield f"  {id_to_text(record.id)}  {record.status.name.lower()}"
-        yield _line("assigned", record.assigned_ms, record.begin)
+    yield f"offload segments: {count}"
+    yield from table_lines(_COLUMNS, _rows(shown), width=width)
+
+
+def _rows(records: Sequence[OffloadSegmentRecord]) -> Iterator[TextRow]:
+    for record in records:
+        name = f"{id_to_text(record.id)}  {record.status.name.lower()}"
+        yield _row(name, "assigned", record.assigned_ms, record.begin)
         if record.end is not None and record.offloaded_ms is not None:
-            yield _line("offloaded", record.offloaded_ms, record.end)
+            yield _row(name, "offloaded", record.offloaded_ms, record.end)
 
 
-def _line(status: str, time_ms: int, position: OffloadPosition) -> str:
-    return _COLUMNS.format(
-        status=status,
-        time=iso_time(time_ms),
-        position=f"{position.ledger_id}:{position.entry_id}",
-        offset=position.offset,
-    )
+def _row(name: str, status: str, time_ms: int, position: OffloadPosition) -> TextRow:
+    entry = f"{position.ledger_id}:{position.entry_id}"
+    return TextRow(cells=(name, status, iso_time(time_ms), entry, str(position.offset)))
 
 
 def _position_json(position: OffloadPosition) -> Mapping[str, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import typer
 
+from rlm.cli.invocation.amounts import size_text
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import copy_progress, manager_client
 from rlm.cli.invocation.named_topic import find_tiered
@@ -19,6 +20,8 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
+from rlm.cli.terminal.lines import output_width, print_lines
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.cli.topics.offload_segment_text import (
     OFFLOAD_SEGMENT,
     offload_segment_json,
@@ -85,7 +88,15 @@ _EXAMPLES = """Examples:
 Exit codes: 0 all that was requested is stored; 1 some of it is not, or a
 manager does not answer; 2 the command line or the cluster's address is wrong.
 """
-_ROW = "{partition:20}  {state:13}  {requested:>12}  {stored:>12}  {lag}"
+_COLUMNS = (
+    TextColumn(name="partition"),
+    TextColumn(name="state"),
+    TextColumn(name="requested to", is_number=True),
+    TextColumn(name="stored to", is_number=True),
+    TextColumn(name="lag"),
+    TextColumn(name="reason", is_movable=True),
+)
+_BELOW = "  "
 
 
 def register(app: typer.Typer) -> None:
@@ -129,8 +140,7 @@ def _offload_status(
             rows = [status_as_json(each, streamed[each.partition]) for each in found]
             typer.echo(json.dumps({"partitions": rows}, indent=2))
         else:
-            for line in status_lines(found, streamed):
-                typer.echo(line)
+            print_lines(status_lines(found, streamed, width=output_width()))
     if not all(each.is_complete for each in found):
         raise typer.Exit(1)
 
@@ -138,33 +148,37 @@ def _offload_status(
 def status_lines(
     found: Sequence[OffloadStatus],
     streamed: Mapping[TopicIdPartition, Sequence[OffloadSegmentRecord]],
-) -> Sequence[str]:
-    """Return a row for each partition; below it the reason, and its offload segments."""
-    lines = [
-        _ROW.format(
-            partition="partition",
-            state="state",
-            requested="requested to",
-            stored="stored to",
-            lag="lag",
+    *,
+    width: int | None,
+) -> Iterator[str]:
+    """Yield a row for each partition; below it its offload segments."""
+    narrower = None if width is None else width - len(_BELOW)
+    rows = (
+        TextRow(
+            cells=(
+                f"{each.partition.topic}:{each.partition.partition}",
+                each.state.value,
+                "" if each.requested_offset is None else str(each.requested_offset),
+                "?" if each.stored_end_offset is None else str(each.stored_end_offset),
+                _lag_text(each),
+                each.reason,
+            ),
+            below=[
+                f"{_BELOW}{line}"
+                for line in offload_segment_lines(streamed.get(each.partition, ()), width=narrower)
+            ],
         )
-    ]
-    for each in found:
-        lines.append(
-            _ROW.format(
-                partition=f"{each.partition.topic}:{each.partition.partition}",
-                state=each.state.value,
-                requested=_number_text(each.requested_offset, "-"),
-                stored=_number_text(each.stored_end_offset, "?"),
-                lag=f"{_number_text(each.lag_segments, '?')} segments",
-            )
-        )
-        if each.lag_bytes:
-            lines.append(f"  not stored: {each.lag_bytes} bytes of rolled segments")
-        if each.reason:
-            lines.append(f"  reason: {each.reason}")
-        lines += offload_segment_lines(streamed.get(each.partition, ()))
-    return lines
+        for each in found
+    )
+    return table_lines(_COLUMNS, rows, width=width)
+
+
+def _lag_text(status: OffloadStatus) -> str:
+    """Return what is rolled and not stored."""
+    if status.lag_segments is None:
+        return "?"
+    size = "" if status.lag_bytes is None else f", {size_text(status.lag_bytes)}"
+    return f"{status.lag_segments} segment{'' if status.lag_segments == 1 else 's'}{size}"
 
 
 def status_as_json(
@@ -183,7 +197,3 @@ def status_as_json(
         "lag_bytes": status.lag_bytes,
         "offload_segments": [*map(offload_segment_json, streamed)],
     }
-
-
-def _number_text(offset: int | None, missing: str) -> str:
-    return missing if offset is None else str(offset)

@@ -13,6 +13,7 @@ from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
+from rlm.cli.terminal.lines import print_lines
 from rlm.operator.pause import ALL_TASKS, Pausing
 from rlmm.events.pause import PausableTask
 from rsm.segment.errors import InvalidConfigError
@@ -72,4 +73,4 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
             left = act(policy, tasks)
     names = ", ".join(task.name.lower() for task in PausableTask if task in left)
     with printing():
-        typer.echo(f"{topic}: paused: {names or 'nothing'}")
+        print_lines([f"{topic}: paused: {names or 'nothing'}"])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from rich.table import Table
-
+from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.policy.topic.policy_values import (
     DELETION_LAG_MS,
     LAYOUT,
@@ -116,6 +115,17 @@ TOPICS_DOCUMENT = JsonShape(
     },
 )
 
+_COLUMNS = (
+    TextColumn(name="topic"),
+    TextColumn(name="id", is_movable=True),
+    TextColumn(name="state"),
+    TextColumn(name="retention.ms", is_number=True),
+    TextColumn(name="retention.bytes", is_number=True),
+    TextColumn(name="local.ms", is_number=True),
+    TextColumn(name="local.bytes", is_number=True),
+    TextColumn(name="originals", is_movable=True),
+)
+
 
 def outage_text(policy: TopicPolicy) -> str:
     """Return the outage policy as its option names it: hold or shed."""
@@ -177,15 +187,17 @@ def policy_json(policy: TopicPolicy) -> Mapping[str, object]:
     }
 
 
-def policy_table(policies: Iterable[TopicPolicy]) -> Table:
-    """Return a table with one row for each policy."""
-    table = Table("topic", "id", "state", box=None, pad_edge=False)
-    for name in ("retention.ms", "retention.bytes", "local.ms", "local.bytes"):
-        table.add_column(name, justify="right")
-    table.add_column("originals")
-    for policy in policies:
-        originals = (f"{o.name}={'-' if o.value is None else o.value}" for o in policy.originals)
-        table.add_row(
+def policy_lines(policies: Sequence[TopicPolicy], *, width: int | None) -> Iterator[str]:
+    """Yield a table with one row for each policy."""
+    if not policies:
+        yield "no topics"
+    yield from table_lines(_COLUMNS, map(_row, policies), width=width)
+
+
+def _row(policy: TopicPolicy) -> TextRow:
+    originals = (f"{o.name}={'-' if o.value is None else o.value}" for o in policy.originals)
+    return TextRow(
+        cells=(
             policy.topic,
             id_to_text(policy.topic_id),
             policy.state.name,
@@ -195,4 +207,4 @@ def policy_table(policies: Iterable[TopicPolicy]) -> Table:
             str(policy.local_retention_bytes),
             " ".join(originals),
         )
-    return table
+    )

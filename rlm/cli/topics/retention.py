@@ -23,6 +23,7 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.cli.terminal.lines import print_lines
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.json_shape import JsonField, JsonShape
@@ -109,8 +110,7 @@ def _run(
         if as_json:
             typer.echo(json.dumps({"partitions": [row.to_json() for row in rows]}, indent=2))
         else:
-            for row in rows:
-                typer.echo(_line(row))
+            print_lines(map(_line, rows))
 
 
 def _question(topic: str, rows: Sequence[RetentionPreview]) -> str:

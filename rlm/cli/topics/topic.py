@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
@@ -32,17 +30,16 @@ from rlm.cli.invocation.tiering_session import (
     tiering_end_of,
     tiering_of,
 )
+from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.topics import describe, resolve
 from rlm.cli.topics.policy_options import with_policy_options
-from rlm.cli.topics.policy_text import policy_json, policy_line, policy_table
+from rlm.cli.topics.policy_text import policy_json, policy_line, policy_lines
 from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.config.confirmation import require_consent
 from rsm.segment.errors import InvalidConfigError
-
-_WIDE = 200  # columns of a table in a file or a pipe
 
 _SET_EXAMPLE = "Example: rlm topic set orders --local-retention 1h --config rlm.properties"
 _ENABLE_EXAMPLE = "Example: rlm topic enable orders --retention 30d --config rlm.properties"
@@ -175,9 +172,7 @@ def _activate(
         else:
             policy, expiring = set_policy(session, topic, flags, current, yes=yes), ()
     with printing():
-        typer.echo(("would be " if dry_run else "") + policy_line(policy))
-        for line in expiring:
-            typer.echo(line)
+        print_lines([("would be " if dry_run else "") + policy_line(policy), *expiring])
         note = delayed_trim_note(policy, cluster.config.manager.trim_min_age_ms)
         if note is not None:
             typer.echo(f"note: {note}", err=True)
@@ -222,8 +217,7 @@ def _list(
                 json.dumps({"topics": [policy_json(policy) for policy in policies]}, indent=2)
             )
         else:
-            console = Console(width=None if sys.stdout.isatty() else _WIDE, markup=False)
-            console.print(policy_table(policies))
+            print_lines(policy_lines(policies, width=output_width()))
 
 
 @with_cluster_options
@@ -260,14 +254,13 @@ def _disable(
         asked = confirm_end(session, topic, delete_remote=delete_remote, force=force, yes=yes)
         policy = end_tiering(asked, ending, topic, delete_remote=delete_remote, force=force)
     with printing():
-        typer.echo(policy_line(policy))
+        print_lines([policy_line(policy)])
 
 
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
     policy, risks = ending.preview(topic, timeout_ms=timeout_ms)
     with printing():
-        for line in preview_lines(policy, risks):
-            typer.echo(line)
+        print_lines(preview_lines(policy, risks))
 
 
 def _await(session: CommandSession, topic: str) -> None:

@@ -26,6 +26,7 @@ from rlm.cli.invocation.tiering_session import (
     show_progress,
     tiering_end_of,
 )
+from rlm.cli.terminal.lines import print_lines
 from rlm.topics.disable import TieringEnd
 from rlm.topics.originals_restore import OriginalsRestore
 from rlm.topics.policy_writer import PolicyWriter
@@ -100,7 +101,7 @@ def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
             writer.remove_level(level.pattern)
         name = level.pattern or "(default)"
         with printing():
-            typer.echo(f"policy {name}: {'would be removed' if dry_run else 'removed'}")
+            print_lines([f"policy {name}: {'would be removed' if dry_run else 'removed'}"])
 
 
 def _in_force(session: CommandSession) -> list[TopicPolicy]:
@@ -133,8 +134,7 @@ def _ended(
         show_progress(f"{policy.topic}: {error}")
         return False
     with printing():
-        for line in lines:
-            typer.echo(line)
+        print_lines(lines)
     return True
 
 
@@ -161,7 +161,7 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
                     yield settings.topic
                     continue
                 with printing():
-                    typer.echo(line)
+                    print_lines([line])
     except TieredStorageError as error:
         show_progress(f"the store cannot say whether there are more topics: {error}")
         if not (force or dry_run):

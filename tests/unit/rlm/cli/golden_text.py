@@ -6,20 +6,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 GOLDEN = Path(__file__).parent / "golden"
-_COLUMNS = 80
+COLUMNS = 80
 _IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 
 
-def assert_golden(name: str, printed: Iterable[str], *, golden: Path = GOLDEN) -> None:
+def assert_golden(
+    name: str, printed: Iterable[str], *, golden: Path = GOLDEN, is_narrow: bool = True
+) -> None:
     """AssertionError unless a reviewed file has these lines, none wider than a terminal."""
     lines, path = [*printed], golden / name
-    assert [line for line in lines if len(line) > _COLUMNS] == []
+    assert [line for line in lines if is_narrow and len(line) > COLUMNS] == []
     if _IS_WRITTEN:
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert path.exists(), f"no reviewed text: `make golden` writes {path}"
     assert lines == path.read_text(encoding="utf-8").splitlines()
+
+
+def titled(cases: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of several cases for one file, each below its title."""
+    for number, (title, lines) in enumerate(cases.items()):
+        if number:
+            yield ""
+        yield f"## {title}"
+        yield from lines

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from rlm.cli.policies.level_list import ManagerFile, levels_json, levels_lines, manager_files
+from rlm.cli.terminal.lines import fitted
 from rlmm.events.policy import PolicySetting
 from rlmm.events.policy_level import PolicyLevel
 from rlmm.events.registration import FileDefault, ProcessRegistered
 from rsm.segment.offload_settings import OffloadMode
 from tests.metadata_builder import registration
-from tests.unit.rlm.cli.golden_text import assert_golden
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden
+from tests.unit.rlm.cli.long_names import LONGEST_NAME
 
 LEVELS = (
     PolicyLevel(pattern="", local_retention_ms=3_600_000),
@@ -37,11 +39,14 @@ def manager(broker_id: int, **changes: str | None) -> ProcessRegistered:
 def test_levels_when_managers_files_are_alike_then_each_value_once() -> None:
     files = manager_files([1, 2, 3], [manager(3), manager(1), manager(2)])
 
-    assert_golden("policy_list.txt", levels_lines(LEVELS, files))
+    long = PolicyLevel(pattern=f"{LONGEST_NAME[:-1]}*", retention_bytes=2**63 - 1)
+
+    assert_golden("policy_list.txt", fitted(levels_lines((*LEVELS, long), files), COLUMNS))
 
 
 def test_levels_when_files_differ_or_are_unknown_then_each_other_value_with_its_broker() -> None:
     older = replace(registration(4), broker_id=4, version="0.3.0")
+    newer = manager(6, offload_mode="continuous-with-a-name-that-is-long")
     files = manager_files(
         [1, 2, 3, 4, 5],
         [
@@ -49,10 +54,11 @@ def test_levels_when_files_differ_or_are_unknown_then_each_other_value_with_its_
             manager(2),
             manager(3, log_retention_ms=None, offload_mode="stream"),
             older,
+            newer,
         ],
     )
 
-    assert_golden("policy_list_differing.txt", levels_lines((), files))
+    assert_golden("policy_list_differing.txt", fitted(levels_lines((), files), COLUMNS))
 
 
 def test_levels_when_no_manager_is_live_then_the_others_are_listed_all_the_same() -> None:

@@ -52,5 +52,7 @@ def test_lines_when_an_object_is_missing_then_say_so_and_since_when() -> None:
 
     lines = explanation_lines(TIP, found, stored)
 
-    assert "    0.log, in the store: missing" in lines
-    assert any(line.startswith("  anomaly missing: 0.log since 1970") for line in lines)
+    at = lines.index("    0.log")
+    assert lines[at + 1] == "      in the store: missing"
+    assert lines[at + 2].startswith("  anomaly missing since 1970")
+    assert lines[at + 3] == "    0.log"

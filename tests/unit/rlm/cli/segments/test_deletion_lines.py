@@ -19,7 +19,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import FINISHED, ORDERS, segment_metadata
-from tests.unit.rlm.cli.golden_text import assert_golden
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden
 from tests.unit.rlm.cli.stated_managers import TIP, TOPIC_ID, Cluster, StatedView, report
 
 SECOND = replace(ORDERS, partition=1)
@@ -67,11 +67,11 @@ def rows() -> list[SegmentDeletion]:
 
 
 def test_lines_when_segments_differ_then_as_reviewed() -> None:
-    assert_golden("segments_delete.txt", deletion_lines(rows()))
+    assert_golden("segments_delete.txt", deletion_lines(rows(), width=COLUMNS))
 
 
 def test_lines_when_nothing_was_streamed_then_says_so() -> None:
-    assert list(deletion_lines([])) == ["no streamed segments"]
+    assert list(deletion_lines([], width=COLUMNS)) == ["no streamed segments"]
 
 
 def test_json_when_segments_differ_then_has_states_and_ranges() -> None:

@@ -21,7 +21,8 @@ from tests.metadata_builder import (
     segment_metadata,
     step,
 )
-from tests.unit.rlm.cli.golden_text import assert_golden
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden, titled
+from tests.unit.rlm.cli.long_names import tip
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 SECOND = replace(ORDERS, partition=1)
@@ -51,11 +52,24 @@ def _found() -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
 
 
 def test_lines_when_two_partitions_are_stored_then_as_reviewed_and_80_columns() -> None:
-    assert_golden("segments_list.txt", segment_lines(_found(), wide=False))
+    far = tip()
+    long = [(far, _record(number, 98_765_432_100 + number, partition=far)) for number in (4, 5)]
+
+    assert_golden(
+        "segments_list.txt",
+        titled(
+            {
+                "short names": segment_lines(_found(), wide=False, width=COLUMNS),
+                "a long name and large offsets": segment_lines(
+                    [*_found(), *long], wide=False, width=COLUMNS
+                ),
+            }
+        ),
+    )
 
 
 def test_lines_when_wide_then_with_epochs_layout_and_keys() -> None:
-    _, _, line, *_ = segment_lines(_found(), wide=True)
+    _, _, line, *_ = segment_lines(_found(), wide=True, width=COLUMNS)
 
     assert line.split()[-5:] == [
         "1970-01-02T00:00:00.000Z",
@@ -67,14 +81,14 @@ def test_lines_when_wide_then_with_epochs_layout_and_keys() -> None:
 
 
 def test_lines_when_nothing_is_stored_then_say_so() -> None:
-    assert list(segment_lines((), wide=False)) == ["no segments"]
+    assert list(segment_lines((), wide=False, width=COLUMNS)) == ["no segments"]
 
 
 def test_lines_when_a_producer_set_a_timestamp_beyond_calendars_then_shown_whole() -> None:
     record = _record(1, 0)
     far = replace(record, metadata=replace(record.metadata, max_timestamp_ms=10**18))
 
-    _, _, line, _ = segment_lines([(ORDERS, far)], wide=False)
+    _, _, line, _ = segment_lines([(ORDERS, far)], wide=False, width=COLUMNS)
 
     assert line.endswith(f"@{10**18}")
 
@@ -88,7 +102,7 @@ def test_lines_when_segments_never_end_then_each_is_printed_before_the_next_is_r
             number += 1
             yield ORDERS, _record(number, number * 100)
 
-    for parts in (segment_lines(endless(), wide=True), segments_json(endless())):
+    for parts in (segment_lines(endless(), wide=True, width=COLUMNS), segments_json(endless())):
         assert [next(parts) for _ in range(5)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.cli.terminal.lines import fitted
 from rlm.cli.topics.describe import (
     PolicyValue,
     StoredPartitions,
@@ -18,6 +19,8 @@ from rlm.policy.topic.policy_values import FileDefaults
 from rlmm.events.policy import OriginalConfig, OutagePolicy, PolicySetting, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.offload_settings import OffloadMode
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden, titled
+from tests.unit.rlm.cli.long_names import LONG_NAME, LONGEST_NAME
 from tests.unit.rlm.policy.views import POLICY
 
 ORIGINALS = (
@@ -32,32 +35,19 @@ SHOWN = replace(
     outage_policy=OutagePolicy.SHED_OLDEST,
 )
 STORED = StoredPartitions(partitions=3, stored_segments=40, stored_bytes=5 << 30)
-TEXT = """\
-topic  orders
-id     AAAAAAAAAAAAAAAAAAAABw
-state  ACTIVE
-
-setting                               value                 origin
-retention.ms                          604800000 (7 days)    topic
-retention.bytes                       unlimited             topic
-local.retention.ms                    3600000 (60 min)      topic
-local.retention.bytes                 unlimited             retention.bytes
-remote.copy.lag.ms                    0                     topic
-remote.copy.lag.bytes                 0                     topic
-remote.copy.lag.since                 newest_record         topic
-outage.policy                         shed                  topic
-local.deletion.lag.ms                 0                     managers
-remote.local.trim.min.age.ms          900000 (15 min)       managers
-offload.mode                          segment               managers
-max.size.per.offload.segment.bytes    1073741824 (1.0 GiB)  managers
-max.offload.segment.rollover.time.ms  600000 (10 min)       managers
-layout                                raw                   managers
-
-originals, which `rlm topic disable` restores
-  retention.ms=86400000
-  retention.bytes=(no override)
-
-3 partitions, stored 5.0 GiB in 40 segments"""
+LEVELS = (
+    PolicyLevel(
+        pattern=f"{LONG_NAME}.*", retention_ms=1, local_deletion_lag_ms=2, layout="block_v1"
+    ),
+)
+LONG = replace(
+    SHOWN,
+    topic=LONGEST_NAME,
+    retention_bytes=2**63 - 1,
+    offload_segment_max_bytes=2**62,
+    inherited=frozenset({PolicySetting.RETENTION_MS, PolicySetting.LAYOUT}),
+    layout="acme_kafka_tiered_storage.layouts.columnar.by_account:ColumnarByAccountLayout",
+)
 
 
 def settings_of(policy: TopicPolicy) -> Sequence[PolicyValue]:
@@ -107,12 +97,21 @@ def test_settings_when_inherited_then_their_origin_is_the_level_that_gives_them(
 
 
 def test_topic_when_described_for_people_then_values_origins_originals_and_totals() -> None:
-    found = settings_of(SHOWN)
+    long = effective_settings(
+        LONG, managers_trim_min_age_ms=900_000, managers=FileDefaults(), levels=LEVELS
+    )
 
-    lines = list(describe_lines(SHOWN, found, STORED))
-
-    assert "\n".join(lines) == TEXT
-    assert all(len(line) <= 80 for line in lines)
+    assert_golden(
+        "topic_describe.txt",
+        titled(
+            {
+                "a short name": describe_lines(SHOWN, settings_of(SHOWN), STORED, width=COLUMNS),
+                "the longest name, a plug-in and a pattern": fitted(
+                    describe_lines(LONG, long, STORED, width=COLUMNS), COLUMNS
+                ),
+            }
+        ),
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+from rlm.cli.terminal.lines import fitted
 from rlm.cli.topics.leases import active_leases, lease_as_json, lease_lines, release_leases
 from rlmm.state.partition_state import ReadLease
 from rsm.segment.ids import id_to_text
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import ORDERS, read_lease
-from tests.unit.rlm.cli.golden_text import assert_golden
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden
+from tests.unit.rlm.cli.long_names import LONGEST_NAME, tip
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 LEASE = ReadLease(
@@ -22,7 +24,15 @@ LEASE = ReadLease(
 
 
 def test_lines_when_leases_are_active_then_as_reviewed() -> None:
-    assert_golden("leases_list.txt", lease_lines([(ORDERS, LEASE)]))
+    long = replace(
+        LEASE,
+        offsets=OffsetRange(start_offset=12_345_678_901, end_offset=98_765_432_109),
+        holder="spark:worker-17.emea.example.com:8963fc49-9067-42d5-bc43-898c595b1f85: "
+        "reconciliation of the third quarter, started by hand",
+    )
+    leases = [(ORDERS, LEASE), (tip(), long), (tip(LONGEST_NAME), long)]
+
+    assert_golden("leases_list.txt", fitted(lease_lines(leases), COLUMNS))
 
 
 def test_lines_when_there_are_none_then_say_so() -> None:

@@ -12,7 +12,8 @@ from rlm.operator.offload import CopyProgress, OffloadRequest
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from tests.metadata_builder import ORDERS, offload_segment
-from tests.unit.rlm.cli.golden_text import assert_golden
+from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden, titled
+from tests.unit.rlm.cli.long_names import LONGEST_NAME, tip
 
 PROGRESS = CopyProgress(
     rolled_end_offset=300,
@@ -61,13 +62,32 @@ def test_status_when_a_manager_reports_then_state_of_the_newest_request(
 
 
 def test_lines_when_partitions_differ_then_as_reviewed() -> None:
-    found = [
+    short = [
         _status(250, replace(PROGRESS, stored_end_offset=200, lag_segments=0, lag_bytes=0)),
         _status(250, replace(PROGRESS, blocked="store_unreachable")),
+        _status(None, replace(PROGRESS, lag_segments=1)),
         _status(250, None),
     ]
+    far = replace(
+        PROGRESS, stored_end_offset=98_765_432_109, lag_segments=123_456, lag_bytes=3 << 50
+    )
+    silent = "the manager cannot be reached: Connection refused (broker_id=2, "
+    silent += "address=[2001:db8:85a3:8d3:1319:8a2e:370:7348]:18090). Check rest.listener."
+    long = [
+        *short,
+        offload_status(tip(), 98_765_432_109, replace(far, blocked="failing"), ""),
+        offload_status(tip(LONGEST_NAME), 98_765_432_109, None, silent),
+    ]
 
-    assert_golden("offload_status.txt", status_lines(found, {}))
+    assert_golden(
+        "offload_status.txt",
+        titled(
+            {
+                "short names": status_lines(short, {}, width=COLUMNS),
+                "long names and reasons": status_lines(long, {}, width=COLUMNS),
+            }
+        ),
+    )
 
 
 def test_lines_when_a_partition_is_streamed_then_its_last_offload_segments() -> None:
@@ -79,7 +99,7 @@ def test_lines_when_a_partition_is_streamed_then_its_last_offload_segments() -> 
         offload_segment(40_000_002),
     )
 
-    lines = status_lines([_status(None, PROGRESS)], {ORDERS: segments})
+    lines = status_lines([_status(None, PROGRESS)], {ORDERS: segments}, width=COLUMNS)
 
     assert_golden("offload_status_streamed.txt", lines)
 

@@ -1,0 +1,1 @@
+"""What people read: lines and tables that fit the terminal."""
