@@ -2,8 +2,8 @@
 
 Topics that are streamed have a table of their own: how much of each log is not stored yet.
 
-No line exceeds the width, except for commands: a shortened command cannot be typed. Names that are
-too long lose their middle; the command has them whole.
+No line exceeds the width, except for a command with an argument that is wider. Names that are too
+long lose their middle; the command has them whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlm.cli.invocation.amounts import age_text, size_text
-from rlm.cli.terminal.lines import fitted, printable
+from rlm.cli.terminal.lines import command_lines, fitted
 from rlm.cli.terminal.table import TextColumn, TextRow, shortened, table_lines
 from rlm.status.attention import Problem
 from rlm.status.cluster_status import PartitionStatus
@@ -76,7 +76,7 @@ def _problem_lines(
         yield ""
         yield _subject(problem, width)
         yield from fitted([f"  {problem.reason}"], width, hanging=0)
-        yield f"  > {printable(options.complete(problem.command))}"
+        yield from command_lines(options.complete(problem.command), width)
     if len(problems) > MAX_PROBLEMS:
         yield ""
         yield f"{len(problems) - MAX_PROBLEMS} more problems: --json lists all"

@@ -1,14 +1,15 @@
-"""Fits lines to the width of the terminal.
+"""Fits lines and commands to the width of the terminal.
 
 A file or a pipe has no width: there every row and every sentence is one line, for grep and awk.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
@@ -16,6 +17,10 @@ NARROW = 80
 """The least width that the output is made for, in columns."""
 
 _HANGING = 2
+_PROMPT = "  > "
+_CONTINUED = " \\"
+_CONTINUATION = " " * 6
+_ARGUMENT = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
 
 
 def output_width() -> int | None:
@@ -52,3 +57,35 @@ def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) 
             subsequent_indent=" " * (indent + hanging),
             break_on_hyphens=False,
         )
+
+
+def command_lines(command: str, width: int) -> Iterator[str]:
+    """Yield a command to type, after a prompt, that a shell takes when it is copied.
+
+    A wide command is continued on the next line after a backslash. It stays on one line if that
+    does not make it fit, because a broken name cannot be copied.
+    """
+    lines = [_PROMPT]
+    for part in _parts(printable(command)):
+        room = width - len(_CONTINUED) - len(lines[-1]) - 1
+        if lines[-1].strip(" >") and len(part) > room:
+            lines.append(_CONTINUATION)
+        lines[-1] += part if lines[-1].endswith(" ") else f" {part}"
+    last = len(lines) - 1
+    broken = [f"{line}{_CONTINUED if n < last else ''}" for n, line in enumerate(lines)]
+    whole = f"{_PROMPT}{printable(command)}"
+    is_broken = len(whole) > width and all(len(line) <= width for line in broken)
+    yield from broken if is_broken else [whole]
+
+
+def _parts(command: str) -> Sequence[str]:
+    """Return the arguments of a command, each option with the value after it."""
+    parts: list[str] = []
+    has_value = False
+    for argument in _ARGUMENT.findall(command):
+        if has_value and not argument.startswith("-"):
+            parts[-1] += f" {argument}"
+        else:
+            parts.append(argument)
+        has_value = argument.startswith("-")
+    return parts

@@ -17,7 +17,7 @@ from rlm.status.document import StreamReport
 from rlmm.events.registration import FileDefault
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.cli.golden_text import COLUMNS, assert_golden
-from tests.unit.rlm.cli.long_names import LONG_NAME
+from tests.unit.rlm.cli.long_names import LONG_NAME, LONGEST_NAME
 from tests.unit.rlm.status.status_rows import MIB, reporting, row, tip_of, unreported
 
 GOLDEN = Path(__file__).parent / "golden_status"
@@ -148,11 +148,15 @@ def shown(rows: tuple[PartitionStatus, ...]) -> list[str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_status_when_printed_then_as_reviewed_and_80_columns(case: str) -> None:
-    lines = shown(CASES[case])
+    assert_golden(f"{case}.txt", shown(CASES[case]), golden=GOLDEN)
 
-    assert_golden(f"{case}.txt", lines, golden=GOLDEN, is_narrow=False)
-    wide = [line for line in lines if len(line) > COLUMNS]
-    assert [line for line in wide if not line.startswith("  > ")] == []
+
+def test_command_when_a_name_in_it_is_wider_than_the_screen_then_on_one_line() -> None:
+    wide = [
+        line for line in shown((row(LONGEST_NAME, copy_blocked=PAUSED),)) if len(line) > COLUMNS
+    ]
+
+    assert wide == [f"  > rlm resume {LONGEST_NAME} copy --config rlm.properties"]
 
 
 def test_status_when_a_client_chose_a_name_with_control_characters_then_none_is_printed() -> None:
