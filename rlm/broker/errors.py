@@ -24,6 +24,10 @@ class PartitionGoneError(NotFoundError):
     """The broker has no such partition of this topic id: the topic is being deleted."""
 
 
+class MissingRightsError(RetriableError):
+    """The broker refused the request: the principal has no ACL for it."""
+
+
 _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     # This broker may not act any more: another broker leads, or the epoch is newer.
     ErrorCode.NOT_LEADER_OR_FOLLOWER: (FencedError, "this broker does not lead the partition"),
@@ -42,13 +46,17 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "not a valid topic name"),
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker rejects the setting"),
     # An operator may grant rights at any time, so a retry can succeed.
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the topic"),
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the group"),
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the cluster"),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the topic"),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the group"),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the cluster"),
 }
+
+_ACLS = "Grant the principal of this client the ACLs that its role needs: deploy/kafka/acls.sh"
 
 
 def error_of(error_code: int, **context: object) -> TieredStorageError:
     """Return the error for a code; an unknown code gives a RetriableError."""
     kind, message = _ERRORS.get(error_code, (RetriableError, "the broker returned an error"))
+    if kind is MissingRightsError:
+        context.setdefault("advice", _ACLS)
     return kind(message, error=error_name(error_code), **context)

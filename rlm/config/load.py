@@ -43,7 +43,7 @@ from rlm.config.tls import NAME_TEMPLATE_KEY, GatewayTlsConfig, RestTlsConfig
 from rsm.config.choices import GivenSettings
 from rsm.config.fetch_cache import CACHE_PATH_KEY
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, METADATA_PREFIX
-from rsm.config.section import Section, keys_of, parse_section, section_problems
+from rsm.config.section import SET_IT, Section, keys_of, parse_section, section_problems
 from rsm.config.storage import (
     STORE_KEYS,
     StorageConfig,
@@ -56,6 +56,7 @@ from rsm.segment.errors import InvalidConfigError
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
+_REMOVE_IT = "Remove it: docs/config.md has all settings"
 _LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
 
 S = TypeVar("S", bound=Section)
@@ -113,7 +114,7 @@ class CommandConfig:
         """Return the store for commands that read it; InvalidConfigError if none was given."""
         if self.storage is None:
             raise InvalidConfigError(
-                "missing setting of the store",
+                "a setting of the store is missing",
                 **named_source(self.source),
                 key=FILESYSTEM_ROOT_KEY,
                 advice=f"Set it, or {BACKEND_KEY} and the keys of another store",
@@ -129,7 +130,7 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
     properties = read_properties(path)
     config = _config(properties, check_client)
     if not config.host.log_dirs:
-        raise properties.invalid("missing setting", _LOG_DIRS_KEY)
+        raise properties.invalid("a setting is missing", _LOG_DIRS_KEY, advice=SET_IT)
     return config
 
 
@@ -158,7 +159,7 @@ def config_problems(
         problems = section_problems(section, _section_values(section, properties))
         found.extend(_located(properties, problem) for problem in problems)
     if _LOG_DIRS_KEY not in properties.entries:
-        found.append(properties.invalid("missing setting", _LOG_DIRS_KEY))
+        found.append(properties.invalid("a setting is missing", _LOG_DIRS_KEY, advice=SET_IT))
     if not found:
         try:
             load_config(path)
@@ -190,7 +191,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
     )
     if config.storage.segments().manager is not None and config.gateway.chunk_cache_path:
         raise properties.invalid(
-            "setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
+            "the setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
         )
     _check_stream_buffer(properties, config)
     _check_rollover(properties, config)
@@ -241,7 +242,7 @@ def load_storage_config(path: Path) -> StorageConfig:
     properties = read_properties(path)
     _raise_first(_unknown_keys(properties))
     if not any(properties.get(key) for key in STORE_KEYS):
-        raise properties.invalid("missing setting", FILESYSTEM_ROOT_KEY)
+        raise properties.invalid("a setting is missing", FILESYSTEM_ROOT_KEY, advice=SET_IT)
     return _parse(StorageConfig, properties)
 
 
@@ -293,17 +294,19 @@ def _unknown_keys(properties: Properties) -> Iterator[InvalidConfigError]:
     for key in properties.entries:
         if key.startswith(PREFIX):
             if is_owned(key.removeprefix(PREFIX)):
-                yield properties.invalid("setting is reserved: rlm sets it", key)
+                yield properties.invalid(
+                    "the setting is reserved: rlm sets it", key, advice="Remove it"
+                )
         elif key not in known and not key.startswith(of_plugins):
-            yield properties.invalid("unknown setting", key, **_suggestion(key, known))
+            yield properties.invalid("the setting is unknown", key, **_suggestion(key, known))
 
 
 def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
-    """Return the key that the user probably meant, by its spelling; empty if none is similar."""
+    """Return the key that the user probably meant, by its spelling; advice if none is similar."""
     meant = [name for name in known if name != CLIENT_KEYS]
     meant += [PREFIX + name for name in COMMON_KEYS]
     nearest = difflib.get_close_matches(key, meant, n=1, cutoff=_LEAST_LIKENESS)
-    return {"did_you_mean": nearest[0]} if nearest else {}
+    return {"did_you_mean": nearest[0]} if nearest else {"advice": _REMOVE_IT}
 
 
 def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
@@ -311,11 +314,12 @@ def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
     given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
     if given and _LOG_DIRS_KEY in properties.entries:
         yield properties.invalid(
-            f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}", given[0]
+            f"the setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}",
+            given[0],
         )
     if len(given) > 1:
         yield properties.invalid(
-            f"setting has no effect together with {NAME_TEMPLATE_KEY}", given[0]
+            f"the setting has no effect together with {NAME_TEMPLATE_KEY}", given[0]
         )
 
 

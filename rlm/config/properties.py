@@ -60,10 +60,17 @@ def read_properties(path: Path) -> Properties:
     except OSError as error:
         reason = error.strerror
         raise InvalidConfigError(
-            "configuration file cannot be read", file=path, reason=reason
+            "configuration file cannot be read",
+            file=path,
+            reason=reason,
+            advice="Check its path and permissions",
         ) from error
     except UnicodeDecodeError as error:
-        raise InvalidConfigError("configuration file is not UTF-8", file=path) from error
+        raise InvalidConfigError(
+            "configuration file cannot be read: it is not UTF-8",
+            file=path,
+            advice="Save it as UTF-8",
+        ) from error
     return parse_properties(text, source=str(path))
 
 
@@ -73,7 +80,10 @@ def parse_properties(text: str, *, source: str) -> Properties:
         entries = dict(_entries(text))
     except javaproperties.InvalidUEscapeError as error:
         raise InvalidConfigError(
-            "malformed escape in a configuration file", file=source, found=error.escape
+            "configuration file has a malformed escape",
+            file=source,
+            found=error.escape,
+            expected="a backslash, u and four hexadecimal digits",
         ) from error
     return Properties(source=source, entries=entries)
 

@@ -28,7 +28,9 @@ def find_config_file(
     if named:
         if not os.path.exists(named):  # noqa: PTH110 - Path.exists raises without permission
             raise InvalidConfigError(
-                "configuration file does not exist", file=named, named_by=CONFIG_VARIABLE
+                "configuration file does not exist",
+                file=named,
+                advice=f"Correct or unset the environment variable {CONFIG_VARIABLE}",
             )
         return Path(named)
     return system_config if os.path.exists(system_config) else None  # noqa: PTH110 - as above
@@ -46,7 +48,7 @@ def require_config_file(
     """
     found = find_config_file(environment, system_config=system_config)
     if found is None:
-        ways = f"give --config FILE, set {CONFIG_VARIABLE}, or create {system_config}"
+        ways = f"Give --config FILE, set {CONFIG_VARIABLE}, or create {system_config}"
         also = f"; or give {alternative}" if alternative else ""
-        raise InvalidConfigError(f"no configuration file: {ways}{also}")
+        raise InvalidConfigError("no configuration file is given", advice=f"{ways}{also}")
     return found

@@ -25,7 +25,8 @@ def require_consent(*, yes: bool, dry_run: bool) -> None:
     """Raise InvalidConfigError if the command needs an answer and there is no terminal."""
     if not (yes or dry_run or _has_terminal()):
         raise InvalidConfigError(
-            "cannot ask for confirmation without a terminal: look with --dry-run, then give --yes"
+            "cannot ask for confirmation without a terminal",
+            advice="Look with --dry-run, then give --yes",
         )
 
 
@@ -42,7 +43,9 @@ def confirm_on_terminal(question: str, *, yes: bool) -> None:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise StoppedError("not confirmed: nothing was changed")
+        raise StoppedError(
+            "nothing was changed, because it was not confirmed", advice="Answer y, or give --yes"
+        )
 
 
 def _has_terminal() -> bool:

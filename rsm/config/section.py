@@ -13,6 +13,8 @@ from rsm.config.value_form import ValueForm
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError
 
+SET_IT = "Set it; docs/config.md describes it"
+
 
 class Section(BaseModel):
     """A group of related settings; frozen, and built by field names or by keys.
@@ -75,8 +77,8 @@ def _invalid(
     )
     key = str(field.validation_alias)
     if details["type"] == "missing":
-        return InvalidConfigError("missing setting", key=key)
+        return InvalidConfigError("a setting is missing", key=key, advice=SET_IT)
     is_own_text = details["type"] == "value_error"
     expected = str(details["ctx"]["error"]) if is_own_text else ValueForm.of(name, field).expected
     found = "(not shown)" if is_secret(key) else repr(values.get(key))
-    return InvalidConfigError("invalid setting", key=key, found=found, expected=expected)
+    return InvalidConfigError("the setting is invalid", key=key, found=found, expected=expected)

@@ -92,7 +92,9 @@ def _started(plugin: Plugin, spi: type[T], construct: Callable[[type[T], PluginS
     if unread:
         with suppress(Exception):
             getattr(made, "close", lambda: None)()
-        raise _invalid(plugin, "unknown setting of a plug-in", setting=plugin.prefix + min(unread))
+        raise _invalid(
+            plugin, "the setting of a plug-in is unknown", setting=plugin.prefix + min(unread)
+        )
     return made
 
 

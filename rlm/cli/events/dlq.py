@@ -174,8 +174,9 @@ def _retry(
     failed_count = sum(row.state is DeadLetterState.OPEN for row in rows)
     if failed_count and not dry_run:
         raise RetriableError(
-            "cannot delete all objects: run the command again when the store accepts deletions",
+            "cannot delete all objects",
             left=failed_count,
+            advice="Run the command again when the store accepts deletions",
         )
 
 

@@ -65,7 +65,11 @@ def polled_until(
         yield poll()
         silent_ms = 0 if reader.positions() != before else silent_ms + POLL_MS
         if silent_ms >= timeout_ms:
-            raise RetriableError("the broker returns no records", positions=before)
+            raise RetriableError(
+                "the broker returns no records",
+                positions=before,
+                advice="Run the command again",
+            )
 
 
 def native_poll(

@@ -41,13 +41,14 @@ class BundleArchive:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
         except FileExistsError:
             raise InvalidConfigError(
-                "the file exists and is not replaced: give another --out", file=path
+                "the file exists and is not replaced", file=path, advice="Give another --out"
             ) from None
         except OSError as error:
             raise InvalidConfigError(
-                "cannot write the file: give a path of a writable directory as --out",
+                "cannot write the file",
                 file=path,
                 reason=error.strerror,
+                advice="Give a path in a writable directory as --out",
             ) from error
         self._file = os.fdopen(descriptor, "wb")
         self._tar = tarfile.open(fileobj=self._file, mode="w:gz")  # noqa: SIM115 - see close

@@ -160,17 +160,26 @@ def _output_of(*arguments: str, config: Path) -> bytes:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise RetriableError("the command did not end in time", timeout_s=error.timeout) from error
+        raise RetriableError(
+            "the command did not end in time",
+            timeout_s=error.timeout,
+            advice="Run it by itself",
+        ) from error
     if not done.stdout:
         reason = done.stderr[-PART_MAX_BYTES:].decode(errors="replace").strip()
-        raise RetriableError("the command failed", exit_code=done.returncode, reason=reason)
+        raise RetriableError(
+            "the command failed",
+            exit_code=done.returncode,
+            reason=reason,
+            advice="Run it by itself",
+        )
     return done.stdout
 
 
 def _of_this_host(config: Path, path: str) -> bytes:
     listener = load_gateway_config(config).process.metrics_listener
     if listener is None:
-        raise RetriableError("metrics.listener is not set")
+        raise RetriableError("metrics.listener is not set", advice="Set it to collect metrics")
     host = "127.0.0.1" if listener.is_unspecified else listener.host
     address = HostPort(host=host, port=listener.port)
     with closing(HttpExchange()) as exchange:

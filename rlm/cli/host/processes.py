@@ -50,6 +50,7 @@ _COLUMNS = (
     TextColumn(name="reason", is_movable=True),
 )
 
+_IDS = "`rlm processes --all --json` shows the ids"
 _EXAMPLES = """Examples:
 
 \b
@@ -100,7 +101,7 @@ def _processes(
     that is asked to stop registers as stopped. One that ends otherwise is dead; it is listed until
     it starts again, its broker is gone, or you forget it.
     """
-    process_id = None if forget is None else id_from_text(forget)
+    process_id = None if forget is None else _process_id(forget)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         with reaching_cluster(cluster.config):
             view = session.bootstrap.view(())
@@ -124,6 +125,15 @@ def _processes(
             print_lines(process_lines(rows, width=output_width()))
 
 
+def _process_id(text: str) -> UUID:
+    try:
+        return id_from_text(text)
+    except InvalidConfigError as error:
+        raise InvalidConfigError(
+            "the text is not the id of a process", found=text, advice=_IDS
+        ) from error
+
+
 def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
     """Register a dead process as stopped. InvalidConfigError if it is unknown or live."""
     found = next(
@@ -133,11 +143,11 @@ def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_
         raise InvalidConfigError(
             "no process has this id",
             process_id=id_to_text(process_id),
-            advice="`rlm processes` shows the ids",
+            advice=_IDS,
         )
     if is_live(found, now_ms):
         raise InvalidConfigError(
-            "the process is live: stop it first", process_id=id_to_text(process_id)
+            "the process is live", process_id=id_to_text(process_id), advice="Stop it first"
         )
     metadata.publish(
         replace(

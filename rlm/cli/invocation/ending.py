@@ -54,7 +54,7 @@ def run_app(app: typer.Typer) -> None:
             sys.exit(_INTERRUPTED)
         if not isinstance(error, TieredStorageError):
             raise
-        sys.stderr.write(f"rlm: {_one_line(error)}\n")
+        sys.stderr.write(f"{error_line(error)}\n")
         sys.exit(exit_code(error))
 
 
@@ -63,5 +63,6 @@ def exit_code(error: TieredStorageError) -> int:
     return 2 if isinstance(error, InvalidConfigError) else 1
 
 
-def _one_line(error: TieredStorageError) -> str:
-    return " ".join(str(error).split())
+def error_line(error: TieredStorageError) -> str:
+    """Return the line on standard error for an error."""
+    return f"rlm: {' '.join(str(error).split())}"

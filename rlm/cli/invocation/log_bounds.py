@@ -35,7 +35,7 @@ class PartitionName:
         topic, colon, partition = text.partition(":")
         if not topic or (colon and not _OFFSET.fullmatch(partition)):
             raise InvalidConfigError(
-                "cannot parse the partition: give a topic's name, or a name, a colon and a number",
+                "the text is not a topic or a partition",
                 found=text,
                 expected="TOPIC or TOPIC:PARTITION",
             )
@@ -75,7 +75,7 @@ class Bound:
             time = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidConfigError(
-                "cannot parse the offset or time: give one of the expected forms",
+                "the text is not an offset or a time",
                 option=option,
                 found=text,
                 expected="1234, 2030-01-31T12:00:00Z or @1893456000000",

@@ -138,7 +138,12 @@ class LeadingManagers:
         leader = leaders.get(tip.partition)
         manager = None if leader is None else self._live.get(leader)
         if manager is None:
-            raise RetriableError("no manager leads it", partition=tip, reason=self.silence(tip))
+            raise RetriableError(
+                "no manager leads the partition",
+                partition=tip,
+                reason=self.silence(tip),
+                advice="Run the command again when one does",
+            )
         self._client.delete_streamed(manager, tip.topic, tip.partition)
 
 

@@ -22,7 +22,11 @@ def find_topic(view: ClusterView, name: str) -> TopicView:
     try:
         return view.topic(name)
     except NotFoundError as error:
-        raise NotFoundError("the cluster has no topic of this name", topic=name) from error
+        raise NotFoundError(
+            "the cluster has no topic of this name",
+            topic=name,
+            advice="Check the name: `rlm topic list` shows those that are tiered",
+        ) from error
 
 
 def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
@@ -31,7 +35,11 @@ def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
     known = {each.partition for each in topic.partitions}
     if name.partition is not None and name.partition not in known:
         raise NotFoundError(
-            "the topic has no such partition", topic=name.topic, partition=name.partition
+            "the topic has no such partition",
+            topic=name.topic,
+            partition=name.partition,
+            partitions=len(known),
+            advice="Partitions are numbered from 0",
         )
     return topic
 
@@ -48,7 +56,9 @@ def find_tiered(
     topic = find_partition(view, name)
     policy = session.metadata.topic_policy(topic.topic_id)
     if policy is None:
-        raise InvalidConfigError("topic is not tiered", topic=name.topic)
+        raise InvalidConfigError(
+            "the topic is not tiered", topic=name.topic, advice="Tier it with `rlm topic enable`"
+        )
     numbers = (
         [name.partition]
         if name.partition is not None

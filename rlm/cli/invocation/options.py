@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from rlm.broker.client_check import check_client
+from rlm.broker.errors import MissingRightsError
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.command_start import less_start_up
 from rlm.config.load import (
@@ -75,8 +76,8 @@ class ClusterOptions:
         """Return the configuration of the store alone, from a file that may have no other keys."""
         if self.bootstrap_server is not None or self.command_config_file is not None:
             raise InvalidConfigError(
-                "the command reads the store alone, without a cluster: give --config FILE instead "
-                "of --bootstrap-server and --command-config"
+                "the command reads the store alone, without a cluster",
+                advice="Give --config FILE instead of --bootstrap-server and --command-config",
             )
         return load_storage_config(self.config_file or require_config_file(os.environ))
 
@@ -155,10 +156,14 @@ def command_config(
     """
     if bootstrap_server is not None:
         if config is not None:
-            raise InvalidConfigError("--config and --bootstrap-server exclude each other: give one")
+            raise InvalidConfigError(
+                "--config and --bootstrap-server exclude each other", advice="Give one"
+            )
         return client_command_config(bootstrap_server, command_config_file, check_client)
     if command_config_file is not None:
-        raise InvalidConfigError("--command-config requires --bootstrap-server")
+        raise InvalidConfigError(
+            "--command-config has no effect without --bootstrap-server", advice="Give both or none"
+        )
     if config is None:
         config = require_config_file(environment, alternative="--bootstrap-server")
     with naming_config_check(config):
@@ -191,9 +196,11 @@ def reaching_cluster(config: CommandConfig) -> Iterator[None]:
     try:
         yield
     except RetriableError as error:
+        is_refused = isinstance(error, MissingRightsError)
         raise InvalidConfigError(
-            "cluster cannot be reached",
+            "the cluster refuses the request" if is_refused else "cluster cannot be reached",
             bootstrap_servers=config.cluster.bootstrap_text,
             reason=error,
-            advice="Check the address, and the security settings of the Kafka client",
+            advice=error.context.get("advice")
+            or "Check the address, and the security settings of the Kafka client",
         ) from error

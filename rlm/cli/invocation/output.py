@@ -28,7 +28,11 @@ def printing() -> Iterator[None]:
         raise typer.Exit from None
     except OSError as error:
         _give_up_output()
-        raise RetriableError("standard output cannot be written", reason=error.strerror) from error
+        raise RetriableError(
+            "standard output cannot be written",
+            reason=error.strerror,
+            advice="Write it to another file or program",
+        ) from error
 
 
 def _give_up_output() -> None:

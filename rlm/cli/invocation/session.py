@@ -118,9 +118,10 @@ class _AbsentTopic(MemoryTopic):
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         raise InvalidConfigError(
-            "the cluster has no metadata topic: start `rlm run` on a broker's host, or give the "
-            f"command the topic's name by {_TOPIC_NAME_KEY}",
+            "the cluster has no metadata topic",
             topic=self._name,
+            advice="Start `rlm run` on a broker's host, or give the command the topic's name by "
+            f"{_TOPIC_NAME_KEY}",
         )
 
 

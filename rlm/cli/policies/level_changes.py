@@ -75,9 +75,10 @@ def _require_existing(named: Iterable[TopicEntry], existing: Collection[str]) ->
     for each in named:
         if each.topic not in existing:
             raise InvalidConfigError(
-                "the topic does not exist: create it first, or give its name below `patterns`",
+                "the topic does not exist",
                 topic=each.topic,
                 line=each.line,
+                advice="Create it first, or give its name below `patterns`",
             )
 
 
@@ -86,10 +87,11 @@ def _require_accepted(named: Iterable[TopicEntry], effects: Iterable[TopicEffect
     for entry in named:
         if entry.topic in obstacles:
             raise InvalidConfigError(
-                "nothing was changed: a topic cannot follow its entry",
+                "nothing was changed, because a topic cannot follow its entry",
                 topic=entry.topic,
                 line=entry.line,
                 reason=obstacles[entry.topic],
+                advice="Change the topic, or remove its entry",
             )
 
 

@@ -47,6 +47,7 @@ TOPIC_CHARACTERS = "[A-Za-z0-9._-]"
 
 _TOPIC = re.compile(f"{TOPIC_CHARACTERS}{{1,{PATTERN_MAX_CHARACTERS}}}")
 _SUGGESTION_CUTOFF = 0.6
+_YAML = "Correct the file; docs/policies.schema.json is its schema"
 _NULL_TAG = "tag:yaml.org,2002:null"
 
 
@@ -169,11 +170,17 @@ def read_policies(path: Path) -> Policies:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidConfigError(
-            "cannot read the file", file=path, reason=error.strerror
+            "cannot read the file",
+            file=path,
+            reason=error.strerror,
+            advice="Check its path and permissions",
         ) from error
     if len(data) > FILE_MAX_BYTES:
         raise InvalidConfigError(
-            "the file is too large", file=path, length_bytes=len(data), most_bytes=FILE_MAX_BYTES
+            "the file is too large",
+            file=path,
+            found=f"{len(data)} bytes",
+            expected=f"at most {FILE_MAX_BYTES} bytes",
         )
     return _PoliciesFile(path).policies(data)
 
@@ -206,7 +213,9 @@ class _PoliciesFile:
 
     def _topic(self, key: yaml.ScalarNode, settings: yaml.Node) -> TopicEntry:
         if not _TOPIC.fullmatch(key.value):
-            raise self._error(key, "not the name of a topic: patterns are below `patterns`")
+            raise self._error(
+                key, "the key is not the name of a topic: patterns are below `patterns`"
+            )
         return TopicEntry(
             topic=key.value,
             flags=_only(self._level(key.value, settings)),
@@ -224,11 +233,12 @@ class _PoliciesFile:
                 line=None if mark is None else mark.line + 1,
                 column=None if mark is None else mark.column + 1,
                 reason=error.problem,
+                advice=_YAML,
             ) from error
         except (yaml.YAMLError, UnicodeError, RecursionError) as error:
             reason = str(error).partition("\n")[0] or "nested too deeply"
             raise InvalidConfigError(
-                "the file is not valid YAML", file=self._path, reason=reason
+                "the file is not valid YAML", file=self._path, reason=reason, advice=_YAML
             ) from error
 
     def _level(self, pattern: str, node: yaml.Node) -> PolicyLevel:
@@ -242,13 +252,13 @@ class _PoliciesFile:
 
     def _value(self, setting: PolicySetting, key: yaml.ScalarNode, node: yaml.Node) -> SettingValue:
         if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL_TAG:
-            raise self._error(node, "not a value", key=key.value)
+            raise self._error(node, "the key has no value", key=key.value)
         try:
             return SETTING_FORMS[setting].parse(node.value)
         except typer.BadParameter as error:
             hint = _hint(node.value, SETTING_FORMS[setting].choices)
             raise self._error(
-                node, "wrong value", key=key.value, reason=error.message, **hint
+                node, "the value is wrong", key=key.value, reason=error.message, **hint
             ) from error
 
     def _entries(
@@ -258,13 +268,15 @@ class _PoliciesFile:
         if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _NULL_TAG):
             return
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, "not a mapping of keys to values")
+            raise self._error(node, "the text is not a mapping of keys to values")
         seen = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise self._error(key, "a key is not text")
             if known is not None and key.value not in known:
-                raise self._error(key, "unknown key", key=key.value, **_hint(key.value, known))
+                raise self._error(
+                    key, "the key is unknown", key=key.value, **_hint(key.value, known)
+                )
             if key.value in seen:
                 raise self._error(key, "the key is there twice", key=key.value)
             seen.add(key.value)

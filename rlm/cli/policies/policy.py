@@ -192,12 +192,12 @@ def _named(pattern: str | None, *, is_default: bool) -> str:
     """Return the pattern that the user gave, or the one of the default. InvalidConfigError."""
     if is_default and pattern is not None:
         raise InvalidConfigError(
-            "a pattern and --default exclude each other: give one", pattern=pattern
+            "a pattern and --default exclude each other", pattern=pattern, advice="Give one"
         )
     if is_default:
         return DEFAULT_LEVEL
     if pattern is None:
-        raise InvalidConfigError("neither a pattern nor --default is given: give one")
+        raise InvalidConfigError("neither a pattern nor --default is given", advice="Give one")
     check_pattern(pattern)
     return pattern
 
@@ -205,5 +205,9 @@ def _named(pattern: str | None, *, is_default: bool) -> str:
 def _existing(name: str, levels: tuple[PolicyLevel, ...]) -> PolicyLevel:
     found = next((each for each in levels if each.pattern == name), None)
     if found is None:
-        raise NotFoundError("no such policy: `rlm policy list` shows all", level=level_name(name))
+        raise NotFoundError(
+            "the cluster has no such policy",
+            level=level_name(name),
+            advice="`rlm policy list` shows all",
+        )
     return found

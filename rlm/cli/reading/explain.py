@@ -130,7 +130,10 @@ def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) ->
     answers = fetch_cluster_offsets(session.bootstrap, view, (tip,))
     if tip not in answers.succeeded:
         raise RetriableError(
-            "cannot fetch the offsets from the leader", reason=answers.failed.get(tip)
+            "cannot fetch the offsets from the leader",
+            topic_partition=tip,
+            reason=answers.failed.get(tip),
+            advice="Run the command again when it answers",
         )
     state = session.metadata.partition_state(tip)
     segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))

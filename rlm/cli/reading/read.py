@@ -128,7 +128,9 @@ def _read(
         print_from_store(cluster.store_config(), wanted, topic_id, as_json=as_json)
         return
     if topic_id is not None:
-        raise InvalidConfigError("--topic-id requires --from-store")
+        raise InvalidConfigError(
+            "--topic-id has no effect without --from-store", advice="Give both or none"
+        )
     _print_both_tiers(cluster, wanted, as_json=as_json)
 
 
@@ -212,7 +214,11 @@ def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetR
     end = _offset_of(log, wanted.end, default=log_end, log_end=log_end)
     if not log_start <= begin <= log_end:
         raise NotFoundError(
-            "offset out of range", offset=begin, log_start_offset=log_start, end_offset=log_end
+            "the log does not have the offset",
+            offset=begin,
+            log_start_offset=log_start,
+            end_offset=log_end,
+            advice="Give --from an offset between these two",
         )
     return OffsetRange(start_offset=begin, end_offset=max(begin, min(end, log_end)))
 

@@ -22,7 +22,8 @@ class Selection:
         """Raise InvalidConfigError if the bounds select no record of any log."""
         if self.begin is not None and self.end is not None and self.end.is_before(self.begin):
             raise InvalidConfigError(
-                "no records are selected: give --to a later position than --from",
+                "no records are selected: --to is not after --from",
                 begin=self.begin,
                 end=self.end,
+                advice="Give a later --to, or an earlier --from",
             )

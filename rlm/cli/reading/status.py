@@ -108,11 +108,15 @@ def _status(
     partitions' lag is unknown.
     """
     if watch and (check or as_json):
-        raise InvalidConfigError("--watch and --check or --json exclude each other: give one")
+        raise InvalidConfigError(
+            "--watch and --check or --json exclude each other", advice="Give one"
+        )
     if interval is not None and not watch:
-        raise InvalidConfigError("--interval has no effect without --watch: give both or none")
+        raise InvalidConfigError(
+            "--interval has no effect without --watch", advice="Give both or none"
+        )
     if wide and as_json:
-        raise InvalidConfigError("--wide and --json exclude each other: give one")
+        raise InvalidConfigError("--wide and --json exclude each other", advice="Give one")
     named = None if name is None else PartitionName.parse(name)
     options = _command_options(context, cluster)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -135,6 +139,7 @@ def _status(
         raise RetriableError(
             "lag and trims of some partitions are unknown: managers do not answer",
             managers=len(status.silent_managers),
+            advice="The problems of `rlm status` say why",
         )
     if check and status.problems:
         raise typer.Exit(1)

@@ -63,10 +63,10 @@ def _require_usable_bounds(wanted: Selection) -> None:
     for option, bound in (("--from", wanted.begin), ("--to", wanted.end)):
         if wanted.name.partition is None and bound is not None and bound.offset is not None:
             raise InvalidConfigError(
-                "an offset is of one partition: name it, or give a time",
+                "an offset is of one partition, and the command reads several",
                 option=option,
                 found=bound.offset,
-                expected="TOPIC:PARTITION",
+                advice="Name one as TOPIC:PARTITION, or give a time",
             )
 
 
@@ -86,6 +86,7 @@ def _partitions(
             topic=name.topic,
             partition=name.partition,
             stored_partitions=",".join(str(each.partition) for each in stored),
+            advice="Name one of the stored partitions",
         )
     return selected
 
@@ -95,10 +96,10 @@ def _only_id(topic: str, ids: Sequence[UUID], *, key_prefix: str) -> UUID:
         raise _no_topic(topic, key_prefix=key_prefix)
     if len(ids) > 1:
         raise InvalidConfigError(
-            "the store has several topics of this name, because one was deleted and created again: "
-            "give the id of one by --topic-id",
+            "the store has several topics of this name, because one was deleted and created again",
             topic=topic,
             topic_ids=",".join(map(id_to_text, ids)),
+            advice="Give the id of one by --topic-id",
         )
     return ids[0]
 
@@ -156,11 +157,12 @@ def _print(
     end = _offset_of(log, wanted.end, default=stored.end_offset, end_offset=stored.end_offset)
     if not stored.start_offset <= begin <= stored.end_offset:
         raise NotFoundError(
-            "offset out of range",
+            "the stored log does not have the offset",
             partition=found.topic_id_partition,
             offset=begin,
             first_stored_offset=stored.start_offset,
             end_offset=stored.end_offset,
+            advice="Give --from an offset between these two",
         )
     print_records(
         found.topic_id_partition,

@@ -89,7 +89,9 @@ def _delete(
     then, unless you give --keep-only-copies. Ctrl-C ends the wait, not the deletions.
     """
     if not streamed:
-        raise InvalidConfigError("the command deletes only streamed segments: give --streamed")
+        raise InvalidConfigError(
+            "the command deletes only streamed segments", advice="Give --streamed"
+        )
     parsed = PartitionName.parse(name)
     require_consent(yes=yes, dry_run=dry_run)
     with (
@@ -126,9 +128,10 @@ def require_deleted(rows: Sequence[SegmentDeletion]) -> None:
     left = [row for row in rows if row.state is DeletionState.DEAD_LETTERED]
     if left:
         raise RetriableError(
-            "some objects are not deleted: `rlm dlq list` shows why, `rlm dlq retry` tries again",
+            "some objects are not deleted",
             segments=len(left),
             first_segment=left[0].segment.metadata.segment_id,
+            advice="`rlm dlq list` shows why, `rlm dlq retry` tries again",
         )
 
 
@@ -141,10 +144,10 @@ def _question(wanted: Sequence[SegmentDeletion]) -> str:
 def _only_copies(kept: Sequence[SegmentDeletion]) -> InvalidConfigError:
     first = kept[0].segment
     return InvalidConfigError(
-        "nothing was changed: streamed segments are the only copy of records that are neither on "
-        "the broker nor in another segment. Wait until they expire, or give --keep-only-copies to "
-        "delete the others",
+        "nothing was changed, because streamed segments are the only copy of records that are "
+        "neither on the broker nor in another segment",
         segments=len(kept),
         first_segment=first.metadata.segment_id,
         only_copy=",".join(map(str, first.only_here)),
+        advice="Wait until they expire, or give --keep-only-copies to delete the others",
     )

@@ -99,9 +99,10 @@ def _list(
     name = PartitionName.parse(partition)
     if to_offset is not None and to_offset <= from_offset:
         raise InvalidConfigError(
-            "no offsets are selected: --to must be above --from",
+            "no offsets are selected: --to is not above --from",
             from_offset=from_offset,
             to_offset=to_offset,
+            advice="Give a larger --to, or a smaller --from",
         )
     states = tuple(each for each, text in STATE_NAMES.items() if state and text == state.value)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:

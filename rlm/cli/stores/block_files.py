@@ -32,6 +32,7 @@ from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.filesystem.sidecar import read_attributes, sidecar_path
 
+_READABLE = "Check its path and permissions"
 _LEDGER_ID = re.compile(r"-ledger-([0-9]{1,19})\Z", re.ASCII)
 
 
@@ -120,12 +121,14 @@ def _opened(path: Path) -> Iterator[PairObject]:
     """Open a file as one of the two objects."""
     try:
         if path.is_fifo():  # opening a pipe waits for a writer, and it has no positions
-            raise InvalidConfigError("cannot read a pipe: give a file", path=path)
+            raise InvalidConfigError("cannot read a pipe", path=path, advice="Give a file")
         file = path.open("rb")
     except FileNotFoundError as error:
-        raise NotFoundError("cannot find the file", path=path) from error
+        raise NotFoundError("cannot find the file", path=path, advice="Check the path") from error
     except OSError as error:
-        raise RetriableError("cannot read the file", path=path, reason=error.strerror) from error
+        raise RetriableError(
+            "cannot read the file", path=path, reason=error.strerror, advice=_READABLE
+        ) from error
     with file:
         descriptor = file.fileno()
 
@@ -137,7 +140,7 @@ def _opened(path: Path) -> Iterator[PairObject]:
                     piece = os.pread(descriptor, positions.end_position - position, position)
                 except OSError as error:
                     raise RetriableError(
-                        "cannot read the file", path=path, reason=error.strerror
+                        "cannot read the file", path=path, reason=error.strerror, advice=_READABLE
                     ) from error
                 if not piece:
                     break

@@ -142,9 +142,9 @@ def _write(
     """
     if (ledger is None) is (block_format is _Format.V1):
         raise InvalidConfigError(
-            "--ledger is needed for v1, and not allowed for v2",
+            f"--ledger is {'missing' if ledger is None else 'not allowed'}",
             format=block_format.value,
-            ledger=ledger,
+            advice="Give the ledger's id for v1 only",
         )
     index = None if like is None else read_index_file(like)
     with _store(out) as storage:
@@ -179,13 +179,17 @@ def _stream(handle: OffloadHandle, infos: Mapping[int, LedgerInfo]) -> None:
 
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
     if isinstance(index, StreamIndex):
-        raise InvalidConfigError("--like names an index of v2", expected="v1")
+        raise InvalidConfigError(
+            "--like names an index of another format", found="v2", expected="v1"
+        )
     return None if index is None else index.metadata
 
 
 def _infos(index: BlockIndex | StreamIndex | None) -> Mapping[int, LedgerInfo]:
     if isinstance(index, BlockIndex):
-        raise InvalidConfigError("--like names an index of v1", expected="v2")
+        raise InvalidConfigError(
+            "--like names an index of another format", found="v1", expected="v2"
+        )
     return {} if index is None else {each.ledger_id: each.info for each in index.ledgers}
 
 
@@ -261,7 +265,10 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidConfigError(
-            "cannot write to the directory", path=directory, reason=error.strerror
+            "cannot write to the directory",
+            path=directory,
+            reason=error.strerror,
+            advice="Give a writable directory as --out",
         ) from error
     incoming = directory / INCOMING
     is_new = not incoming.exists()

@@ -63,7 +63,7 @@ def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, 
     """
     if name.partition is None:
         raise InvalidConfigError(
-            "--lost-segment needs one partition: give its number, too",
+            "--lost-segment needs one partition",
             found=name.topic,
             expected="TOPIC:PARTITION",
         )
@@ -73,9 +73,10 @@ def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, 
             found.append(id_from_text(text))
         except InvalidConfigError as error:
             raise InvalidConfigError(
-                "the text is not the id of a segment: "
-                f"`rlm topic resolve {name.topic}:{name.partition} --dry-run` lists damaged ones",
+                "the text is not the id of a segment",
                 found=text,
+                advice=f"`rlm topic resolve {name.topic}:{name.partition} --dry-run` lists "
+                "damaged ones",
             ) from error
     return tuple(dict.fromkeys(found))
 

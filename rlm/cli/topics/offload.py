@@ -145,7 +145,7 @@ def _offload(
     not the copies.
     """
     if no_wait and wait is not None:
-        raise InvalidConfigError("--wait has no effect with --no-wait: give one of them")
+        raise InvalidConfigError("--wait has no effect with --no-wait", advice="Give one")
     wait_ms = round((_DEFAULT_WAIT_S if wait is None else wait) * 1000)
     name = PartitionName.parse(partition)
     with (

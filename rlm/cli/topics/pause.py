@@ -59,7 +59,9 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
     name = PartitionName.parse(topic)
     if name.partition is not None:
         raise InvalidConfigError(
-            "cannot pause or resume a single partition: give the topic", found=topic
+            "the command pauses or resumes whole topics, not one partition",
+            found=topic,
+            expected="TOPIC",
         )
     tasks = ALL_TASKS if what is None else {PausableTask[what.name]}
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:

@@ -239,7 +239,9 @@ def _policy_flags(  # noqa: PLR0913 - one for each option
     named = {each for each in flags.inherit if getattr(flags, each.field) is not None}
     if named:
         names = ", ".join(sorted(_OPTION_OF[each] for each in named))
-        raise InvalidConfigError(f"give a value or --inherit, not both: {names}")
+        raise InvalidConfigError(
+            "a setting has a value and is given to --inherit", settings=names, advice="Give one"
+        )
     return flags
 
 
@@ -267,7 +269,9 @@ def with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
 def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
     """Return a lag that is given in its own unit or in PIP-17's."""
     if value is not None and other is not None:
-        raise InvalidConfigError(f"--offload-{name} is the same setting as a copy lag: give one")
+        raise InvalidConfigError(
+            f"--offload-{name} is the same setting as a copy lag", advice="Give one"
+        )
     return value if other is None else other * factor
 
 

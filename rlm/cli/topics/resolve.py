@@ -120,18 +120,13 @@ def _resolve(
     """
     named = PartitionName.parse(name)
     if lost_segment and move_log_start:
-        raise InvalidConfigError("--lost-segment and --move-log-start exclude each other: give one")
+        raise InvalidConfigError(
+            "--lost-segment and --move-log-start exclude each other", advice="Give one"
+        )
     lost_ids = named_segments(named, lost_segment) if lost_segment else ()
     require_consent(yes=yes, dry_run=dry_run)
     if lost_ids:
-        resolve_lost_segments(
-            named,
-            lost_ids,
-            cluster,
-            dry_run=dry_run,
-            as_json=as_json,
-            yes=yes,
-        )
+        resolve_lost_segments(named, lost_ids, cluster, dry_run=dry_run, as_json=as_json, yes=yes)
         return
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, named)
@@ -178,7 +173,11 @@ def _found(
         view = session.bootstrap.view((partitions[0].topic,))
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
     for error in answers.failed.values():
-        raise RetriableError("a leader cannot be reached", reason=error) from error
+        raise RetriableError(
+            "a leader cannot be reached",
+            reason=error,
+            advice="Run the command again when it answers",
+        ) from error
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
         records = session.metadata.list_remote_log_segments(tip)

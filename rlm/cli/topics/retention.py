@@ -155,16 +155,17 @@ class LeadersRetention:
         shown = ",".join(map(str, partitions))
         if missing:
             return RetriableError(
-                "no live manager is registered for brokers that lead partitions: "
-                "start `rlm run` on their hosts",
+                "no live manager is registered for brokers that lead partitions",
                 topic=self._topic,
                 partitions=shown,
                 brokers=",".join(map(str, missing)),
+                advice="Start `rlm run` on their hosts",
             )
         return RetriableError(
-            "the leaders' managers have not claimed some partitions yet: run the command again",
+            "the leaders' managers have not claimed some partitions yet",
             topic=self._topic,
             partitions=shown,
+            advice="Run the command again",
         )
 
 

@@ -116,7 +116,9 @@ def _enable(
     def check(current: TopicPolicy | None) -> None:
         if current is not None and current.state is PolicyState.ACTIVE:
             raise InvalidConfigError(
-                "topic is tiered already: use `rlm topic alter` to change its policy", topic=topic
+                "the topic is tiered already",
+                topic=topic,
+                advice="Change its policy with `rlm topic alter`",
             )
 
     _activate(topic, flags, cluster, check, dry_run=dry_run, yes=yes)
@@ -139,12 +141,16 @@ def _alter(
     **Data loss:** if the total retention becomes shorter, managers delete older data.
     """
     if flags == PolicyFlags():
-        raise InvalidConfigError("nothing to change: give an option", topic=topic)
+        raise InvalidConfigError(
+            "nothing changes, because no setting is given", topic=topic, advice="Give an option"
+        )
 
     def check(current: TopicPolicy | None) -> None:
         if current is None or current.state not in _TIERED:
             raise InvalidConfigError(
-                "topic is not tiered: use `rlm topic enable` to tier it", topic=topic
+                "the topic is not tiered",
+                topic=topic,
+                advice="Tier it with `rlm topic enable`",
             )
 
     _activate(topic, flags, cluster, check, dry_run=dry_run, yes=yes)

@@ -79,7 +79,11 @@ def _uninstall(
         ]
         failed += _not_restored(asked, force=force, dry_run=dry_run)
     if failed:
-        raise RetriableError("not all topics have their retention back", topics=",".join(failed))
+        raise RetriableError(
+            "not all topics have their retention back",
+            topics=",".join(failed),
+            advice="The lines above say why. Run the command again, or with --force",
+        )
 
 
 def _confirmed(

@@ -274,6 +274,10 @@ def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy
     )
 
 
+_NOT_INTERNAL = "not an internal topic of Kafka"
+_NOT_OWN = "not a topic of rlm itself"
+
+
 def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """Raise InvalidConfigError with the rule if this topic must not be tiered.
 
@@ -281,9 +285,9 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
-        raise InvalidConfigError("an internal topic of Kafka is not tiered", topic=topic)
+        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=_NOT_INTERNAL)
     if topic in frozenset(own_topics):
-        raise InvalidConfigError("a topic of rlm itself is not tiered", topic=topic)
+        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=_NOT_OWN)
     reason = untierable_reason(configs)
     if reason is not None:
         raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=reason)

@@ -32,7 +32,7 @@ def test_segments_list_when_segments_are_stored_then_lists_those_of_the_state(
     assert table.splitlines()[-1] == "2 segments, 8.0 KiB: 1 copying, 1 finished"
     assert [each["start_offset"] for each in finished["segments"]] == [100]
     assert refused.returncode == 2
-    assert "--to must be above --from" in refused.stderr
+    assert "--to is not above --from" in refused.stderr
 
 
 def _stored(partition: TopicIdPartition, number: int) -> list[SegmentEvent]:

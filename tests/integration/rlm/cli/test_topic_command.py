@@ -323,8 +323,8 @@ def test_topic_when_enabled_altered_and_described_then_each_command_does_only_it
     described = json.loads(rlm("describe", topic_name, "--json").stdout)
 
     assert (early.returncode, again.returncode) == (2, 2)
-    assert "use `rlm topic enable`" in early.stderr
-    assert "use `rlm topic alter`" in again.stderr
+    assert "Tier it with `rlm topic enable`" in early.stderr
+    assert "Change its policy with `rlm topic alter`" in again.stderr
     assert (enabled.returncode, altered.returncode) == (0, 0), enabled.stderr + altered.stderr
     found = {each["name"]: (each["value"], each["origin"]) for each in described["settings"]}
     assert described["state"] == "ACTIVE"
@@ -361,4 +361,5 @@ def test_topic_command_when_there_is_no_such_topic_then_says_so_before_the_timeo
     done = rlm(command, "never-was", "--timeout", "300")
 
     assert done.returncode == 1
-    assert done.stderr == "rlm: the cluster has no topic of this name (topic=never-was)\n"
+    assert done.stderr.startswith("rlm: the cluster has no topic of this name (topic=never-was).")
+    assert done.stderr.count("\n") == 1

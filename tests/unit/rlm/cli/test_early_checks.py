@@ -44,31 +44,33 @@ def test_policy_options_when_they_contradict_each_other_then_refused_with_the_ru
 
 
 def test_policy_options_when_others_could_permit_them_then_not_refused_early() -> None:
-    assert "no configuration" in refused("topic", "set", "orders", "--copy-lag", "3h")
-    assert "no configuration" in refused("topic", "set", "orders", "--local-retention", "2h")
-    assert "no configuration" in refused("topic", "set", "orders", "--copy-lag", "-1")
+    assert "no configuration file is given" in refused("topic", "set", "orders", "--copy-lag", "3h")
+    assert "no configuration file is given" in refused(
+        "topic", "set", "orders", "--local-retention", "2h"
+    )
+    assert "no configuration file is given" in refused("topic", "set", "orders", "--copy-lag", "-1")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("read", "orders:0", "--from", "10", "--to", "5"), "give --to a later position"),
-        (("read", "orders:0", "--from", "@10", "--to", "@5"), "give --to a later position"),
-        (("read", "orders:0", "--from", "10", "--to", "10"), "no configuration"),
-        (("read", "orders:0", "--from", "10", "--to", "@5"), "no configuration"),
+        (("read", "orders:0", "--from", "10", "--to", "5"), "Give a later --to"),
+        (("read", "orders:0", "--from", "@10", "--to", "@5"), "Give a later --to"),
+        (("read", "orders:0", "--from", "10", "--to", "10"), "no configuration file is given"),
+        (("read", "orders:0", "--from", "10", "--to", "@5"), "no configuration file is given"),
         (("dlq", "list", "a b"), "the topic's name is invalid"),
         (("dlq", "retry", "a b"), "the topic's name is invalid"),
         (("segments", "delete", "a b", "--streamed"), "the topic's name is invalid"),
         (("offload", "orders", "--no-wait", "--wait", "3h"), "--wait has no effect"),
         (("status", "--interval", "3"), "--interval has no effect without --watch"),
-        (("policy", "set", "orders", "--default"), "exclude each other: give one"),
-        (("policy", "set"), "neither a pattern nor --default is given: give one"),
+        (("policy", "set", "orders", "--default"), "exclude each other"),
+        (("policy", "set"), "neither a pattern nor --default is given"),
         (
             ("topic", "resolve", "orders:0", "--lost-segment", "zzz"),
             "`rlm topic resolve orders:0 --dry-run` lists damaged ones",
         ),
         (("topic", "resolve", "orders", "--lost-segment", "zzz"), "needs one partition"),
-        (("policy", "delete"), "neither a pattern nor --default is given: give one"),
+        (("policy", "delete"), "neither a pattern nor --default is given"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -306,7 +306,7 @@ def _native_finding() -> object:
 
 def _config_check() -> Mapping[str, object]:
     path = Path("rlm.properties")
-    problem = InvalidConfigError("unknown setting", file=path, line=7, key="log.dir")
+    problem = InvalidConfigError("the setting is unknown", file=path, line=7, key="log.dir")
     warning = OpenAccess(message="others can read it", key="--config", path=path, mode=0o644)
     return check_document(path, [problem], [warning])
 

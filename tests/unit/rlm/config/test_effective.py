@@ -141,5 +141,5 @@ def test_secrets_when_the_key_of_a_plugin_suggests_one_then_also_a_short_value(
 
 
 def test_settings_when_the_file_is_invalid_then_its_error(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="unknown setting"):
+    with pytest.raises(InvalidConfigError, match="the setting is unknown"):
         effective_settings(_file(tmp_path, unknown="1"))

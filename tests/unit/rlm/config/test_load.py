@@ -62,7 +62,7 @@ def test_load_config_when_only_required_keys_then_defaults_are_the_documented(
 def test_load_config_when_required_key_missing_then_names_it(tmp_path: Path, key: str) -> None:
     path = _file(tmp_path, **{key: None})
 
-    with pytest.raises(InvalidConfigError, match=rf"missing setting \(.*key={key}\)"):
+    with pytest.raises(InvalidConfigError, match=rf"a setting is missing \(.*key={key}\)"):
         load_config(path)
 
 
@@ -82,7 +82,7 @@ def test_load_gateway_config_when_required_key_missing_then_names_it(
 ) -> None:
     path = _file(tmp_path, **{"log.dirs": None, key: None})
 
-    with pytest.raises(InvalidConfigError, match=rf"missing setting \(.*key={key}\)"):
+    with pytest.raises(InvalidConfigError, match=rf"a setting is missing \(.*key={key}\)"):
         load_gateway_config(path)
 
 
@@ -259,7 +259,7 @@ def test_load_command_config_when_no_store_given_then_only_reading_it_fails(
     config = load_command_config(path)
 
     assert config.storage is None
-    with pytest.raises(InvalidConfigError, match="missing setting") as raised:
+    with pytest.raises(InvalidConfigError, match="a setting of the store is missing") as raised:
         config.required_storage()
     assert raised.value.context["file"] == str(path)
     assert raised.value.context["key"] == "rsm.config.storage.filesystem.root"

@@ -53,7 +53,7 @@ def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_conn
     treatment: str, tmp_path: Path
 ) -> None:
     """As in `rlm`: the tests have no terminal."""
-    with pytest.raises(InvalidConfigError, match="look with --dry-run, then give --yes"):
+    with pytest.raises(InvalidConfigError, match="Look with --dry-run, then give --yes"):
         audit(arguments(tmp_path / "away", treatment))
     with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
         audit(arguments(tmp_path / "away", treatment, "--dry-run"))

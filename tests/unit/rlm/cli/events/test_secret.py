@@ -39,7 +39,7 @@ def test_rotate_when_the_cluster_has_no_metadata_topic_then_refused_and_says_wha
         SecretWriter(metadata, uuid4, secrets.token_bytes).rotate()
 
     assert raised.value.context["topic"] == "elsewhere"
-    assert "start `rlm run`" in str(raised.value)
+    assert "Start `rlm run`" in str(raised.value)
     assert "rlmm.config.remote.log.metadata.topic.name" in str(raised.value)
     assert metadata.cluster_secret() is None
 

@@ -31,7 +31,7 @@ def test_forget_when_the_process_is_live_then_refused() -> None:
     cluster.register(1, "10.0.0.1:8090")
     heartbeat_ms = cluster.metadata.registrations()[0].heartbeat_ms
 
-    with pytest.raises(InvalidConfigError, match="stop it first"):
+    with pytest.raises(InvalidConfigError, match="Stop it first"):
         forget_process(cluster.metadata, UUID(int=1), now_ms=heartbeat_ms)
 
     assert cluster.metadata.registrations()[0].process.readiness is ProcessReadiness.UNKNOWN

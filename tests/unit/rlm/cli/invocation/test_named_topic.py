@@ -25,7 +25,7 @@ VIEW = ClusterView(
 @pytest.mark.parametrize("name", ["gone", "never-asked"])
 def test_find_topic_when_there_is_none_then_names_it(name: str) -> None:
     with pytest.raises(
-        NotFoundError, match=rf"^the cluster has no topic of this name \(topic={name}\)$"
+        NotFoundError, match=rf"^the cluster has no topic of this name \(topic={name}\)\. Check"
     ):
         find_topic(VIEW, name)
 
@@ -36,5 +36,7 @@ def test_find_partition_when_it_is_there_then_is_its_topic(partition: int | None
 
 
 def test_find_partition_when_there_is_none_then_names_it() -> None:
-    with pytest.raises(NotFoundError, match=r"no such partition \(topic=orders, partition=1\)"):
+    with pytest.raises(
+        NotFoundError, match=r"no such partition \(topic=orders, partition=1, partitions=1\)"
+    ):
         find_partition(VIEW, PartitionName(topic="orders", partition=1))

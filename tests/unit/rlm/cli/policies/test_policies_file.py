@@ -16,7 +16,7 @@ from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.offload_settings import OffloadMode
 
-TOPIC_ERROR = "not the name of a topic: patterns are below `patterns`"
+TOPIC_ERROR = "the key is not the name of a topic: patterns are below `patterns`"
 SCHEMA = Path("docs/policies.schema.json")
 
 
@@ -137,10 +137,15 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
     [
         (
             "default:\n  retention_m: 1\n",
-            {"message": "unknown key", "line": 2, "column": 3, "did_you_mean": "retention_ms"},
+            {
+                "message": "the key is unknown",
+                "line": 2,
+                "column": 3,
+                "did_you_mean": "retention_ms",
+            },
         ),
-        ("defaults:\n", {"message": "unknown key", "line": 1, "column": 1}),
-        ("x: 1\n", {"message": "unknown key", "line": 1, "key": "x"}),
+        ("defaults:\n", {"message": "the key is unknown", "line": 1, "column": 1}),
+        ("x: 1\n", {"message": "the key is unknown", "line": 1, "key": "x"}),
         (
             "default:\n  retention_ms: 1\n  retention_ms: 2\n",
             {"message": "the key is there twice", "line": 3, "column": 3},
@@ -151,21 +156,27 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
         ),
         ("topics:\n  a*: {}\n", {"message": TOPIC_ERROR, "line": 2, "column": 3}),
         ("topics:\n  a: {}\n  a: {}\n", {"message": "the key is there twice", "line": 3}),
-        ("topics: {a: {retention: 1d}}\n", {"message": "unknown key", "key": "retention"}),
-        ("patterns:\n  a b: {}\n", {"message": "not a pattern of topic names", "line": 2}),
+        ("topics: {a: {retention: 1d}}\n", {"message": "the key is unknown", "key": "retention"}),
+        (
+            "patterns:\n  a b: {}\n",
+            {"message": "the text is not a pattern of topic names", "line": 2},
+        ),
         (
             "default:\n  retention_ms: soon\n",
-            {"message": "wrong value", "line": 2, "column": 17, "key": "retention_ms"},
+            {"message": "the value is wrong", "line": 2, "column": 17, "key": "retention_ms"},
         ),
-        ("default: {offload_mode: inherit}\n", {"message": "wrong value", "line": 1}),
-        ("default: {layout: blocks}\n", {"message": "wrong value", "key": "layout"}),
-        ("default: {outage_policy: shd}\n", {"message": "wrong value", "did_you_mean": "shed"}),
-        ("default: {local_deletion_lag_ms: -1}\n", {"message": "wrong value"}),
-        ("default: {offload_segment_max_bytes: 1023}\n", {"message": "wrong value"}),
-        ("default: {retention_ms: }\n", {"message": "not a value", "key": "retention_ms"}),
-        ("default: {retention_ms: [1]}\n", {"message": "not a value"}),
-        ("- default\n", {"message": "not a mapping of keys to values", "line": 1}),
-        ("default: 5\n", {"message": "not a mapping of keys to values", "column": 10}),
+        ("default: {offload_mode: inherit}\n", {"message": "the value is wrong", "line": 1}),
+        ("default: {layout: blocks}\n", {"message": "the value is wrong", "key": "layout"}),
+        (
+            "default: {outage_policy: shd}\n",
+            {"message": "the value is wrong", "did_you_mean": "shed"},
+        ),
+        ("default: {local_deletion_lag_ms: -1}\n", {"message": "the value is wrong"}),
+        ("default: {offload_segment_max_bytes: 1023}\n", {"message": "the value is wrong"}),
+        ("default: {retention_ms: }\n", {"message": "the key has no value", "key": "retention_ms"}),
+        ("default: {retention_ms: [1]}\n", {"message": "the key has no value"}),
+        ("- default\n", {"message": "the text is not a mapping of keys to values", "line": 1}),
+        ("default: 5\n", {"message": "the text is not a mapping of keys to values", "column": 10}),
         ("? [a]\n: 1\n", {"message": "a key is not text"}),
         ("default: {\n", {"message": "the file is not valid YAML", "line": 2, "column": 1}),
         ("a: &x {b: *y}\n", {"message": "the file is not valid YAML", "line": 1}),

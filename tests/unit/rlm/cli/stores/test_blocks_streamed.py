@@ -208,8 +208,8 @@ def test_write_when_the_input_is_no_stream_then_refused_and_nothing_is_written(
     [
         (["--format", "v2", "--ledger", 1], "--ledger"),
         (["--format", "v1"], "--ledger"),
-        (["--format", "v2", "--like", INDEX_FILE], "names an index of v1"),
-        (["--ledger", 1, "--like", STREAM_INDEX_FILE], "names an index of v2"),
+        (["--format", "v2", "--like", INDEX_FILE], "found=v1"),
+        (["--ledger", 1, "--like", STREAM_INDEX_FILE], "found=v2"),
     ],
 )
 def test_write_when_options_are_of_the_other_format_then_refused(
