@@ -66,16 +66,17 @@ class LossAcceptance:
         record = self._metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             raise NotFoundError(
-                "cannot accept the loss: the partition has no such finished segment, "
-                "see `rlm explain`",
+                "cannot accept the loss: the partition has no such finished segment",
                 segment_id=segment_id,
                 state="none" if record is None else record.metadata.state.name,
+                advice="`rlm segments list` shows the segments",
             )
         faults = self._faults(record.metadata, attempt)
         if not faults:
             raise InvalidConfigError(
                 "cannot accept the loss: the segment's objects are as recorded, readers get them",
                 segment_id=segment_id,
+                advice="Nothing is to be done",
             )
         segments = [each.metadata for each in self._metadata.list_remote_log_segments(tip)]
         state = self._metadata.partition_state(tip)
@@ -83,15 +84,17 @@ class LossAcceptance:
         if loss.on_broker:
             raise InvalidConfigError(
                 "cannot accept the loss: the broker still has the records, and the leader's "
-                "manager tries at least once an hour to copy them again. See its log",
+                "manager tries at least once an hour to copy them again",
                 segment_id=segment_id,
                 on_broker=_text(loss.on_broker),
+                advice="The log of that manager says what fails",
             )
         if not loss.lost:
             raise InvalidConfigError(
                 "cannot accept the loss: nothing is lost, other segments hold the readable offsets",
                 segment_id=segment_id,
                 readable_in=",".join(str(each) for each in loss.readable_in) or "none is readable",
+                advice="Nothing is to be done",
             )
         lost = loss.lost[:LOST_RANGES_MAX_COUNT]
         return AcceptableLoss(
@@ -128,6 +131,7 @@ class LossAcceptance:
                     "cannot accept the loss: the metadata refused the record",
                     segment_id=loss.segment_id,
                     reason=result.refusal,
+                    advice="Run the command again",
                 )
 
     def _faults(

@@ -163,9 +163,10 @@ class Offload:
         for tip in wanted:
             if tip not in reports:
                 raise RetriableError(
-                    "nothing was requested: the rolled end is unknown",
+                    "nothing was requested, because the rolled end is unknown",
                     partition=tip,
                     reason=self._source.silence(tip),
+                    advice="Run the command again when the manager answers",
                 )
         started = {tip: self._begin(tip, reports[tip], to_offset) for tip in wanted}
         self._source.wake()
@@ -186,7 +187,9 @@ class Offload:
 
     def _require_copying(self, policy: TopicPolicy) -> None:
         if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
-            raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
+            raise InvalidConfigError(
+                "copying is paused", topic=policy.topic, advice="Resume it first with `rlm resume`"
+            )
 
     def _begin(
         self, tip: TopicIdPartition, reported: CopyProgress, to_offset: int | None

@@ -44,9 +44,9 @@ def run_retention(
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "the managers continue with retention: run the command again, with a longer "
-                "--wait, to see its end",
+                "retention has not ended in time, and the managers continue with it",
                 partitions_left=",".join(str(preview.partition) for preview in left),
+                advice="Run the command again, with a longer --wait, to see its end",
             )
         managers.run_cycles()
         clock.sleep_ms(_POLL_MS)

@@ -135,10 +135,10 @@ class StreamedDeletions:
                 request_at_ms = self._clock.monotonic_ms() + _REQUEST_INTERVAL_MS
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "the managers continue with the deletions: run the command again, with a "
-                    "longer --wait, to see their end",
+                    "the deletions have not ended in time, and the managers continue with them",
                     topic=policy.topic,
                     segments_left=len(left),
+                    advice="Run the command again, with a longer --wait, to see their end",
                 )
             self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
@@ -171,6 +171,7 @@ class StreamedDeletions:
                     "trimmed before it was copied as segments",
                     segment=each.metadata.segment_id,
                     only_copy=",".join(map(str, each.only_here)),
+                    advice="Run the command again, with --keep-only-copies",
                 )
 
     def _segments(self, partitions: Collection[TopicIdPartition]) -> Iterator[StreamedSegment]:
@@ -208,24 +209,27 @@ class StreamedDeletions:
         for tip in partitions:
             if tip not in reports:
                 raise RetriableError(
-                    "nothing was changed: the partition's manager does not answer",
+                    "nothing was changed, because the partition's manager does not answer",
                     partition=tip,
                     reason=self._managers.silence(tip),
+                    advice="Run the command again when it answers",
                 )
             # Without a mode of its own, a topic has that of the managers' files.
             is_streamed |= policy.offload_mode is None and reports[tip].stream is not None
         if is_streamed:
             raise InvalidConfigError(
-                "the topic is streamed: first run `rlm topic set` with --offload-mode segment",
+                "the topic is still streamed",
                 topic=policy.topic,
+                advice="First run `rlm topic set` with --offload-mode segment",
             )
 
     def _await_end(self, tip: TopicIdPartition, deadline_ms: int) -> None:
         while (segment_id := self._open_segment(tip)) is not None:
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "the stream's last segment is not completed yet: run the command again",
+                    "the stream's last segment is not completed yet",
                     segment=segment_id,
+                    advice="Run the command again",
                 )
             self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
@@ -242,9 +246,10 @@ class StreamedDeletions:
         paused = needed & self._metadata.paused_tasks(policy.topic_id)
         if paused:
             raise InvalidConfigError(
-                "what the deletion needs is paused: resume it first",
+                "what the deletion needs is paused",
                 topic=policy.topic,
                 paused=",".join(sorted(task.name.lower() for task in paused)),
+                advice="Resume it first with `rlm resume`",
             )
 
 

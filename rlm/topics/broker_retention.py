@@ -61,7 +61,9 @@ class BrokerRetention:
                 return
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "a broker still has another retention than -1", topic=policy.topic
+                    "a broker still has another retention than -1",
+                    topic=policy.topic,
+                    advice="Run the command again",
                 )
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
@@ -78,5 +80,7 @@ def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
     Raises NotFoundError if the topic is a newer one with the name of the policy's topic.
     """
     if found.topic.topic_id != policy.topic_id:
-        raise NotFoundError("the topic was created again", topic=policy.topic)
+        raise NotFoundError(
+            "the topic was created again", topic=policy.topic, advice="Run the command again"
+        )
     return all(map(deletes_nothing, found.configs.values()))

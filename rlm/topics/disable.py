@@ -125,7 +125,9 @@ class TieringEnd:
         if policy is not None:
             return policy
         if tiering_level(topic, self._policies.levels()) is None:
-            raise InvalidConfigError("topic is not tiered", topic=topic)
+            raise InvalidConfigError(
+                "topic is not tiered", topic=topic, advice="`rlm topic list` shows those that are"
+            )
         new = new_policy(topic, topic_id, found.leader_configs)
         return replace(new, state=PolicyState.DISABLED)
 
@@ -147,11 +149,13 @@ class TieringEnd:
                 "records are not stored",
                 topic=topic,
                 waits_for="; ".join(map(self._risk_text, unknown)),
+                advice="Run the command again when they answer",
             )
         return RetriableError(
-            "the topic is ACTIVE again: records would be lost (--force gives them up)",
+            "the topic is ACTIVE again: records would be lost",
             topic=topic,
             at_risk="; ".join(map(str, risks)),
+            advice="Run the command again when they are stored, or give them up with --force",
         )
 
     def _risk_text(self, risk: RecordsAtRisk) -> str:

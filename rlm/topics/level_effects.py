@@ -15,7 +15,12 @@ from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.broker.topics.topic_configs import TopicConfigs
 from rlm.policy.topic.levels import resolved, tiering_level
 from rlm.policy.topic.policy_values import FileDefaults
-from rlm.policy.topic.topic_policy import PolicyFlags, check_tierable, enabling_policy
+from rlm.policy.topic.topic_policy import (
+    NOT_INTERNAL,
+    PolicyFlags,
+    check_tierable,
+    enabling_policy,
+)
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
@@ -130,7 +135,9 @@ class LevelEffects:
     ) -> TopicPolicy:
         if policy is None:
             if view.is_internal:
-                raise InvalidConfigError("an internal topic of Kafka is not tiered")
+                raise InvalidConfigError(
+                    "topic cannot be tiered", topic=view.topic, rule=NOT_INTERNAL
+                )
             check_tierable(configs, own_topics=self._own_topics)
         enabling = enabling_policy(
             topic=view.topic,

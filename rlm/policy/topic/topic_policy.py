@@ -274,7 +274,7 @@ def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy
     )
 
 
-_NOT_INTERNAL = "not an internal topic of Kafka"
+NOT_INTERNAL = "not an internal topic of Kafka"
 _NOT_OWN = "not a topic of rlm itself"
 
 
@@ -285,7 +285,7 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
-        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=_NOT_INTERNAL)
+        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=NOT_INTERNAL)
     if topic in frozenset(own_topics):
         raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=_NOT_OWN)
     reason = untierable_reason(configs)

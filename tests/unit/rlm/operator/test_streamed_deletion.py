@@ -132,7 +132,7 @@ def test_examine_when_the_topic_is_streamed_then_refused(
     command = Command()
     command.managers.changes = {"stream": stream}
 
-    with pytest.raises(InvalidConfigError, match="is streamed: first run `rlm topic set`"):
+    with pytest.raises(InvalidConfigError, match="First run `rlm topic set`"):
         command.examine(policy)
 
 
@@ -230,7 +230,7 @@ def test_delete_when_what_it_needs_is_paused_then_refused(task: PausableTask) ->
     found = command.examine()
     Pausing(command.world.metadata, command.world.new_id).pause(SEGMENTS, {task})
 
-    with pytest.raises(InvalidConfigError, match="paused: resume it first") as raised:
+    with pytest.raises(InvalidConfigError, match="deletion needs is paused") as raised:
         command.delete(found)
 
     assert raised.value.context["paused"] == task.name.lower()
@@ -256,13 +256,13 @@ def test_delete_when_managers_refuse_and_copies_fail_then_shows_why_until_the_ti
     command.managers.ignores = True
     command.managers.changes = {"repair_failure": failure}
 
-    with pytest.raises(RetriableError, match="the managers continue with the deletions"):
+    with pytest.raises(RetriableError, match="the managers continue with them"):
         command.delete(found, timeout_ms=MINUTE_MS)
 
     assert command.shown == ["orders: 3 of 3 segments left, partition 0: copies fail: store away"]
     assert command.managers.requests > 10
     command.managers.refuses = True
-    with pytest.raises(RetriableError, match="the managers continue with the deletions"):
+    with pytest.raises(RetriableError, match="the managers continue with them"):
         command.delete(found, timeout_ms=MINUTE_MS)
     assert command.shown[-1] == "orders: 3 of 3 segments left, the manager refused"
 
