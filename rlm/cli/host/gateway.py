@@ -12,8 +12,8 @@ from rlm.cli.invocation.options import ConfigOption
 _EXAMPLES = """Examples:
 
 \b
-  rlm gateway --config rlm.properties      for the broker of this file
-  rlm gateway --config gateway.properties  on any host, for the whole cluster
+  rlm gateway --config rlm.properties      # for the broker of this file
+  rlm gateway --config gateway.properties  # on any host, for the cluster
 
 \b
 A gateway of the whole cluster needs only

@@ -1,9 +1,14 @@
-"""Every command of `rlm` shows its reviewed help, by `--help` and by `-h`."""
+"""Every command of `rlm` shows its reviewed help, by `--help` and by `-h`.
+
+The commands are those of the program, so that a new one needs no entry here.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 import typer
@@ -89,6 +94,28 @@ def test_command_when_listed_then_its_summary_is_short_and_it_has_an_example(
     assert 0 < len(summary) <= _SUMMARY_MAX_CHARS, summary
     if not isinstance(command, TyperGroup):
         assert "Example" in (command.epilog or "")
+
+
+def examples_of(command: Any) -> list[list[str]]:
+    """Return the arguments of the examples in a command's help, as a shell reads them."""
+    text = command.epilog.replace("Example:", "\n").replace("$(uuidgen)", str(UUID(int=1)))
+    lines = (line.strip().partition(" < ")[0] for line in text.splitlines())
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("rlm ")]
+
+
+@pytest.mark.parametrize(
+    ("names", "command"),
+    [pytest.param(*each, id=" ".join(each[0])) for each in commands_of(COMMAND)],
+)
+def test_examples_of_a_command_when_typed_then_it_accepts_them(
+    names: tuple[str, ...], command: Any
+) -> None:
+    examples = examples_of(command)
+
+    assert examples
+    for program, *arguments in examples:
+        assert (program, *arguments[: len(names)]) == ("rlm", *names)
+        assert command.make_context(program, arguments[len(names) :]).params
 
 
 @pytest.mark.parametrize("name", COMMANDS)
