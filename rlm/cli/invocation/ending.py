@@ -1,4 +1,4 @@
-"""Ends a command with an exit code, and prints an error as one line.
+"""Ends a command with an exit code, and prints an error as one line, which a terminal wraps.
 
 exit code 0  done
           1  failed
@@ -18,6 +18,7 @@ from types import FrameType
 import typer
 
 from rlm.cli.invocation.command_start import CommandStart
+from rlm.cli.terminal.lines import error_width, fitted
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _INTERRUPTED = 128 + signal.SIGINT
@@ -54,7 +55,8 @@ def run_app(app: typer.Typer) -> None:
             sys.exit(_INTERRUPTED)
         if not isinstance(error, TieredStorageError):
             raise
-        sys.stderr.write(f"{error_line(error)}\n")
+        for line in fitted([error_line(error)], error_width()):
+            sys.stderr.write(f"{line}\n")
         sys.exit(exit_code(error))
 
 

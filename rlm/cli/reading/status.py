@@ -202,7 +202,7 @@ def _print(
         status.rows,
         status.problems,
         options=options,
-        width=output_width() or NARROW,
+        width=output_width() or NARROW,  # a report for people, also in a mail
         by_topic=named is None and len(status.rows) > MAX_PARTITION_ROWS,
     )
     typer.echo(text)

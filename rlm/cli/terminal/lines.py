@@ -10,6 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
 
 import typer
 
@@ -20,12 +21,19 @@ _HANGING = 2
 _PROMPT = "  > "
 _CONTINUED = " \\"
 _CONTINUATION = " " * 6
+_COMMAND = re.compile(r"`[^`]+`")
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 _ARGUMENT = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
 
 
 def output_width() -> int | None:
     """Return the terminal's columns, at least 80; None if the output is a file or a pipe."""
-    return max(NARROW, shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
+    return _width_of(sys.stdout)
+
+
+def error_width() -> int | None:
+    """Return the same for standard error."""
+    return _width_of(sys.stderr)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -42,7 +50,8 @@ def printable(text: str) -> str:
 def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) -> Iterator[str]:
     """Yield the lines, the wider ones wrapped at spaces and indented by `hanging` more.
 
-    A text without spaces that is wider than a line is broken; nothing is left out.
+    A command in backticks stays on one line, so that it can be copied. A text without spaces that
+    is wider than a line is broken; nothing is left out.
     """
     for each in lines:
         line = printable(each)
@@ -50,13 +59,14 @@ def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) 
             yield line
             continue
         indent = len(line) - len(line.lstrip())
-        yield from textwrap.wrap(
-            line.lstrip(),
+        wrapped = textwrap.wrap(
+            _COMMAND.sub(lambda found: found[0].replace(" ", _UNBROKEN), line.lstrip()),
             width,
             initial_indent=" " * indent,
             subsequent_indent=" " * (indent + hanging),
             break_on_hyphens=False,
         )
+        yield from (part.replace(_UNBROKEN, " ") for part in wrapped)
 
 
 def command_lines(command: str, width: int) -> Iterator[str]:
@@ -76,6 +86,10 @@ def command_lines(command: str, width: int) -> Iterator[str]:
     whole = f"{_PROMPT}{printable(command)}"
     is_broken = len(whole) > width and all(len(line) <= width for line in broken)
     yield from broken if is_broken else [whole]
+
+
+def _width_of(stream: TextIO) -> int | None:
+    return max(NARROW, shutil.get_terminal_size().columns) if stream.isatty() else None
 
 
 def _parts(command: str) -> Sequence[str]:

@@ -88,9 +88,9 @@ def table_lines(
     No line is wider than `width`; without it, each row is one line. There are no names without
     rows.
     """
-    left = iter(rows)
+    unread = iter(rows)
     shown = above = None
-    while block := tuple(islice(left, _BLOCK_ROWS)):
+    while block := tuple(islice(unread, _BLOCK_ROWS)):
         cells = [[*map(printable, row.cells)] for row in block]
         layout = _layout(columns, cells, width)
         if layout != shown:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from rlm.cli.invocation.ending import error_line, exit_code
+from rlm.cli.terminal.lines import fitted
 from rsm.segment.errors import TieredStorageError
+from tests.unit.rlm.cli.golden_text import COLUMNS
 from tests.unit.rlm.cli.test_help import COMMAND
 
 _ADVICE = re.compile(r"\. [A-Z`].*\.$")
@@ -35,6 +37,12 @@ def shown(error: TieredStorageError) -> Iterator[str]:
     """Yield the line and the exit code of an error."""
     yield error_line(error)
     yield f"exit code {exit_code(error)}"
+
+
+def on_terminal(lines: list[str]) -> Iterator[str]:
+    """Yield the lines as a terminal of 80 columns shows them."""
+    for line in lines:
+        yield from fitted([line], COLUMNS) if line.startswith("rlm: ") else [line]
 
 
 def without_advice(lines: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ from rlm.policy.topic.topic_policy import check_tierable
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from tests.metadata_builder import segment_metadata
-from tests.unit.rlm.cli.errors.ended_command import ended, shown, without_advice
+from tests.unit.rlm.cli.errors.ended_command import ended, on_terminal, shown, without_advice
 from tests.unit.rlm.cli.golden_text import assert_golden
 from tests.unit.rlm.cli.stated_managers import Cluster
 from tests.unit.rlm.policy.topic.test_topic_policy import OWN_TOPICS, configs
@@ -134,4 +134,4 @@ def test_cluster_when_it_refuses_then_one_line_says_what_why_and_what_to_do(
         lines += [title, *shown(raised.value), ""]
 
     assert without_advice(lines) == []
-    assert_golden("errors_cluster.txt", lines, is_narrow=False)
+    assert_golden("errors_cluster.txt", on_terminal(lines))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.rlm.cli.errors.ended_command import ended, without_advice
+from tests.unit.rlm.cli.errors.ended_command import ended, on_terminal, without_advice
 from tests.unit.rlm.cli.golden_text import assert_golden
 
 STORE = "rsm.config.storage.backend=filesystem\n"
@@ -33,7 +33,7 @@ COMMANDS = (
     "config check --config misspelled.properties",
     "status --bootstrap-server localhost",
     "status --bootstrap-server a:1 --command-config missing.properties",
-    "status --bootstrap-server a:1 --command-config misspelled-client.properties",
+    "status --bootstrap-server a:1 --command-config client.properties",
     "apply --file policies.yaml --config no-store.properties",
     "apply --file missing.yaml --config no-store.properties",
     "debug bundle --out misspelled.properties --config no-store.properties",
@@ -45,7 +45,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "latin1.properties").write_bytes(b"bootstrap.servers=caf\xe9:1\n")
-    (tmp_path / "misspelled-client.properties").write_text("security.protocl=SSL\n")
+    (tmp_path / "client.properties").write_text("security.protocl=SSL\n")
     (tmp_path / "policies.yaml").write_text("patterns:\n  orders-*:\n    retntion_ms: 7d\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -61,4 +61,4 @@ def test_configuration_when_wrong_then_one_line_says_what_why_and_what_to_do(
 
     assert "hunter2" not in "\n".join(lines)
     assert without_advice(lines) == []
-    assert_golden("errors_configuration.txt", lines, is_narrow=False)
+    assert_golden("errors_configuration.txt", on_terminal(lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -56,6 +57,36 @@ def test_command_when_an_error_is_not_of_an_interrupt_then_its_trace_is_shown() 
 
     assert done.returncode == 1
     assert b"TypeError" in done.stderr
+
+
+_FAILING = """
+import typer
+from rlm.cli.invocation.ending import run_app
+from rsm.segment.errors import RetriableError
+
+def command() -> None:
+    raise RetriableError("the store does not respond", address="s" * 60, advice="Run it again")
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+run_app(app)
+"""
+
+
+def test_error_when_printed_on_a_terminal_then_wrapped_at_80_columns_elsewhere_one_line() -> None:
+    reader, terminal = os.openpty()
+    command = [sys.executable, "-c", _FAILING]
+    environment = {**os.environ, "COLUMNS": "80"}
+
+    subprocess.run(command, stderr=terminal, env=environment, check=False)
+    piped = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    os.close(terminal)
+    shown = os.read(reader, 4096).decode().splitlines()
+    os.close(reader)
+    assert len(shown) > 1
+    assert max(map(len, shown)) <= 80
+    assert piped.stderr == f"{' '.join(line.strip() for line in shown)}\n"
 
 
 def _run(error: str) -> subprocess.CompletedProcess[str]:

@@ -31,6 +31,12 @@ def test_name_when_wider_than_a_line_then_broken_and_nothing_is_left_out() -> No
     assert list(fitted(["x" * 15], 10)) == ["x" * 10, f"  {'x' * 5}"]
 
 
+def test_line_when_a_command_in_it_does_not_fit_the_rest_then_the_command_is_not_broken() -> None:
+    text = "no such policy. `rlm policy list` shows all."
+
+    assert [*fitted([text], 28)] == ["no such policy.", "  `rlm policy list` shows", "  all."]
+
+
 def test_line_when_it_has_control_characters_then_they_are_replaced() -> None:
     assert list(fitted(["a\x1b[2J\nb"], 10)) == ["a?[2J?b"]
 
