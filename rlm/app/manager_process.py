@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Protocol
 
 from rlm.config.load import Config
@@ -20,6 +21,7 @@ from rlm.rest.manager_api import ManagerView, manager_api
 from rlm.rest.signed_api import WINDOW_MS, Authority, SignedApi
 from rlm.rest.worker_api import worker_api
 from rlm.tls.http_tls import server_context
+from rlm.worker.recent_log import recent_log_text
 from rlm.worker.worker_process import (
     LOOPBACK_LISTENER,
     Server,
@@ -87,7 +89,9 @@ class _ManagerProgram(WorkerProgram):
 
 def _signed_api(config: Config, manager: Manager, metrics: Metrics) -> SignedApi:
     return SignedApi(
-        manager_api(manager, metrics.registry),
+        manager_api(
+            manager, metrics.registry, logs=partial(recent_log_text, config.host.state_dir)
+        ),
         manager.authority,
         refused=lambda reason: metrics.http_refusals.labels(reason).inc(),
         # Both sides take the brokers' time from heartbeats, and each may lag by one interval.

@@ -20,6 +20,7 @@ from random import Random
 
 from rlm.app.host_checks import HOST_CHECKS, host_problems
 from rlm.broker.client_check import check_client
+from rlm.config.effective import SecretMask, secret_settings
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
 from rlm.process.child import ChildSpec
@@ -36,6 +37,7 @@ from rlm.rest.supervisor_api import supervisor_api
 from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rlm.worker.log_level import reload_log_level
 from rlm.worker.log_lines import configure_logging
+from rlm.worker.recent_log import keep_recent_log
 from rsm.segment.clock import Clock
 from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
@@ -87,6 +89,7 @@ def supervise_host(config_path: Path) -> int:
         gateway = _bind_gateway(config, stack)
         if not is_locked:
             stack.enter_context(locked_state_dir(state_dir))
+        keep_recent_log(state_dir, "supervisor", SecretMask(secret_settings(config_path)))
         gateways = [] if gateway is None else _gateway_specs(config_path, gateway)
         specs = (_manager_spec(config_path, manager), *gateways)
         supervisor = _supervisor(config, specs, partial(_config_problem, config_path))

@@ -1,4 +1,4 @@
-"""Lists every setting with the value that applies and its origin, without secrets.
+"""Lists every setting with the value that applies and its origin, and masks secrets in texts.
 
 Masks the values of secret keys and all settings of plug-ins, because only a plug-in knows which of
 its own are secret.
@@ -6,7 +6,9 @@ its own are secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from rsm.secret_keys import is_secret
 
 MASK = "********"
 _PLUGIN_SECRET_MIN_LENGTH = 8
+_ANYWHERE_MIN_LENGTH = 4
+"""A shorter secret is a part of other texts: it is masked only after its key."""
 _TEXT = Unit()
 
 
@@ -48,6 +52,20 @@ class EffectiveSetting:
             "origin": "default" if self.is_default else "file",
             "line": self.line or None,
         }
+
+
+class SecretMask:
+    """Replaces the secrets of a configuration in text, JSON and log lines by MASK. Immutable."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        """`secrets` are the values to mask, by their keys; see `secret_settings`."""
+        self._patterns = (*_masked_anywhere(secrets.values()), *_masked_after_keys(secrets))
+
+    def masked(self, content: bytes) -> bytes:
+        """Return the content without secrets."""
+        for pattern in self._patterns:
+            content = pattern.sub(rb"\g<before>" + MASK.encode(), content)
+        return content
 
 
 def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
@@ -105,3 +123,41 @@ def _plugin_keys(entries: Mapping[str, Property]) -> tuple[str, ...]:
         str(field.validation_alias) for each in SECTIONS for field in each.model_fields.values()
     }
     return tuple(key for key in entries if key not in known and not key.startswith(PREFIX))
+
+
+def _masked_anywhere(secrets: Iterable[str]) -> Iterator[re.Pattern[bytes]]:
+    """Yield a pattern for each spelling of the secrets that are long enough, the longest first."""
+    found = {
+        spelled
+        for secret in secrets
+        if len(secret) >= _ANYWHERE_MIN_LENGTH
+        for spelled in _spellings(secret)
+    }
+    for spelled in sorted(found, key=len, reverse=True):
+        yield re.compile(rb"(?P<before>)" + re.escape(spelled))
+
+
+def _masked_after_keys(secrets: Mapping[str, str]) -> Iterator[re.Pattern[bytes]]:
+    """Yield a pattern for each short secret after its key, as in `key=value` or `"key": "value"`.
+
+    The Kafka client names its keys without a prefix.
+    """
+    for key, secret in secrets.items():
+        if len(secret) < _ANYWHERE_MIN_LENGTH:
+            name = re.escape(key.removeprefix(PREFIX).encode())
+            for spelled in _spellings(secret):
+                before = rb"(?P<before>" + name + rb"[\"']?\s*[=:]\s*[\"']?)"
+                yield re.compile(before + re.escape(spelled) + rb"(?!\w)")
+
+
+def _spellings(secret: str) -> frozenset[bytes]:
+    """Return a secret as it may be spelled in text, in JSON, and quoted in one of them again."""
+    once = _quoted(secret)
+    twice = frozenset(again for each in once for again in _quoted(each))
+    return frozenset(text.encode() for text in {secret, *once, *twice})
+
+
+def _quoted(text: str) -> frozenset[str]:
+    """Return the forms of repr, JSON and log lines, which keep characters outside ASCII."""
+    quoted = (repr(text), json.dumps(text), json.dumps(text, ensure_ascii=False))
+    return frozenset(each[1:-1] for each in quoted)

@@ -12,7 +12,7 @@ from typing import Protocol
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint, WorkerView, worker_routes
@@ -77,12 +77,22 @@ _STREAMED_DELETION = ApiEndpoint(
         503: "the metadata cannot be read; `error` says why",
     },
 )
+_LOGS = ApiEndpoint(
+    path="/v1/logs",
+    meaning="The last log lines of all processes of the host, 1 MiB at most. The secrets of its "
+    "configuration are masked.",
+    statuses={
+        200: "text, with a line `==> PROCESS.log <==` before the lines of each process",
+        503: "`state.dir` cannot be read, or has no log; `error` says why",
+    },
+)
 MANAGER_ENDPOINTS = (
     _PARTITIONS,
     _EXPLANATION,
     _RETENTION,
     _CYCLE,
     _STREAMED_DELETION,
+    _LOGS,
     *WORKER_ENDPOINTS,
 )
 
@@ -113,8 +123,11 @@ class ManagerView(WorkerView, Protocol):
         """
 
 
-def manager_api(view: ManagerView, registry: Collector) -> Starlette:
-    """Compose the application; /metrics shows `registry`."""
+def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], bytes]) -> Starlette:
+    """Compose the application; /metrics shows `registry`.
+
+    `logs` returns the last log lines of the host's processes; it may raise TieredStorageError.
+    """
 
     def partitions(request: Request) -> Response:
         topic = request.query_params.get("topic")
@@ -154,6 +167,7 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
             _EXPLANATION.route(explanation),
             _RETENTION.route(retention),
             *_command_routes(view),
+            _LOGS.route(lambda _: _text(logs)),
             *worker_routes(view, registry),
         ]
     )
@@ -178,6 +192,14 @@ def _command_routes(view: ManagerView) -> list[Route]:
         return Response(status_code=202) if is_led else JSONResponse(None, status_code=404)
 
     return [_CYCLE.route(run_cycle), _STREAMED_DELETION.route(delete_streamed)]
+
+
+def _text(ask: Callable[[], bytes]) -> Response:
+    """Respond with text, or with 503 and the reason after an error."""
+    try:
+        return PlainTextResponse(ask())
+    except TieredStorageError as error:
+        return JSONResponse({"error": str(error)}, status_code=503)
 
 
 def _answer(ask: Callable[[], object]) -> Response:

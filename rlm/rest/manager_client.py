@@ -86,6 +86,10 @@ class ManagerClient:
         """Fetch the manager's metrics as Prometheus text."""
         return self._ask(manager, "GET", "/metrics", {}).body
 
+    def logs(self, manager: ProcessRegistered) -> bytes:
+        """Fetch the last log lines of all processes of the manager's host."""
+        return self._ask(manager, "GET", "logs", {}).body
+
     def run_cycle(self, manager: ProcessRegistered) -> None:
         """Make the manager run a cycle now."""
         self._ask(manager, "POST", "cycle", {})

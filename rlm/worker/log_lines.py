@@ -57,12 +57,13 @@ class KafkaClientFilter(logging.Filter):
 
 
 def configure_logging(level: str, stream: TextIO) -> None:
-    """Send all records of at least `level` to `stream`, and remove earlier handlers."""
+    """Send all records of at least `level` to `stream`, and to no earlier stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLineFormatter())
     handler.addFilter(KafkaClientFilter())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    others = [each for each in root.handlers if not isinstance(each, logging.StreamHandler)]
+    root.handlers[:] = [handler, *others]
     root.setLevel(level)
     # These libraries would log a line for each request; `rlm` logs the important ones itself.
     for library in ("httpx", "httpcore", "uvicorn"):

@@ -2,27 +2,23 @@
 
 Memory: one part, and its copy without secrets. The archive has at most PART_MAX_BYTES of a part,
 and TOTAL_MAX_BYTES of all parts, before compression. A note at the end of a part says where it was
-cut.
+cut. The last member, MANIFEST, lists the others with their sizes, and why parts are missing.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rlm.config.client_properties import PREFIX
-from rlm.config.effective import MASK
+from rlm.config.effective import SecretMask
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 PART_MAX_BYTES = 16 << 20
 TOTAL_MAX_BYTES = 64 << 20
-_ANYWHERE_MIN_LENGTH = 4
-"""A shorter secret is a part of other texts: it is masked only after its key."""
+MANIFEST = "manifest.txt"
 _MODE = 0o600
 
 Part = Callable[[], bytes]
@@ -53,7 +49,7 @@ class BundleArchive:
         self._file = os.fdopen(descriptor, "wb")
         self._tar = tarfile.open(fileobj=self._file, mode="w:gz")  # noqa: SIM115 - see close
         self._created_s = int(os.fstat(descriptor).st_mtime)
-        self._secrets = [*_masked_anywhere(secrets.values()), *_masked_after_keys(secrets)]
+        self._mask = SecretMask(secrets)
         self._left_bytes = TOTAL_MAX_BYTES
         self.contents: list[str] = []
 
@@ -62,55 +58,29 @@ class BundleArchive:
         try:
             content = part()
         except (TieredStorageError, OSError) as error:
-            name, content = f"{name}.error.txt", f"{error}\n".encode()
+            self._write(f"{name}.error.txt", f"{error}\n".encode(), note=f"not obtained: {error}")
+            return
         self._write(name, content)
 
     def close(self) -> None:
-        """Finish the archive."""
+        """Add the manifest, and finish the archive."""
+        self._add_member(MANIFEST, "".join(f"{line}\n" for line in self.contents).encode())
         self._tar.close()
         self._file.close()
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes, *, note: str = "") -> None:
         # Secrets first: a truncated one would not be recognized.
-        for secret in self._secrets:
-            content = secret.sub(rb"\g<before>" + MASK.encode(), content)
+        content = self._mask.masked(content)
         most_bytes = min(PART_MAX_BYTES, self._left_bytes)
         if len(content) > most_bytes:
-            note = f"\n(cut after {most_bytes} of {len(content)} bytes)\n"
-            content = content[:most_bytes] + note.encode()
+            cut = f"(cut after {most_bytes} of {len(content)} bytes)"
+            content = content[:most_bytes] + f"\n{cut}\n".encode()
         self._left_bytes = max(0, self._left_bytes - len(content))
+        self._add_member(name, content)
+        line = f"{name}  {len(content)} bytes" + (note and f"  {note}")
+        self.contents.append(self._mask.masked(line.encode()).decode())
+
+    def _add_member(self, name: str, content: bytes) -> None:
         member = tarfile.TarInfo(name)
         member.size, member.mode, member.mtime = len(content), _MODE, self._created_s
         self._tar.addfile(member, io.BytesIO(content))
-        self.contents.append(f"{name}  {len(content)} bytes")
-
-
-def _masked_anywhere(secrets: Iterable[str]) -> Iterator[re.Pattern[bytes]]:
-    """Yield a pattern for each spelling of the secrets that are long enough, the longest first."""
-    found = {
-        spelled
-        for secret in secrets
-        if len(secret) >= _ANYWHERE_MIN_LENGTH
-        for spelled in _spellings(secret)
-    }
-    for spelled in sorted(found, key=len, reverse=True):
-        yield re.compile(rb"(?P<before>)" + re.escape(spelled))
-
-
-def _masked_after_keys(secrets: Mapping[str, str]) -> Iterator[re.Pattern[bytes]]:
-    """Yield a pattern for each short secret after its key, as in `key=value` or `"key": "value"`.
-
-    The Kafka client names its keys without a prefix.
-    """
-    for key, secret in secrets.items():
-        if len(secret) < _ANYWHERE_MIN_LENGTH:
-            name = re.escape(key.removeprefix(PREFIX).encode())
-            for spelled in _spellings(secret):
-                before = rb"(?P<before>" + name + rb"[\"']?\s*[=:]\s*[\"']?)"
-                yield re.compile(before + re.escape(spelled) + rb"(?!\w)")
-
-
-def _spellings(secret: str) -> frozenset[bytes]:
-    """Return a secret as it may be spelled in text or JSON."""
-    texts = (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1])
-    return frozenset(text.encode() for text in texts)

@@ -8,7 +8,7 @@ import platform
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +29,12 @@ from rlm.config.effective import effective_settings, secret_settings
 from rlm.config.load import load_command_config, load_gateway_config
 from rlm.config.values import HostPort
 from rlm.rest.http_exchange import HttpExchange
-from rlm.rest.manager_client import ManagerClient
+from rlm.worker.recent_log import (
+    FILE_MAX_BYTES,
+    TEXT_MAX_BYTES,
+    logged_processes,
+    recent_log,
+)
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.segment.errors import RetriableError, TieredStorageError
 
@@ -44,14 +49,19 @@ config-check.json problems of the file, as `rlm config check --json`
 status.json       all tiered partitions, as `rlm status --json`
 processes.json    all processes and their readiness, as `rlm processes --all --json`
 host/             metrics and readiness at metrics.listener of this host
+host/log/         the last log lines of each process of state.dir, also of one that has ended
 managers/, gateways/   metrics of the live processes that answer, by broker id and process id
+managers/ID.log.txt    the last log lines of all processes of that manager's host
 NAME.error.txt    why a part could not be obtained
+manifest.txt      all parts, with their sizes and errors
 
 Each part has at most {part}, all parts together {total}. A part that was larger ends with a line
 that begins with "(cut".
 
-Logs are not included: rlm logs to standard error. Add the log of your service manager, for example
-of `journalctl --unit UNIT --since -1h`.
+The lines are the last {log} of a process of this host, and the last {text} of all processes of
+another host. rlm sends all lines to standard error. If older ones matter, add the log of your
+service manager, for example of `journalctl --unit UNIT --since -1h`. It also has what a process
+writes before it keeps its log, such as an error of its configuration.
 """
 
 _Out = Annotated[
@@ -79,10 +89,12 @@ def _debug() -> None:
 
 
 def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
-    """Write versions, settings, status and metrics to an archive.
+    """Write settings, status, metrics and logs to an archive.
 
-    Masks the secrets of the configuration. Topics, hosts and users are visible: look at the archive
-    before you send it. A part that cannot be obtained becomes an entry with its error.
+    Adds versions, and masks the secrets of the configuration. Topics, hosts and users are visible:
+    look at the archive before you send it. A part that cannot be obtained becomes an entry with its
+    error. Logs are the last lines of the processes of this host, and of the hosts whose managers
+    answer.
     """
     now = datetime.now(UTC)
     path = out or Path(f"rlm-debug-{now:%Y%m%dT%H%M%SZ}.tar.gz")
@@ -111,11 +123,26 @@ def collect(archive: BundleArchive, config: Path, now: datetime) -> None:
     typer.echo("collecting metrics", err=True)
     for path in ("metrics", "readyz"):
         archive.add(f"host/{path}.txt", partial(_of_this_host, config, path))
+    typer.echo("collecting logs", err=True)
+    add_host_logs(archive, config)
+    typer.echo("collecting metrics and logs of live processes", err=True)
     try:
-        for name, content in _metrics(config):
+        for name, content in _answers(config):
             archive.add(name, partial(_content, content))
     except TieredStorageError as error:
         archive.add("managers", partial(_content, error))
+
+
+def add_host_logs(archive: BundleArchive, config: Path) -> None:
+    """Add the last log lines of each process of this host's `state.dir`."""
+    try:
+        state_dir = load_gateway_config(config).host.state_dir
+        processes = logged_processes(state_dir)
+    except TieredStorageError as error:
+        archive.add("host/log", partial(_content, error))
+        return
+    for process in processes:
+        archive.add(f"host/log/{process}.log", partial(recent_log, state_dir, process))
 
 
 def _readme(now: datetime) -> str:
@@ -123,6 +150,8 @@ def _readme(now: datetime) -> str:
         time=now.isoformat(timespec="seconds"),
         part=size_text(PART_MAX_BYTES),
         total=size_text(TOTAL_MAX_BYTES),
+        log=size_text(2 * FILE_MAX_BYTES),
+        text=size_text(TEXT_MAX_BYTES),
     )
 
 
@@ -186,8 +215,8 @@ def _of_this_host(config: Path, path: str) -> bytes:
         return exchange.read(str(address), f"/{path}")
 
 
-def _metrics(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
-    """Yield the metrics of the live managers and gateways, or why there are none."""
+def _answers(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
+    """Yield metrics and logs of the live managers and gateways, or why there are none."""
     settings = load_command_config(config, check_client)
     with (
         open_session(settings, timeout_ms=_CLUSTER_TIMEOUT_S * 1000) as session,
@@ -196,21 +225,37 @@ def _metrics(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
     ):
         managers = live_managers(session.metadata, session.clock)
         gateways = registered_live(session.metadata, session.clock, ProcessRole.GATEWAY)
-        yield from _asked("managers", managers, client, exchange)
-        yield from _asked("gateways", gateways, client, exchange)
+        yield from _named("managers", "metrics", ask_each(managers, client.metrics))
+        yield from _named("gateways", "metrics", ask_each(gateways, partial(_metrics, exchange)))
+        yield from _named("managers", "log", ask_each(managers, client.logs))
+        yield from _named("gateways", "log", _without_manager(gateways, managers))
 
 
-def _asked(
+def _metrics(exchange: HttpExchange, gateway: ProcessRegistered) -> bytes:
+    return exchange.read(gateway.http_address, "/metrics")
+
+
+def _without_manager(
+    gateways: Iterable[ProcessRegistered], managers: Iterable[ProcessRegistered]
+) -> Iterator[tuple[ProcessRegistered, TieredStorageError]]:
+    """Yield the gateways whose log no manager sends: gateways have no signed API."""
+    with_manager = {each.broker_id for each in managers}
+    for gateway in gateways:
+        if gateway.broker_id not in with_manager:
+            yield (
+                gateway,
+                RetriableError(
+                    "only a live manager of the same host sends a gateway's log",
+                    advice="Run `rlm debug bundle` on the host of this gateway, too",
+                ),
+            )
+
+
+def _named(
     folder: str,
-    processes: tuple[ProcessRegistered, ...],
-    client: ManagerClient,
-    exchange: HttpExchange,
+    what: str,
+    answers: Iterable[tuple[ProcessRegistered, bytes | TieredStorageError]],
 ) -> Iterator[tuple[str, bytes | TieredStorageError]]:
-    def ask(process: ProcessRegistered) -> bytes:
-        if process.role is ProcessRole.MANAGER:
-            return client.metrics(process)
-        return exchange.read(process.http_address, "/metrics")
-
-    for process, answer in ask_each(processes, ask):
+    for process, answer in answers:
         name = f"{process.broker_id}-{process.process_id.hex[:8]}"
-        yield f"{folder}/{name}.metrics.txt", answer
+        yield f"{folder}/{name}.{what}.txt", answer

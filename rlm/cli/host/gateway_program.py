@@ -5,8 +5,8 @@ It is a separate command, so that `rlm gateway -h` does not import modules that 
 
 from __future__ import annotations
 
+import socket
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +14,17 @@ import typer
 
 from rlm.broker.client_check import check_client
 from rlm.cli.invocation.options import ConfigOption
+from rlm.config.effective import SecretMask, secret_settings
 from rlm.config.load import Config, load_gateway_config
+from rlm.config.values import HostPort
 from rlm.gateway.app.app import build_gateway
 from rlm.gateway.app.limits import share_of_worker
 from rlm.gateway.app.process import run_gateway
+from rlm.gateway.app.worker import GatewayWorker
+from rlm.metrics.metrics import Metrics
 from rlm.process.open_access import warn_of_open_access
 from rlm.worker.log_lines import configure_logging
+from rlm.worker.recent_log import keep_recent_log
 
 _SOCKET = typer.Option(help="An inherited listening socket.")
 
@@ -44,9 +49,18 @@ def _gateway(
         loaded = _load(config, supervised=supervised)
         return loaded if worker is None else share_of_worker(loaded)
 
+    def build(
+        loaded: Config, clients: socket.socket, http_bound: HostPort, metrics: Metrics
+    ) -> GatewayWorker:
+        number = worker or 1
+        name = "gateway" if loaded.gateway.worker_count == 1 else f"gateway-{number}"
+        mask = SecretMask(secret_settings(config))
+        keep_recent_log(loaded.host.state_dir, name, mask)
+        return build_gateway(loaded, clients, http_bound, metrics, worker=number)
+
     run_gateway(
         load,
-        partial(build_gateway, worker=worker or 1),
+        build,
         gateway_fd=gateway_fd,
         rest_fd=rest_fd,
         supervised=supervised,

@@ -8,12 +8,17 @@ from typing import Annotated
 
 import typer
 
+from rlm.app.broker_manager import BrokerManager
 from rlm.app.manager import build_manager
 from rlm.app.manager_process import run_manager
 from rlm.broker.client_check import check_client
 from rlm.cli.invocation.options import ConfigOption
+from rlm.config.effective import SecretMask, secret_settings
 from rlm.config.load import Config, load_config
+from rlm.metrics.metrics import Metrics
+from rlm.rest.api_listener import ApiListener
 from rlm.worker.log_lines import configure_logging
+from rlm.worker.recent_log import keep_recent_log
 
 _SOCKET = typer.Option(help="An inherited listening socket.")
 
@@ -30,9 +35,15 @@ def _manager(
     supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
 ) -> None:
     """Run the manager alone, without a supervisor's restarts."""
+
+    def build(loaded: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
+        mask = SecretMask(secret_settings(config))
+        keep_recent_log(loaded.host.state_dir, "manager", mask)
+        return build_manager(loaded, listener, metrics)
+
     run_manager(
         lambda: _load(config),
-        build_manager,
+        build,
         probe_fd=probe_fd,
         rest_fd=rest_fd,
         supervised=supervised,

@@ -71,7 +71,7 @@ def test_command_when_the_manager_has_registered_then_finds_it_and_is_answered()
     view.reports = (report(),)
     access = _access(cluster, listener)
     api = SignedApi(
-        manager_api(view, CollectorRegistry()), access.authority, refused=lambda _: None
+        manager_api(view, CollectorRegistry(), logs=bytes), access.authority, refused=lambda _: None
     )
     listener.start(lambda bound: HttpServer(api, bound, name="manager-http"))
     try:

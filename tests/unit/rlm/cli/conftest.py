@@ -21,7 +21,9 @@ def view() -> StatedView:
 @pytest.fixture
 def address(view: StatedView) -> Iterator[str]:
     bound = bind_listener(HostPort(host="127.0.0.1", port=0), key="rest.listener")
-    server = HttpServer(manager_api(view, CollectorRegistry()), bound, name="stated-manager")
+    server = HttpServer(
+        manager_api(view, CollectorRegistry(), logs=bytes), bound, name="stated-manager"
+    )
     server.start()
     yield str(local_address(bound))
     server.stop()

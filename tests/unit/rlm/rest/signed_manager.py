@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -35,6 +35,7 @@ class SignedManager:
     identity: ManagerIdentity = IDENTITY
     view: StatedView = field(default_factory=StatedView)
     refusals: list[str] = field(default_factory=list)
+    logs: Callable[[], bytes] = bytes
 
     def set_secret(self, number: int, *, previous: int | None = None) -> None:
         event = build.cluster_secret(number, previous=previous)
@@ -43,7 +44,7 @@ class SignedManager:
     @property
     def app(self) -> SignedApi:
         return SignedApi(
-            manager_api(self.view, CollectorRegistry()),
+            manager_api(self.view, CollectorRegistry(), logs=self.logs),
             MetadataAuthority(metadata=self.cluster.metadata, identity=self.identity),
             refused=self.refusals.append,
         )

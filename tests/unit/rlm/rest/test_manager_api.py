@@ -79,19 +79,23 @@ class FakeManager:
 def test_partitions_when_filtered_then_lists_those(
     query: str, expected: Sequence[PartitionReport]
 ) -> None:
-    response = get(manager_api(FakeManager(), CollectorRegistry()), f"/v1/partitions{query}")
+    response = get(
+        manager_api(FakeManager(), CollectorRegistry(), logs=bytes), f"/v1/partitions{query}"
+    )
 
     assert response.json() == [each.to_json() for each in expected]
 
 
 def test_partitions_when_partition_is_no_number_then_is_a_bad_request() -> None:
-    app = manager_api(FakeManager(), CollectorRegistry())
+    app = manager_api(FakeManager(), CollectorRegistry(), logs=bytes)
 
     assert get(app, "/v1/partitions?partition=x").status_code == 400
 
 
 def test_readyz_when_not_ready_then_503_with_the_reasons() -> None:
-    response = get(manager_api(FakeManager("no cluster"), CollectorRegistry()), "/readyz")
+    response = get(
+        manager_api(FakeManager("no cluster"), CollectorRegistry(), logs=bytes), "/readyz"
+    )
 
     assert response.status_code == 503
     assert response.json() == {"ready": False, "reasons": ["no cluster"], "warnings": []}
@@ -100,7 +104,7 @@ def test_readyz_when_not_ready_then_503_with_the_reasons() -> None:
 def test_readyz_when_there_are_warnings_then_ready_all_the_same() -> None:
     manager = FakeManager(warnings=("1 stored object is damaged",))
 
-    response = get(manager_api(manager, CollectorRegistry()), "/readyz")
+    response = get(manager_api(manager, CollectorRegistry(), logs=bytes), "/readyz")
 
     assert response.status_code == 200
     assert response.json() == {
@@ -111,14 +115,17 @@ def test_readyz_when_there_are_warnings_then_ready_all_the_same() -> None:
 
 
 def test_readyz_when_ready_then_200() -> None:
-    assert get(manager_api(FakeManager(), CollectorRegistry()), "/readyz").status_code == 200
+    assert (
+        get(manager_api(FakeManager(), CollectorRegistry(), logs=bytes), "/readyz").status_code
+        == 200
+    )
 
 
 def test_metrics_when_scraped_then_has_values_and_no_creation_times() -> None:
     metrics = Metrics(CollectorRegistry())
     metrics.copies.bytes.labels("orders").inc(7)
 
-    text = get(manager_api(FakeManager(), metrics.registry), "/metrics").text
+    text = get(manager_api(FakeManager(), metrics.registry, logs=bytes), "/metrics").text
 
     assert 'kafka_server_remote_copy_bytes_total{topic="orders"} 7.0' in text
     assert "_created" not in text
@@ -157,7 +164,7 @@ class AskedManager(FakeManager):
     ],
 )
 def test_explanation_when_asked_for_then_answers_what_is_led_here(query: str, status: int) -> None:
-    app = manager_api(AskedManager(), CollectorRegistry())
+    app = manager_api(AskedManager(), CollectorRegistry(), logs=bytes)
 
     response = get(app, f"/v1/explanation{query}")
 
@@ -167,7 +174,7 @@ def test_explanation_when_asked_for_then_answers_what_is_led_here(query: str, st
 
 
 def test_explanation_when_broker_can_not_be_asked_then_503_with_the_reason() -> None:
-    app = manager_api(AskedManager(RetriableError("broker away")), CollectorRegistry())
+    app = manager_api(AskedManager(RetriableError("broker away")), CollectorRegistry(), logs=bytes)
 
     response = get(app, "/v1/explanation?topic=a&partition=1&offset=7")
 
@@ -176,7 +183,7 @@ def test_explanation_when_broker_can_not_be_asked_then_503_with_the_reason() -> 
 
 def test_cycle_when_posted_then_one_is_run_and_a_get_is_refused() -> None:
     manager = AskedManager()
-    app = manager_api(manager, CollectorRegistry())
+    app = manager_api(manager, CollectorRegistry(), logs=bytes)
 
     assert get(app, "/v1/cycle").status_code == 405
     assert post(app, "/v1/cycle").status_code == 202
@@ -197,7 +204,7 @@ def test_streamed_deletion_when_posted_then_is_requested_of_what_is_led_here(
     query: str, status: int, requested: list[tuple[str, int]]
 ) -> None:
     manager = AskedManager()
-    app = manager_api(manager, CollectorRegistry())
+    app = manager_api(manager, CollectorRegistry(), logs=bytes)
 
     assert get(app, f"/v1/streamed-deletion{query}").status_code == 405
     assert post(app, f"/v1/streamed-deletion{query}").status_code == status
@@ -205,7 +212,7 @@ def test_streamed_deletion_when_posted_then_is_requested_of_what_is_led_here(
 
 
 def test_streamed_deletion_when_the_metadata_is_unknown_then_503_with_the_reason() -> None:
-    app = manager_api(AskedManager(RetriableError("not read yet")), CollectorRegistry())
+    app = manager_api(AskedManager(RetriableError("not read yet")), CollectorRegistry(), logs=bytes)
 
     response = post(app, "/v1/streamed-deletion?topic=a&partition=1")
 

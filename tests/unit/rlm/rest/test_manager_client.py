@@ -16,6 +16,7 @@ from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.refusals import RequestRefusal
 from rsm.segment.errors import CorruptError, RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster, report
+from tests.unit.rlm.rest.asgi_client import ask
 from tests.unit.rlm.rest.signed_manager import (
     IDENTITY,
     SignedManager,
@@ -183,3 +184,14 @@ def test_partitions_when_nobody_listens_then_the_systems_reason(address: str, re
         client.partitions(Cluster().manager(1, address))
 
     assert reason in str(raised.value.context["reason"])
+
+
+def test_logs_when_asked_for_then_only_a_signed_request_gets_them() -> None:
+    manager = SignedManager(logs=lambda: b"==> manager.log <==\nstarted\n")
+    manager.set_secret(1)
+
+    with serving(manager.app) as address, closing(client_of(manager.cluster)) as client:
+        found = client.logs(registered(address))
+
+    assert found == b"==> manager.log <==\nstarted\n"
+    assert ask(manager.app, "GET", "/v1/logs").status_code == HTTPStatus.UNAUTHORIZED

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rlm.cli.host.bundle_archive import PART_MAX_BYTES, TOTAL_MAX_BYTES, BundleArchive
-from rlm.cli.host.debug import collect
+from rlm.cli.host.debug import add_host_logs, collect
 from rlm.config.effective import MASK, secret_settings
 from rlm.config.sections import known_keys
 from rsm.secret_keys import is_secret
@@ -66,7 +66,8 @@ def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_i
     assert masked == secrets
     assert {"README.txt", "versions.json", "config-check.json"} <= members.keys()
     assert {"status.json.error.txt", "processes.json.error.txt"} <= members.keys()
-    assert "the log of your service manager" in members["README.txt"].decode()
+    assert "host/log.error.txt  " in members["manifest.txt"].decode()
+    assert "journalctl --unit" in members["README.txt"].decode()
     assert json.loads(members["config-check.json"])["ok"] is False
     for content in members.values():
         assert b"s3cr3t" not in content
@@ -147,7 +148,10 @@ def test_archive_when_a_part_fails_then_its_error_is_an_entry(path: Path) -> Non
         archive.add("managers/1", fail)
 
     assert b"cannot be reached (broker_id=1)" in _members(path)["managers/1.error.txt"]
-    assert archive.contents == ["managers/1.error.txt  44 bytes"]
+    assert archive.contents == [
+        "managers/1.error.txt  44 bytes  not obtained: the manager cannot be reached (broker_id=1)"
+    ]
+    assert _members(path)["manifest.txt"].decode().splitlines() == archive.contents
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -158,6 +162,28 @@ def test_archive_when_the_file_exists_then_it_is_not_replaced(path: Path) -> Non
         BundleArchive(path, {})
 
     assert path.read_text() == "mine"
+
+
+def test_bundle_when_processes_have_logged_then_their_lines_are_in_it_without_secrets(
+    tmp_path: Path, path: Path
+) -> None:
+    """Also the lines of a version that did not mask them, and of a process that has ended."""
+    config = tmp_path / "rlm.properties"
+    state = tmp_path / "state"
+    config.write_text(
+        f"bootstrap.servers=127.0.0.1:1\ngateway.listener=127.0.0.1:0\nstate.dir={state}\n"
+        f"rsm.config.storage.filesystem.root={tmp_path}\nclient.sasl.password=s3cr3t-value\n"
+    )
+    (state / "log").mkdir(parents=True)
+    (state / "log" / "gateway.log.1").write_text("older s3cr3t-value\n")
+    (state / "log" / "gateway.log").write_text("newer\n")
+
+    with closing(BundleArchive(path, secret_settings(config))) as archive:
+        add_host_logs(archive, config)
+
+    members = _members(path)
+    assert members["host/log/gateway.log"].decode() == f"older {MASK}\nnewer\n"
+    assert [name for name, content in members.items() if b"s3cr3t" in content] == []
 
 
 def test_metrics_when_a_manager_answers_then_its_prometheus_text(address: str) -> None:

@@ -1,0 +1,160 @@
+"""Keep the last lines of each process's log in `state.dir`, for `rlm debug bundle`.
+
+    state.dir/log/manager.log      the newest lines
+    state.dir/log/manager.log.1    those before
+
+A process writes what it sends to standard error, with the secrets of its configuration masked. The
+files outlive the process, so they also have the lines before a `kill -9`. Every user who may read
+`state.dir` may read them; the manager sends them to signed requests (rlm.rest.manager_api).
+
+Disk: 2 * FILE_MAX_BYTES for each process. Memory: one line while it is written. `recent_log_text`
+returns at most TEXT_MAX_BYTES, and reads the files of one process at a time.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlm.config.effective import SecretMask
+from rlm.worker.log_lines import KafkaClientFilter, OneLineFormatter
+from rsm.segment.errors import RetriableError
+
+FILE_MAX_BYTES = 1 << 20
+LINE_MAX_BYTES = 16 << 10
+TEXT_MAX_BYTES = 1 << 20
+_FOLDER = "log"
+_SUFFIX = ".log"
+_PREVIOUS = ".1"
+_MODE = 0o640
+
+
+class RecentLog(logging.Handler):
+    """Writes lines to one process's files. Ignores errors of the disk: standard error has all."""
+
+    def __init__(self, path: Path, mask: SecretMask) -> None:
+        super().__init__()
+        self.setFormatter(OneLineFormatter())
+        self.addFilter(KafkaClientFilter())
+        self._path = path
+        self._mask = mask
+        self._file: io.FileIO | None = None
+        self._size_bytes = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record).encode("utf-8", "backslashreplace")
+        except Exception:  # noqa: BLE001 - of a library's or plug-in's values
+            self.handleError(record)
+            return
+        # Secrets first: a truncated one would not be recognized.
+        line = self._mask.masked(line)[: LINE_MAX_BYTES - 1] + b"\n"
+        try:
+            self._write(line)
+        except OSError:
+            self._close()
+
+    def close(self) -> None:
+        self.acquire()
+        try:
+            self._close()
+        finally:
+            self.release()
+        super().close()
+
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            self._open()
+        if self._size_bytes + len(line) > FILE_MAX_BYTES:
+            self._close()
+            self._path.replace(self._path.with_name(self._path.name + _PREVIOUS))
+            self._open()
+        assert self._file is not None
+        self._size_bytes += self._file.write(line)
+
+    def _open(self) -> None:
+        self._path.parent.mkdir(mode=0o750, exist_ok=True)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
+        self._file = io.FileIO(descriptor, "ab")
+        self._size_bytes = os.fstat(descriptor).st_size
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def keep_recent_log(state_dir: Path, process: str, mask: SecretMask) -> None:
+    """Write all further log lines of this process to its files below `state_dir`, too.
+
+    The caller or its parent has locked the directory (rlm.process.state_dir), so no other process
+    has this name.
+    """
+    path = state_dir / _FOLDER / f"{process}{_SUFFIX}"
+    logging.getLogger().addHandler(RecentLog(path, mask))
+
+
+def logged_processes(state_dir: Path) -> tuple[str, ...]:
+    """Return the names of the processes that have logged; RetriableError if there are none."""
+    try:
+        files = sorted((state_dir / _FOLDER).glob(f"*{_SUFFIX}"))
+    except OSError as error:
+        raise _unreadable(state_dir, error) from error
+    if not files:
+        raise RetriableError(
+            "no process has kept its log in this directory",
+            state_dir=state_dir,
+            advice="Look at the log of your service manager",
+        )
+    return tuple(file.name.removesuffix(_SUFFIX) for file in files)
+
+
+def recent_log(state_dir: Path, process: str) -> bytes:
+    """Return the last lines of one process, also of one that has ended; RetriableError."""
+    newest = state_dir / _FOLDER / f"{process}{_SUFFIX}"
+    try:
+        # In this order, a file that is renamed meanwhile is read twice rather than not at all.
+        lines = newest.read_bytes()
+        return _content(newest.with_name(newest.name + _PREVIOUS)) + lines
+    except OSError as error:
+        raise _unreadable(state_dir, error) from error
+
+
+def recent_log_text(state_dir: Path) -> bytes:
+    """Return the last lines of all processes, each below a line `==> PROCESS.log <==`.
+
+    All processes have an equal share of TEXT_MAX_BYTES. RetriableError.
+    """
+    processes = logged_processes(state_dir)
+    share_bytes = TEXT_MAX_BYTES // len(processes)
+    return b"\n".join(_texts(state_dir, processes, share_bytes))
+
+
+def _texts(state_dir: Path, processes: Iterable[str], share_bytes: int) -> Iterable[bytes]:
+    for process in processes:
+        head = f"==> {process}{_SUFFIX} <==\n".encode()
+        yield head + _last_lines(recent_log(state_dir, process), share_bytes - len(head) - 1)
+
+
+def _last_lines(text: bytes, max_bytes: int) -> bytes:
+    """Return whole lines from the end."""
+    if len(text) <= max_bytes:
+        return text
+    start = text.find(b"\n", len(text) - max_bytes - 1) + 1
+    return text[start:]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _unreadable(state_dir: Path, error: OSError) -> RetriableError:
+    return RetriableError(
+        "the recent log cannot be read", state_dir=state_dir, reason=error.strerror
+    )
