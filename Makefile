@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts demo bench bench-gateway \
+.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts readme demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers test-services containers-here \
 	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services
 
@@ -130,6 +130,9 @@ kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 at each step of a copied and of
 
 hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too
 	$(PYTEST) -q -n 0 --long tests/hosts
+
+readme: $(STAMPS)/dev $(STAMPS)/broker ## Follow the README's first commands in an empty clone that installs everything (an hour)
+	$(PYTEST) -q -n 0 --long -o tmp_path_retention_policy=failed tests/e2e/test_readme.py
 
 images: ## Build the image of rlm, and print its layers (SPARK=1: also that of the Spark jobs)
 	@deploy/stack.sh images
