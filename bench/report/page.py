@@ -2,8 +2,9 @@
 
 In the template, a code block of the language `results` names a benchmark, and below it the figures
 of a table, one per line. A code block of the language `environments` becomes a table of all
-benchmarks. Each heading starts a part. A part stays as it is on the page while one of its
-benchmarks has no results.
+benchmarks. In prose, `{{median of BENCH: FIGURE}}` and `{{range of BENCH: FIGURE}}` become that
+figure's numbers, so that no result is typed by hand. Each heading starts a part. A part stays as it
+is on the page while one of its benchmarks has no results.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ TEMPLATE = Path(__file__).with_name("performance.md")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 _PART = re.compile(r"^(?=##? )", re.MULTILINE)
 _FIGURES = re.compile(r"^```results (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FIGURE_IN_PROSE = re.compile(r"\{\{(median|range) of ([\w-]+):\s+([^{}]+)\}\}")
 _ENVIRONMENTS = re.compile(r"^```environments\n```$", re.MULTILINE)
 _HEADER = """\
 | figure | unit | median | min – max | runs | goal | |
@@ -37,6 +39,7 @@ def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
     written = []
     for part in _parts(template):
         named = {found[1] for found in _FIGURES.finditer(part)}
+        named |= {found[2] for found in _FIGURE_IN_PROSE.finditer(part)}
         missing = (benches if _ENVIRONMENTS.search(part) else named) - results.keys()
         if not missing:
             written.append(
@@ -62,12 +65,18 @@ def _heading(part: str) -> str:
 def _filled(part: str, named: Mapping[str, Results], results: Mapping[str, Results]) -> str:
     """Return a part with its tables, and with the origin of their figures at its end."""
     part = _ENVIRONMENTS.sub(lambda _: _environment_table(results), part)
+    part = _FIGURE_IN_PROSE.sub(lambda found: _figure_in_prose(named[found[2]], found), part)
     part = _FIGURES.sub(lambda found: _figure_table(named[found[1]], found[2].splitlines()), part)
     return "\n\n".join([part.rstrip(), *map(_origin, named.values())])
 
 
 def _figure_table(results: Results, metrics: Sequence[str]) -> str:
     return _HEADER + "\n".join(_row(results.figure(metric)) for metric in metrics)
+
+
+def _figure_in_prose(results: Results, found: re.Match[str]) -> str:
+    figure = results.figure(" ".join(found[3].split()))
+    return range_text(figure.runs) if found[1] == "range" else figure_text(figure.value)
 
 
 def _row(each: Measurement) -> str:

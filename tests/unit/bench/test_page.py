@@ -59,6 +59,24 @@ def test_page_when_generated_then_a_row_has_one_figure_with_range_goal_and_outco
     )
 
 
+def test_page_when_prose_names_figures_then_has_their_median_and_range() -> None:
+    """A figure's name may continue on the next line."""
+    template = (
+        "## How fast?\n\nIt was {{median of bench-storage: copy}}, "
+        "{{range of bench-storage: copy ÷\nplain}} of the plain copy.\n"
+    )
+
+    page = page_of(template, {"bench-storage": STORAGE}, "")
+
+    assert "It was 1,234, 0.91 – 0.93 of the plain copy.\n" in page
+
+
+def test_page_when_prose_names_a_benchmark_without_results_then_the_part_stays() -> None:
+    template = "## How fast?\n\nIt was {{median of bench-storage: copy}}.\n"
+
+    assert page_of(template, {}, "## How fast?\n\nFast.\n") == "## How fast?\n\nFast.\n"
+
+
 def test_page_when_a_part_has_no_results_then_it_stays_as_it_is() -> None:
     template = QUESTION + "## How small?\n\n```results bench\nsize\n```\n"
     current = "## How small?\n\nThe size is 7.\n\n## How fast?\n\nFast.\n"
