@@ -7,32 +7,39 @@ import sys
 from prometheus_client import CollectorRegistry
 
 from rlm.gateway.app.metrics import gateway_descriptions
+from rlm.metrics.description import MetricDescription
 from rlm.metrics.metadata import metadata_descriptions
 from rlm.metrics.metrics import Metrics
+from rlm.rest.supervisor_api import SUPERVISOR_METRICS
 
 _HEAD = """# Metrics
 
-`/metrics` on `metrics.listener` serves the metrics of all processes of a host. Each has the label
-`process`: `manager`, `gateway`, or `gateway-N` with several gateway workers. The supervisor adds
-`rlm_process_up` (1 while that process runs) and `rlm_process_restarts_total` (its starts after the
-first). The labels `topic` and `partition` are Kafka's. Counters start at 0 with their process.
-`make docs` writes this page.
+`/metrics` on `metrics.listener` serves the metrics of all processes of a host. There each metric
+has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 with
+their process. The unit `count` is the number of what the meaning names. `make docs` writes this
+page.
 
-| name | type | labels | meaning |
-|---|---|---|---|
+| name | type | unit | labels and all of their values | meaning |
+|---|---|---|---|---|
 """
 
 
-def render() -> str:
-    """Return the whole page."""
-    descriptions = (
+def metric_descriptions() -> tuple[MetricDescription, ...]:
+    """Return the descriptions of all metrics."""
+    return (
+        *SUPERVISOR_METRICS,
         *Metrics(CollectorRegistry()).descriptions(),
         *metadata_descriptions(),
         *gateway_descriptions(),
     )
+
+
+def render() -> str:
+    """Return the whole page."""
     rows = (
-        f"| `{item.name}` | {item.kind} | {', '.join(item.labels)} | {item.meaning} |"
-        for item in descriptions
+        f"| `{each.name}` | {each.kind} | {each.unit} | {'<br>'.join(map(str, each.labels))} | "
+        f"{each.meaning} |"
+        for each in metric_descriptions()
     )
     return _HEAD + "\n".join(rows) + "\n"
 

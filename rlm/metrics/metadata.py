@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from rlm.metrics.metrics import MetricDescription
+from rlm.metrics.description import (
+    MetricDescription,
+    MetricLabel,
+    MetricUnit,
+    any_of,
+    explained,
+    one_of,
+)
+from rlmm.events.fold_state import Refusal
+from rlmm.follow.applier import CORRUPT, MISPLACED, NEWER_VERSION, UNSUPPORTED
 from rlmm.metrics import MetadataMetrics
 from rlmm.spi import UnreadyReason
 
@@ -26,9 +35,21 @@ class _Measure:
 
     name: str
     kind: str
-    labels: tuple[str, ...]
+    unit: MetricUnit
+    labels: tuple[MetricLabel, ...]
     meaning: str
     samples: Callable[[MetadataMetrics], Samples]
+
+    @property
+    def description(self) -> MetricDescription:
+        """Return its description, with the exported name."""
+        return MetricDescription(
+            name=f"{self.name}_total" if self.kind == "counter" else self.name,
+            kind=self.kind,
+            unit=self.unit,
+            labels=self.labels,
+            meaning=self.meaning,
+        )
 
 
 class MetadataCollector(Collector):
@@ -51,37 +72,38 @@ class MetadataCollector(Collector):
 
 def metadata_descriptions() -> Sequence[MetricDescription]:
     """Return the descriptions of all metrics, for the documentation."""
-    return tuple(
-        MetricDescription(
-            name=f"{measure.name}_total" if measure.kind == "counter" else measure.name,
-            kind=measure.kind,
-            labels=measure.labels,
-            meaning=measure.meaning,
-        )
-        for measure in _MEASURES
-    )
+    return tuple(measure.description for measure in _MEASURES)
 
 
 def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
-    return kind(measure.name, measure.meaning, labels=measure.labels)
+    described = measure.description
+    return kind(measure.name, described.help, labels=described.label_names)
 
 
-def _gauge(name: str, meaning: str, value: Callable[[MetadataMetrics], float]) -> _Measure:
-    return _Measure(name, "gauge", (), meaning, lambda counted: [((), value(counted))])
+def _gauge(
+    name: str, unit: MetricUnit, meaning: str, value: Callable[[MetadataMetrics], float]
+) -> _Measure:
+    return _Measure(name, "gauge", unit, (), meaning, lambda counted: [((), value(counted))])
 
 
 def _counter(name: str, meaning: str, value: Callable[[MetadataMetrics], float]) -> _Measure:
-    return _Measure(name, "counter", (), meaning, lambda counted: [((), value(counted))])
+    return _Measure(
+        name, "counter", MetricUnit.COUNT, (), meaning, lambda counted: [((), value(counted))]
+    )
 
 
 def _by_reason(
-    name: str, meaning: str, values: Callable[[MetadataMetrics], Mapping[str, int]]
+    name: str,
+    reason: MetricLabel,
+    meaning: str,
+    values: Callable[[MetadataMetrics], Mapping[str, int]],
 ) -> _Measure:
     return _Measure(
         name,
         "counter",
-        ("reason",),
+        MetricUnit.COUNT,
+        (reason,),
         meaning,
         lambda counted: [((reason,), count) for reason, count in values(counted).items()],
     )
@@ -95,14 +117,22 @@ _MEASURES = (
     ),
     _by_reason(
         "rlm_metadata_events_refused",
-        "Metadata events that the fold refused. `reason`: why, such as `stale_epoch` or "
-        "`not_owner`.",
+        one_of("reason", *(refusal.value for refusal in Refusal)),
+        "Metadata events that the fold refused.",
         lambda m: m.refused_events_count,
     ),
     _by_reason(
         "rlm_metadata_events_skipped",
-        "Records of the metadata topic that were skipped. `reason`: `corrupt`, `unsupported`, "
-        "`newer_version` or `misplaced` (in the wrong partition).",
+        explained(
+            "reason",
+            **{
+                CORRUPT: "",
+                UNSUPPORTED: "",
+                NEWER_VERSION: "",
+                MISPLACED: "in the wrong partition",
+            },
+        ),
+        "Records of the metadata topic that were skipped.",
         lambda m: m.skipped_events_count,
     ),
     _counter(
@@ -116,57 +146,74 @@ _MEASURES = (
         "each time.",
         lambda m: m.failures_count,
     ),
-    _gauge("rlm_metadata_ready", "1 while the metadata is ready, else 0.", lambda m: m.is_ready),
+    _gauge(
+        "rlm_metadata_ready",
+        MetricUnit.FLAG,
+        "1 while the metadata is ready, else 0.",
+        lambda m: m.is_ready,
+    ),
     _Measure(
         "rlm_metadata_not_ready",
         "gauge",
-        ("reason",),
-        "1 while the metadata is not ready for this reason, else 0. `reason`: "
-        + ", ".join(f"`{kind.value}`" for kind in UnreadyReason)
-        + ".",
+        MetricUnit.FLAG,
+        (one_of("reason", *(kind.value for kind in UnreadyReason)),),
+        "1 while the metadata is not ready for this reason, else 0.",
         lambda m: [((kind.value,), kind.value == m.not_ready) for kind in UnreadyReason],
     ),
     _gauge(
         "rlm_metadata_lag_events",
+        MetricUnit.COUNT,
         "Records of the metadata topic that are not applied yet.",
         lambda m: m.lag_events_count,
     ),
     _Measure(
         "rlm_metadata_position",
         "gauge",
-        ("metadata_partition",),
+        MetricUnit.OFFSET,
+        (any_of("metadata_partition", "a partition of the metadata topic"),),
         "Next offset to apply, for each metadata partition that the process follows.",
         lambda m: [((str(partition),), offset) for partition, offset in m.positions.items()],
     ),
     _gauge(
         "rlm_metadata_partitions_catching_up",
+        MetricUnit.COUNT,
         "Followed metadata partitions that do not answer queries yet.",
         lambda m: m.catching_up_count,
     ),
     _gauge(
         "rlm_metadata_newer_records",
+        MetricUnit.COUNT,
         "Records that only a newer version of `rlm` can read. The process decides nothing about "
         "their subjects.",
         lambda m: m.newer_records_count,
     ),
     _gauge(
         "rlm_metadata_cache_segments",
+        MetricUnit.COUNT,
         "Estimated number of segments in the cache, in any state.",
         lambda m: m.segments_count,
     ),
     _gauge(
         "rlm_metadata_cache_rows",
+        MetricUnit.COUNT,
         "Estimated number of rows in the cache, including indexes.",
         lambda m: m.rows_count,
     ),
-    _gauge("rlm_metadata_cache_disk_bytes", "Bytes of the cache on disk.", lambda m: m.disk_bytes),
+    _gauge(
+        "rlm_metadata_cache_disk_bytes",
+        MetricUnit.BYTES,
+        "Bytes of the cache on disk.",
+        lambda m: m.disk_bytes,
+    ),
     _gauge(
         "rlm_metadata_cache_block_cache_bytes",
+        MetricUnit.BYTES,
         "Bytes of memory with blocks of the cache.",
         lambda m: m.block_cache_bytes,
     ),
     _gauge(
         "rlm_metadata_cache_write_buffer_bytes",
+        MetricUnit.BYTES,
         "Bytes of memory with changes that the cache has not written to its tables yet.",
         lambda m: m.write_buffer_bytes,
     ),

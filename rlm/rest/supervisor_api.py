@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rlm.metrics.description import MetricDescription, MetricUnit, any_of
 from rlm.process.readiness import ReadinessReport
 from rlm.process.supervisor import ChildStatus
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
@@ -33,6 +34,24 @@ _READINESS = replace(
     meaning="Whether all processes of the host do all of their work. Each reason begins with its "
     "process.",
 )
+_PROCESS = any_of(
+    PROCESS_LABEL, "`manager`, `gateway`, or `gateway-N` with several gateway workers"
+)
+_UP = MetricDescription(
+    name="rlm_process_up",
+    kind="gauge",
+    unit=MetricUnit.FLAG,
+    labels=(_PROCESS,),
+    meaning="1 while the process runs.",
+)
+_RESTARTS = MetricDescription(
+    name="rlm_process_restarts_total",
+    kind="counter",
+    unit=MetricUnit.COUNT,
+    labels=(_PROCESS,),
+    meaning="Starts after the first.",
+)
+SUPERVISOR_METRICS = (_UP, _RESTARTS)
 SUPERVISOR_ENDPOINTS = (_METRICS, _HEALTH, _READINESS)
 
 
@@ -75,9 +94,11 @@ def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) 
 
 
 def _own_families(statuses: Iterable[ChildStatus]) -> tuple[Metric, ...]:
-    up = GaugeMetricFamily("rlm_process_up", "1 while the process runs.", labels=[PROCESS_LABEL])
+    up = GaugeMetricFamily(_UP.name, _UP.help, labels=_UP.label_names)
     restarts = CounterMetricFamily(
-        "rlm_process_restarts", "Starts after the first.", labels=[PROCESS_LABEL]
+        _RESTARTS.name.removesuffix("_total"),
+        _RESTARTS.help,
+        labels=_RESTARTS.label_names,
     )
     for status in statuses:
         name = [status.spec.name]

@@ -15,7 +15,7 @@ from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 def test_reason_for_a_block_when_searched_in_the_operations_page_then_stands_in_a_table() -> None:
     page = (CHECKOUT / "docs" / "operations.md").read_text().splitlines()
     rows = [line for line in page if line.startswith("|")]
-    reasons = {reason for file in handwritten_files("rlm") for reason in _reasons(file)}
+    reasons = blocked_reasons()
 
     assert len(reasons) > 20
     missing = {reason for reason in reasons if not any(_names(row, reason) for row in rows)}
@@ -62,6 +62,11 @@ def test_symptom_in_the_operations_page_when_read_then_has_cause_check_and_fix()
         if re.findall(r"^- (?:Cause|Check|Fix):", symptom, re.MULTILINE) != wanted
     ]
     assert lacking == []
+
+
+def blocked_reasons() -> set[str]:
+    """Return the reasons with which copies, trims and expiry are blocked."""
+    return {reason for file in handwritten_files("rlm") for reason in _reasons(file)}
 
 
 def _rows_below(heading: str) -> list[str]:

@@ -21,15 +21,21 @@ from prometheus_client.registry import Collector
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount, TopicCounts
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.remote.fair_queue import ReadPermits
-from rlm.metrics.metrics import MetricDescription
+from rlm.metrics.description import (
+    MetricDescription,
+    MetricLabel,
+    MetricUnit,
+    any_of,
+    explained,
+    one_of,
+)
+from rlm.metrics.labels import PARTITION, TOPIC
 from rlm.remote_read.anomalies import AnomalyLabels
+from rlmm.state.anomalies import AnomalyKind
 from rsm.cache.chunk_cache import ChunkCacheState
 
 # Pairs of label values and sample value.
 Samples = Iterable[tuple[tuple[str, ...], float]]
-
-THROTTLE_TIME = "kafka_server_remote_fetch_throttle_time_ms"
-FIRST_BATCH = "rlm_gateway_first_batch_seconds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +55,21 @@ class _Measure:
 
     name: str
     kind: str
-    labels: tuple[str, ...]
+    unit: MetricUnit
+    labels: tuple[MetricLabel, ...]
     meaning: str
     samples: Callable[[GatewaySources], Samples]
 
     @property
-    def scraped_name(self) -> str:
-        return f"{self.name}_total" if self.kind == "counter" else self.name
+    def description(self) -> MetricDescription:
+        """Return its description, with the exported name."""
+        return MetricDescription(
+            name=f"{self.name}_total" if self.kind == "counter" else self.name,
+            kind=self.kind,
+            unit=self.unit,
+            labels=self.labels,
+            meaning=self.meaning,
+        )
 
 
 class GatewayMetrics(Collector):
@@ -74,11 +88,13 @@ class GatewayMetrics(Collector):
                 family.add_metric(labels, value)
             yield family
         counts = self._sources.counts
-        throttled = _throttle_time()
+        throttled = SummaryMetricFamily(_THROTTLE_TIME.name, _THROTTLE_TIME.help, labels=[])
         throttled.add_metric([], counts.throttled_count, counts.throttled_ms)
         yield throttled
-        first = HistogramMetricFamily(FIRST_BATCH, _FIRST_BATCH_MEANING, labels=["source"])
-        for source, latencies in (("memory", counts.warm), ("store", counts.cold)):
+        first = HistogramMetricFamily(
+            _FIRST_BATCH.name, _FIRST_BATCH.help, labels=_FIRST_BATCH.label_names
+        )
+        for source, latencies in zip(_FIRST_BATCH_SOURCES, (counts.warm, counts.cold), strict=True):
             first.add_metric([source], latencies.buckets(), latencies.sum_s)
         yield first
 
@@ -86,31 +102,16 @@ class GatewayMetrics(Collector):
 def gateway_descriptions() -> Sequence[MetricDescription]:
     """Return the descriptions of all metrics, as the documentation lists them."""
     return (
-        *(
-            MetricDescription(
-                name=measure.scraped_name,
-                kind=measure.kind,
-                labels=measure.labels,
-                meaning=measure.meaning,
-            )
-            for measure in _MEASURES
-        ),
-        MetricDescription(
-            name=THROTTLE_TIME, kind="summary", labels=(), meaning=_THROTTLE_TIME_MEANING
-        ),
-        MetricDescription(
-            name=FIRST_BATCH, kind="histogram", labels=("source",), meaning=_FIRST_BATCH_MEANING
-        ),
+        *(measure.description for measure in _MEASURES),
+        _THROTTLE_TIME,
+        _FIRST_BATCH,
     )
 
 
 def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
-    return kind(measure.name, measure.meaning, labels=measure.labels)
-
-
-def _throttle_time() -> SummaryMetricFamily:
-    return SummaryMetricFamily(THROTTLE_TIME, _THROTTLE_TIME_MEANING, labels=[])
+    described = measure.description
+    return kind(measure.name, described.help, labels=described.label_names)
 
 
 def _one(value: Callable[[GatewaySources], float]) -> Callable[[GatewaySources], Samples]:
@@ -132,39 +133,52 @@ def _cache_requests(sources: GatewaySources) -> Samples:
     ]
 
 
-_THROTTLE_TIME_MEANING = (
-    "Milliseconds that the remote-read quota delayed fetches; the count is of delayed fetches."
+_THROTTLE_TIME = MetricDescription(
+    name="kafka_server_remote_fetch_throttle_time_ms",
+    kind="summary",
+    unit=MetricUnit.MILLISECONDS,
+    labels=(),
+    meaning="Milliseconds that the remote-read quota delayed fetches; the count is of delayed "
+    "fetches.",
 )
-_FIRST_BATCH_MEANING = (
-    "Seconds from the start of a read to its batches. `source`: where the first batch was, "
-    "`memory` or `store`."
+_FIRST_BATCH_SOURCES = ("memory", "store")
+_FIRST_BATCH = MetricDescription(
+    name="rlm_gateway_first_batch_seconds",
+    kind="histogram",
+    unit=MetricUnit.SECONDS,
+    labels=(one_of("source", *_FIRST_BATCH_SOURCES),),
+    meaning="Time from the start of a read to its batches. `source`: where the first batch was.",
 )
 _REMOTE_LOG = "kafka_log_remote"
 _MEASURES = (
     _Measure(
         "kafka_server_remote_fetch_bytes",
         "counter",
-        ("topic",),
+        MetricUnit.BYTES,
+        (TOPIC,),
         "Bytes of stored data sent to clients.",
         _by_topic(lambda counts: counts.size_bytes),
     ),
     _Measure(
         "kafka_server_remote_fetch_requests",
         "counter",
-        ("topic",),
+        MetricUnit.COUNT,
+        (TOPIC,),
         "Reads of a partition from the store that started.",
         _by_topic(lambda counts: counts.requests),
     ),
     _Measure(
         "kafka_server_remote_fetch_errors",
         "counter",
-        ("topic",),
+        MetricUnit.COUNT,
+        (TOPIC,),
         "Reads of a partition from the store that ended with KAFKA_STORAGE_ERROR.",
         _by_topic(lambda counts: counts.errors),
     ),
     _Measure(
         f"{_REMOTE_LOG}_reader_task_queue_size",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Reads of a partition from the store that run or wait for a thread.",
         _one(lambda sources: sources.permits.taken_count),
@@ -172,6 +186,7 @@ _MEASURES = (
     _Measure(
         f"{_REMOTE_LOG}_reader_task_queue_limit",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Maximum of `kafka_log_remote_reader_task_queue_size`.",
         _one(lambda sources: sources.permits.slot_count),
@@ -179,6 +194,7 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_fetches_awaiting_permit",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Fetches that wait for the quota or for a slot in the queue of reads.",
         _one(lambda sources: sources.permits.waiting_count),
@@ -186,10 +202,9 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_remote_partitions",
         "counter",
-        ("outcome",),
-        "Partitions of fetches that needed stored data. `outcome`: "
-        + ", ".join(f"`{outcome.value}`" for outcome in RemoteCount)
-        + ".",
+        MetricUnit.COUNT,
+        (one_of("outcome", *(outcome.value for outcome in RemoteCount)),),
+        "Partitions of fetches that needed stored data.",
         lambda sources: [
             ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
         ],
@@ -197,13 +212,15 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_client_remote_bytes",
         "counter",
-        ("client_id",),
-        "Bytes of stored data sent, by client id. Ids beyond the first hundred are `other`.",
+        MetricUnit.BYTES,
+        (any_of("client_id", "the client's id; ids beyond the first hundred are `other`"),),
+        "Bytes of stored data sent, by client id.",
         lambda sources: [((name,), size) for name, size in sources.counts.clients.sizes().items()],
     ),
     _Measure(
         "rlm_gateway_connections",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Connections of clients that are open.",
         _one(lambda sources: sources.counts.connections),
@@ -211,6 +228,7 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_connections_accepted",
         "counter",
+        MetricUnit.COUNT,
         (),
         "Connections of clients accepted, including those that were refused at once.",
         _one(lambda sources: sources.counts.accepted),
@@ -218,10 +236,9 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_connections_closed",
         "counter",
-        ("reason",),
-        "Connections of clients closed. `reason`: the disconnect cause, one of "
-        + ", ".join(f"`{cause.value}`" for cause in DisconnectCause)
-        + ".",
+        MetricUnit.COUNT,
+        (one_of("reason", *(cause.value for cause in DisconnectCause)),),
+        "Connections of clients closed. `reason`: the disconnect cause.",
         lambda sources: [
             ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
         ],
@@ -229,14 +246,19 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_read_anomalies",
         "counter",
-        AnomalyLabels._fields,
-        "Reads that failed because of a stored object. `kind`: `missing` or `corrupt`. Partitions "
-        "beyond the first thousand have the topic `other`.",
+        MetricUnit.COUNT,
+        (
+            any_of("topic", "a topic; `other` for partitions beyond the first thousand"),
+            PARTITION,
+            one_of("kind", AnomalyKind.MISSING.label, AnomalyKind.CORRUPT.label),
+        ),
+        "Reads that failed because of a stored object.",
         lambda sources: list(sources.anomalies().items()),
     ),
     _Measure(
         "rlm_chunk_cache_bytes",
         "gauge",
+        MetricUnit.BYTES,
         (),
         "Bytes of memory with chunks that are cached, being read or being sent.",
         _one(lambda sources: sources.cache().buffered_bytes),
@@ -244,6 +266,7 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_budget_bytes",
         "gauge",
+        MetricUnit.BYTES,
         (),
         "Maximum of `rlm_chunk_cache_bytes` (rsm.config.fetch.chunk.cache.size).",
         _one(lambda sources: sources.cache_budget_bytes),
@@ -251,13 +274,15 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_requests",
         "counter",
-        ("result",),
-        "Lookups of chunks. `result`: `hit` (in memory), `joined` (already being read) or `miss`.",
+        MetricUnit.COUNT,
+        (explained("result", hit="in memory", joined="already being read", miss=""),),
+        "Lookups of chunks.",
         _cache_requests,
     ),
     _Measure(
         "rlm_chunk_cache_evictions",
         "counter",
+        MetricUnit.COUNT,
         (),
         "Chunks evicted to make room for others.",
         _one(lambda sources: sources.cache().evicted_count),
@@ -265,6 +290,7 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_read_ahead",
         "counter",
+        MetricUnit.COUNT,
         (),
         "Chunks prefetched.",
         _one(lambda sources: sources.cache().counts.read_ahead_count),
@@ -272,6 +298,7 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_reads_in_flight",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Chunks being read from the store.",
         _one(lambda sources: sources.cache().reading_count),
@@ -279,6 +306,7 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_waiting",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Reads that wait for memory of the cache.",
         _one(lambda sources: sources.cache().waiting_count),
@@ -286,6 +314,7 @@ _MEASURES = (
     _Measure(
         "rlm_chunk_cache_readers",
         "gauge",
+        MetricUnit.COUNT,
         (),
         "Readers that share the memory of the cache.",
         _one(lambda sources: sources.cache().reader_count),

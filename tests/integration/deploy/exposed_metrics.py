@@ -17,8 +17,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 from rlm.gateway.app.metrics import gateway_descriptions
+from rlm.metrics.description import MetricDescription
 from rlm.metrics.metadata import metadata_descriptions
-from rlm.metrics.metrics import MetricDescription, Metrics
+from rlm.metrics.metrics import Metrics
 from rlm.process.readiness import ReadinessReport
 from rlm.rest.supervisor_api import supervisor_api
 from tests.unit.rlm.rest.asgi_client import get
@@ -81,8 +82,8 @@ def exposed_metrics() -> Iterator[str]:
 def _family(described: MetricDescription, counted: float, gauge: float) -> Metric:
     name = described.name.removesuffix("_total")
     family = Metric(name, described.meaning, described.kind)
-    for values in product(*(_VALUES.get(label, ("x",)) for label in described.labels)):
-        labels = dict(zip(described.labels, values, strict=True))
+    for values in product(*(_VALUES.get(label, ("x",)) for label in described.label_names)):
+        labels = dict(zip(described.label_names, values, strict=True))
         match described.kind:
             case "counter":
                 family.add_sample(f"{name}_total", labels, counted)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
+from rlm.metrics.description import MetricDescription
 from rlm.metrics.metadata import MetadataCollector, metadata_descriptions
-from rlm.metrics.metrics import MetricDescription
 from rlmm.metrics import MetadataMetrics
 
 COUNTED = MetadataMetrics(
@@ -33,7 +33,7 @@ def test_metric_when_scraped_then_is_there_with_its_labels(description: MetricDe
     samples = [s for family in registry.collect() for s in family.samples]
 
     found = {tuple(s.labels) for s in samples if s.name == description.name}
-    assert found == {description.labels}
+    assert found == {description.label_names}
 
 
 def test_metadata_when_not_ready_then_the_reason_is_the_only_one_shown() -> None:

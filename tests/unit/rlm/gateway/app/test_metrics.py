@@ -12,7 +12,8 @@ from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.metrics.metrics import MetricDescription, Metrics
+from rlm.metrics.description import MetricDescription
+from rlm.metrics.metrics import Metrics
 from rlm.remote_read.anomalies import AnomalyLabels
 from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache
@@ -84,4 +85,4 @@ def test_descriptions_when_scraped_then_each_has_its_kind_and_labels(
     families = {family.name: family for family in _registry(counts).collect()}
     family = families[description.name.removesuffix("_total")]
     assert family.type == description.kind
-    assert set(description.labels) <= set(family.samples[0].labels)
+    assert set(description.label_names) <= set(family.samples[0].labels)

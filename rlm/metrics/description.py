@@ -1,0 +1,78 @@
+"""Describe a metric for the documentation: its unit, and all values of its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class MetricUnit(StrEnum):
+    """The unit of a metric's value. COUNT: the number of what its meaning names."""
+
+    COUNT = "count"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    UNIX_SECONDS = "seconds since 1970"
+    RATIO = "ratio"
+    FLAG = "0 or 1"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricLabel:
+    """Represents a label: all of its values with their meanings, or a rule if they are open.
+
+    A meaning is empty if the value says all. ValueError unless there are either values or a rule.
+    """
+
+    name: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.values) == bool(self.rule):
+            raise ValueError(f"the label {self.name} needs either values or a rule")
+
+    def __str__(self) -> str:
+        """Return the name and all values, in Markdown."""
+        values = (f"`{value}`" + (text and f" ({text})") for value, text in self.values.items())
+        return f"`{self.name}`: {self.rule or ', '.join(values)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDescription:
+    """Represents one metric as the documentation lists it, with its exported name."""
+
+    name: str
+    kind: str
+    unit: MetricUnit
+    labels: tuple[MetricLabel, ...]
+    meaning: str
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Return the names of the labels, in their order."""
+        return tuple(label.name for label in self.labels)
+
+    @property
+    def help(self) -> str:
+        """Return what `/metrics` says of it: the meaning, the unit and the values of its labels."""
+        labels = "".join(f" {label}." for label in self.labels)
+        return f"{self.meaning} Unit: {self.unit}.{labels}"
+
+
+def one_of(name: str, *values: str) -> MetricLabel:
+    """Return a label whose values need no explanation."""
+    return MetricLabel(name=name, values=dict.fromkeys(values, ""))
+
+
+def explained(name: str, **values: str) -> MetricLabel:
+    """Return a label whose values have meanings."""
+    return MetricLabel(name=name, values=values)
+
+
+def any_of(name: str, rule: str) -> MetricLabel:
+    """Return a label whose values cannot be listed; `rule` says what they are."""
+    return MetricLabel(name=name, rule=rule)
