@@ -100,7 +100,7 @@ def keep_recent_log(state_dir: Path, process: str, mask: SecretMask) -> None:
 def logged_processes(state_dir: Path) -> tuple[str, ...]:
     """Return the names of the processes that have logged; RetriableError if there are none."""
     try:
-        files = sorted((state_dir / _FOLDER).glob(f"*{_SUFFIX}"))
+        files = [*(state_dir / _FOLDER).glob(f"*{_SUFFIX}*")]
     except OSError as error:
         raise _unreadable(state_dir, error) from error
     if not files:
@@ -109,7 +109,8 @@ def logged_processes(state_dir: Path) -> tuple[str, ...]:
             state_dir=state_dir,
             advice="Look at the log of your service manager",
         )
-    return tuple(file.name.removesuffix(_SUFFIX) for file in files)
+    names = {file.name.removesuffix(_PREVIOUS).removesuffix(_SUFFIX) for file in files}
+    return tuple(sorted(names))
 
 
 def recent_log(state_dir: Path, process: str) -> bytes:
@@ -117,7 +118,7 @@ def recent_log(state_dir: Path, process: str) -> bytes:
     newest = state_dir / _FOLDER / f"{process}{_SUFFIX}"
     try:
         # In this order, a file that is renamed meanwhile is read twice rather than not at all.
-        lines = newest.read_bytes()
+        lines = _content(newest)
         return _content(newest.with_name(newest.name + _PREVIOUS)) + lines
     except OSError as error:
         raise _unreadable(state_dir, error) from error

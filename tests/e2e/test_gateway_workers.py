@@ -10,6 +10,7 @@ import httpx
 import psutil
 import pytest
 
+from rlm.worker.recent_log import logged_processes, recent_log
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 from tests.e2e.broker_host import BrokerHost
@@ -81,7 +82,10 @@ def _idle_clients(address: str) -> Iterator[None]:
 def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
     host: BrokerHost, log: TieredLog, gateway: str
 ) -> None:
-    """R15: each worker reports its position in the metadata, so that trims wait for all."""
+    """R15: each worker reports its position in the metadata, so that trims wait for all.
+
+    Each has a log of its own, which the killed one continues.
+    """
     with host.metadata() as metadata:
         log.set_policy(metadata)
         log.produce(3)
@@ -104,3 +108,8 @@ def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
             host.wait_ready()
             assert other in _two_workers(process, without=killed)
             assert len(_registered(metadata)) == 2
+
+    names = ("gateway-1", "gateway-2")
+    logs = [recent_log(host.state_dir, name) for name in names]
+    assert logged_processes(host.state_dir) == (*names, "manager", "supervisor")
+    assert sorted(lines.count(b"worker started") for lines in logs) == [1, 2]

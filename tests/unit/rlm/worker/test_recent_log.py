@@ -150,6 +150,17 @@ def test_text_when_all_processes_have_logged_much_then_each_has_its_share(tmp_pa
     assert [line for line in lines if line not in heads and " INFO rlm.x " not in line] == ["", ""]
 
 
+def test_log_when_its_file_has_just_become_the_previous_one_then_is_read(tmp_path: Path) -> None:
+    """Before the next line, the process has no newest file."""
+    with closing(_log_of(tmp_path)) as log:
+        log.handle(_record("last"))
+    newest = tmp_path / "log" / "manager.log"
+    newest.rename(newest.with_name("manager.log.1"))
+
+    assert logged_processes(tmp_path) == ("manager",)
+    assert recent_log(tmp_path, "manager").decode().split()[-1] == "last"
+
+
 def test_processes_when_none_has_logged_then_the_error_names_what_has_the_log(
     tmp_path: Path,
 ) -> None:
