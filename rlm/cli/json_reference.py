@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -30,7 +30,7 @@ from rlm.cli.topics.policy_text import TOPICS_DOCUMENT
 from rlm.cli.topics.resolve import PARTITION_LOSSES
 from rlm.cli.topics.retention import RETENTION_DOCUMENT
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.json_shape import JsonShape, shape_link, shape_section
 
 _ON_EACH_LINE = "on each line: "
 _LIST = "list of "
@@ -111,31 +111,8 @@ def render() -> str:
         for each in output.shape.nested():
             if shapes.setdefault(each.name, each) != each:
                 raise ValueError(f"two objects have one name: {each.name}")
-    rows = (f"| {source} | {output.form}{_link(output.shape)} |" for source, output in sources)
-    return "\n".join((_HEAD + "\n".join(rows), "", *map(_section, shapes.values())))
-
-
-def _link(shape: JsonShape) -> str:
-    return f"[{shape.name}](#{shape.name.lower()})"
-
-
-def _section(shape: JsonShape) -> str:
-    others = (f"| any other | | | {shape.others} |",) if shape.others else ()
-    table = ("| field | type | unit | meaning |", "|---|---|---|---|", *_rows(shape), *others)
-    return "\n\n".join((f"## {shape.name}", shape.meaning, "\n".join(table))) + "\n"
-
-
-def _rows(shape: JsonShape) -> Iterator[str]:
-    for name, each in shape.fields.items():
-        unit = each.kind.unit if isinstance(each.kind, JsonKind) else ""
-        yield f"| `{name}` | {_type(each)} | {unit} | {each.meaning} |"
-
-
-def _type(field: JsonField) -> str:
-    kind = field.kind.type_name if isinstance(field.kind, JsonKind) else _link(field.kind)
-    listed = f"list of {kind}" if field.is_list else kind
-    listed += " or null" if field.is_nullable else ""
-    return f"{listed}, optional" if field.is_optional else listed
+    rows = (f"| {source} | {output.form}{shape_link(output.shape)} |" for source, output in sources)
+    return "\n".join((_HEAD + "\n".join(rows), "", *map(shape_section, shapes.values())))
 
 
 if __name__ == "__main__":

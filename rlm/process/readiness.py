@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.status.json_object import JsonObject
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 
 READINESS = JsonShape(
     name="Readiness",

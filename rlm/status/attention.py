@@ -18,7 +18,7 @@ from rlm.status.cluster_status import PartitionStatus
 from rlm.status.document import PartitionReport
 from rlm.status.document_parts import Json
 from rlm.status.failures import COPIES_FAIL, FAILING
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 
 _PROCESSES = "rlm processes"

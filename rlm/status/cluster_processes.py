@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.status.document_parts import Json
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.registration import (
     NO_BROKER,
     FileDefault,
@@ -22,6 +21,7 @@ from rlmm.events.registration import (
 )
 from rlmm.registration import has_stopped, is_live
 from rlmm.spi import Registration
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 BROKER, MANAGER, GATEWAY = "broker", "manager", "gateway"

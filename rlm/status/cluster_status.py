@@ -14,12 +14,12 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import LEADER, PARTITION_REPORT, PartitionReport
 from rlm.status.document_parts import ANOMALY, GAP, PARTITION, Json, anomaly_to_json, gap_to_json
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState, ReadLease
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import covered_end, log_bytes, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -22,8 +22,8 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
 from rlm.status.document_parts import BLOCKED, PARTITION, Json, blocked_from_json, blocked_to_json
 from rlm.status.json_object import JsonObject
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.anomalies import Anomaly
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEADER, FOLLOWER = "leader", "follower"

@@ -16,10 +16,10 @@ from rlm.policy.view import PartitionView
 from rlm.source.log_source import RolledSegment
 from rlm.status.document_parts import GAP, Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text

@@ -29,13 +29,13 @@ from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlm.status.document_parts import PARTITION
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.cluster_access import client_properties
 from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
 

@@ -14,7 +14,6 @@ from enum import Enum
 from uuid import UUID
 
 from rlm.cli.invocation.amounts import iso_time
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.consumer import ConsumedRecord
 from rlmm.events.event import Event
 from rlmm.events.segment import SegmentEvent
@@ -25,6 +24,7 @@ from rlmm.native.records import (
 )
 from rlmm.record_keys import RecordKey
 from rlmm.spi import MetadataPosition
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject

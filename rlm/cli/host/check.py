@@ -35,10 +35,10 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.cluster_access import client_properties
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import TieredStorageError
 
 _CHECK = JsonShape(

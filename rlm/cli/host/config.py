@@ -16,7 +16,7 @@ from rlm.cli.invocation.output import printing
 from rlm.config.effective import MASK, EffectiveSetting, effective_settings
 from rlm.config.load import load_config
 from rlm.process.open_access import OpenAccess, open_access
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 
 _PROBLEM = JsonShape(

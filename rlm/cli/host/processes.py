@@ -22,11 +22,11 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.cluster_processes import PROCESS_STATUS, ProcessStatus, cluster_processes
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import NO_BROKER, ProcessReadiness
 from rlmm.registration import is_clock_stopped, is_live, now_of
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_from_text, id_to_text
 

@@ -18,11 +18,11 @@ from rlm.cli.policies.level_text import (
     value_text,
 )
 from rlm.policy.peers.differing_files import usual_values
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.file_defaults import read_registered
 from rlmm.events.policy import PolicySetting
 from rlmm.events.policy_level import PolicyLevel, SettingValue
 from rlmm.events.registration import ProcessRegistered
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 
 _NOT_SET = "(not set)"

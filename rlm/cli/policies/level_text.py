@@ -8,11 +8,11 @@ from enum import Enum
 
 from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.policy.topic.topic_policy import RETENTIONS, is_lower_limit
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.topics.inheritance import changed_settings
 from rlm.topics.level_effects import TopicEffect
 from rlmm.events.policy import OutagePolicy, PolicySetting, TopicPolicy
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 _INHERITED_WITHOUT_VALUE = frozenset({PolicySetting.OFFLOAD_MODE, PolicySetting.LAYOUT})

@@ -33,8 +33,8 @@ from rlm.status.explanation import (
     OffsetExplanation,
     offset_location,
 )
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.registration import ProcessRegistered
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

@@ -32,7 +32,7 @@ from rlm.status.attention import PROBLEM, Problem
 from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
 from rlm.status.cluster_totals import STATUS_TOTALS, total
 from rlm.status.document_parts import Json
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 STATUS_DOCUMENT = JsonShape(

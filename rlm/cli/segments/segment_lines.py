@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from rlm.cli.invocation.amounts import iso_time, size_text
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.document_parts import PARTITION, STORED_OBJECT, Json
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -14,9 +14,9 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.config.load import load_command_config
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.store_access import open_chunk_storage
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
 from rsm.system_clock import SystemClock
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from rlm.cli.invocation.amounts import iso_time
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document_parts import ANOMALY, anomaly_to_json
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 

@@ -32,7 +32,6 @@ from rlm.policy.topic.policy_values import (
     TRIM_MIN_AGE_MS,
     FileDefaults,
 )
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import (
     AS_LOCAL_RETENTION,
     AS_MANAGERS_SETTING,
@@ -43,6 +42,7 @@ from rlmm.events.policy import (
 )
 from rlmm.events.policy_level import PolicyLevel
 from rsm.config.choices import Layout
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import log_bytes, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

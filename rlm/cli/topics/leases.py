@@ -24,10 +24,10 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 

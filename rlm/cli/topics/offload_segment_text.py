@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.offload_segments import (
     OffloadPosition,
     OffloadSegmentRecord,
     OffloadSegmentStatus,
 )
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 _POSITION = JsonShape(

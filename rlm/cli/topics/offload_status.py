@@ -30,8 +30,8 @@ from rlm.cli.topics.offload_segment_text import (
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from rlm.status.document import PARTITION_REPORT
 from rlm.status.document_parts import PARTITION
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.offload_segments import OffloadSegmentRecord
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 OFFLOAD_STATUS_DOCUMENT = JsonShape(

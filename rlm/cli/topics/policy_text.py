@@ -12,7 +12,6 @@ from rlm.policy.topic.policy_values import (
     OFFLOAD_ROLLOVER_MS,
     OFFLOAD_SEGMENT_BYTES,
 )
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import (
     AS_MANAGERS_SETTING,
     CopyLagSince,
@@ -21,6 +20,7 @@ from rlmm.events.policy import (
     PolicyState,
     TopicPolicy,
 )
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 ORIGINALS = JsonField(

@@ -31,11 +31,11 @@ from rlm.cli.topics.damaged_segments import (
 )
 from rlm.cli.topics.lost_segment import named_segments, resolve_lost_segments
 from rlm.policy.losses import Losses, losses
-from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.log_start import LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 

@@ -26,10 +26,10 @@ from rlm.cli.invocation.session import leaders_of, open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.json_shape import JsonField, JsonShape
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.json_shape import JsonField, JsonShape
 from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(

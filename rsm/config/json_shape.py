@@ -1,7 +1,7 @@
-"""Describes the fields of JSON documents, for docs/json.md and docs/http.md. Pure.
+"""Describes the fields of JSON documents, and renders the descriptions for docs. Pure.
 
 A shape is next to the function that makes its documents. Tests compare both, so that a field
-without a description cannot be sent.
+without a description cannot be sent. docs/json.md, docs/http.md and docs/spark-jobs.md show them.
 """
 
 from __future__ import annotations
@@ -72,3 +72,29 @@ class JsonField:
     def or_null(self) -> JsonField:
         """Return the field of a document that may not know it."""
         return replace(self, is_nullable=True)
+
+
+def shape_link(shape: JsonShape) -> str:
+    """Return the link to the section of a shape on the same page."""
+    return f"[{shape.name}](#{shape.name.lower()})"
+
+
+def shape_section(shape: JsonShape) -> str:
+    """Return the section of a page about one shape, without those of its fields."""
+    others = (f"| any other | | | {shape.others} |",) if shape.others else ()
+    table = ("| field | type | unit | meaning |", "|---|---|---|---|", *_rows(shape), *others)
+    return "\n\n".join((f"## {shape.name}", shape.meaning, "\n".join(table))) + "\n"
+
+
+def _rows(shape: JsonShape) -> Iterator[str]:
+    for name, each in shape.fields.items():
+        unit = each.kind.unit if isinstance(each.kind, JsonKind) else ""
+        yield f"| `{name}` | {_type(each)} | {unit} | {each.meaning} |"
+
+
+def _type(described: JsonField) -> str:
+    kind = described.kind
+    name = kind.type_name if isinstance(kind, JsonKind) else shape_link(kind)
+    listed = f"list of {name}" if described.is_list else name
+    listed += " or null" if described.is_nullable else ""
+    return f"{listed}, optional" if described.is_optional else listed
