@@ -13,6 +13,7 @@ from pathlib import Path
 
 import javaproperties
 
+from rsm.config.amounts import parse_duration
 from rsm.config.metadata_manager import METADATA_MANAGER_KEY, metadata_plugin
 from rsm.config.storage import RSM_KEYS, StorageConfig, parse_storage, plugin_prefixes
 from rsm.layout.keys import ObjectKeys
@@ -31,7 +32,7 @@ BOOTSTRAP = "bootstrap.servers"
 CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
-_DEFAULT_ORPHAN_GRACE_MS = 86_400_000
+_DEFAULT_ORPHAN_GRACE = "1d"
 _DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
@@ -152,12 +153,16 @@ class ClusterConnection:
     @property
     def orphan_grace_ms(self) -> int:
         """The age below which metadata may not name an object yet. Raises InvalidConfigError."""
-        text = self.values.get(_ORPHAN_GRACE, str(_DEFAULT_ORPHAN_GRACE_MS))
-        if not text.isdecimal():
+        text = self.values.get(_ORPHAN_GRACE, _DEFAULT_ORPHAN_GRACE)
+        try:
+            return parse_duration(text)
+        except ValueError as error:
             raise InvalidConfigError(
-                "the option's value is invalid", option=_ORPHAN_GRACE, found=text, expected="ms"
-            )
-        return int(text)
+                "the option's value is invalid",
+                option=_ORPHAN_GRACE,
+                found=text,
+                expected="a duration, such as 1d; without a unit in ms",
+            ) from error
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:

@@ -1,16 +1,85 @@
-"""Parses the values of the data source's options from Spark's text. Pure."""
+"""Describes the data source's options, and parses their values from Spark's text. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import TypeVar
 
+from rsm.config.amounts import format_duration, format_size, parse_duration, parse_size
 from rsm.segment.errors import InvalidConfigError
 
 E = TypeVar("E", bound=Enum)
+UNLIMITED = 1 << 62
+"""The `most` of an option without an upper bound."""
+_MIN_LIKENESS = 0.75  # of difflib: a less similar name is no misspelling
+
+
+class OptionType(Enum):
+    """Represents what a user types as the value of an option."""
+
+    TEXT = "text"
+    FILE = "file"
+    LIST = "list"
+    PATTERN = "pattern"
+    JSON = "JSON"
+    NUMBER = "number"
+    DURATION = "duration"
+    SIZE = "size"
+    FLAG = "boolean"
+    CHOICE = "enum"
+
+
+def _whole_number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+_PARSERS: Mapping[OptionType, Callable[[str], int]] = {
+    OptionType.NUMBER: _whole_number,
+    OptionType.DURATION: parse_duration,
+    OptionType.SIZE: parse_size,
+}
+_FORMATS: Mapping[OptionType, Callable[[int], str]] = {
+    OptionType.NUMBER: str,
+    OptionType.DURATION: format_duration,
+    OptionType.SIZE: format_size,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOption:
+    """Describes an option of the data source, for its parser and for docs/spark-jobs.md.
+
+    `default` is text as a user types it, empty without a default. `least` and `most` bound a
+    number, a duration in ms and a size in bytes. `in_kafka_source` compares the option with that of
+    Spark's Kafka source.
+    """
+
+    name: str
+    type: OptionType
+    meaning: str
+    example: str
+    default: str = ""
+    least: int = 0
+    most: int = UNLIMITED
+    choices: tuple[str, ...] = ()
+    in_kafka_source: str = "none"
+
+    @property
+    def values(self) -> str:
+        """The type with its bounds, and the choices, for people."""
+        found = list(self.choices)
+        if self.type in _FORMATS:
+            least, most = map(_FORMATS[self.type], (self.least, self.most))
+            bounds = f"at least {least}" if self.most == UNLIMITED else f"from {least} to {most}"
+            found.append(f"a {self.type.value} {bounds}")
+        return " or ".join(found) or self.type.value
 
 
 class OptionValues:
@@ -42,20 +111,23 @@ class OptionValues:
             raise wrong_value(name, text, expected)
         return found
 
-    def number(self, name: str, default: int, *, at_least: int, at_most: int) -> int:
-        """Parse a whole number within the bounds."""
-        text = self._given.get(name.lower())
-        if text is None:
-            return default
-        if not text.isdecimal() or not at_least <= int(text) <= at_most:
-            raise wrong_value(name, text, f"a number from {at_least} to {at_most}")
-        return int(text)
+    def amount(self, option: SourceOption) -> int:
+        """Parse a number, a duration (in ms) or a size (in bytes) within the option's bounds.
 
-    def number_if_given(self, name: str, *, at_least: int, at_most: int) -> int | None:
-        """Parse a whole number within the bounds; None if the option was not given."""
-        if not self.has(name):
-            return None
-        return self.number(name, 0, at_least=at_least, at_most=at_most)
+        A duration and a size without a unit are in ms and in bytes.
+        """
+        text = self._given.get(option.name.lower(), option.default)
+        try:
+            found = _PARSERS[option.type](text)
+        except ValueError as error:
+            raise wrong_value(option.name, text, option.values) from error
+        if not option.least <= found <= option.most:
+            raise wrong_value(option.name, text, option.values)
+        return found
+
+    def amount_if_given(self, option: SourceOption) -> int | None:
+        """Return None if the option was not given, else as `amount`."""
+        return self.amount(option) if self.has(option.name) else None
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Parse true or false in any case."""
@@ -99,3 +171,11 @@ def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
     return InvalidConfigError(
         "the option's value is invalid", option=name, found=found, expected=expected
     )
+
+
+def unknown_option(name: str, known: Iterable[str]) -> InvalidConfigError:
+    """Return the error, with the most similar known name if one is similar."""
+    by_key = {each.lower(): each for each in known}
+    close = get_close_matches(name.lower(), by_key, n=1, cutoff=_MIN_LIKENESS)
+    nearest = {"nearest": by_key[close[0]]} if close else {}
+    return InvalidConfigError("unknown option", option=name, **nearest)

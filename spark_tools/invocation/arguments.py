@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib.metadata
 import sys
 from collections.abc import Callable, Mapping
@@ -27,11 +26,11 @@ from spark_tools.connection import (
     plugin_key_prefixes,
 )
 from spark_tools.invocation.ending import CHOSEN_OUTCOMES, JobOutcome
+from spark_tools.option_values import unknown_option
 
 _DISTRIBUTION = "kafka-rlm"
 _DEFAULT_TIMEOUT = "60s"
 _SHORTEST_TIMEOUT_MS = 100
-_LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
 
 
 def count_above_zero(text: str) -> int:
@@ -243,6 +242,4 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
     of_plugins = plugin_key_prefixes(options) if unknown else ()
     for name in unknown:
         if not name.startswith(of_plugins):
-            close = difflib.get_close_matches(name, KEYS, n=1, cutoff=_LEAST_LIKENESS)
-            nearest = {"nearest": close[0]} if close else {}
-            raise InvalidConfigError("unknown option", option=name, **nearest)
+            raise unknown_option(name, KEYS)

@@ -6,7 +6,6 @@ of names.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,21 +16,27 @@ from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES
 from spark_tools.connection import OPTIONS as CONNECTION_OPTIONS
-from spark_tools.option_values import OptionValues, wrong_value
+from spark_tools.option_values import OptionValues, unknown_option, wrong_value
 from spark_tools.reading.admission import TriggerLimits
+from spark_tools.reading.source_options import (
+    FROM_TIMESTAMP,
+    LEASE,
+    MAX_BYTES_PER_TRIGGER,
+    MAX_OFFSETS_PER_TRIGGER,
+    MIN_PARTITIONS,
+    READ_OPTIONS,
+    SPLIT_BYTES,
+    TIMEOUT,
+    UNTIL_TIMESTAMP,
+)
 from spark_tools.rows.schema import HEADERS, UNREADABLE, chosen_columns
-from spark_tools.schemas.settings import OPTIONS as DECODE_OPTIONS
-from spark_tools.schemas.settings import REGISTRY_PREFIX, DecodeSettings
+from spark_tools.schemas.decode_options import DECODE_OPTIONS, REGISTRY_PREFIX
+from spark_tools.schemas.settings import DecodeSettings
 
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
 """The end of the stored log; the log start; the end of the broker's log."""
 
-OPTIONS = (
-    "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "fromTimestamp",
-    "untilTimestamp", "columns", "includeHeaders", "isolation", "mode", "failOnDataLoss",
-    "splitBytes", "minPartitions", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "leaseMs",
-    "timeoutMs", *DECODE_OPTIONS,
-)  # fmt: skip
+OPTIONS = tuple(option.name for option in (*READ_OPTIONS, *DECODE_OPTIONS))
 """Options without a prefix, but not those of the connection."""
 PREFIXES = (*OPTION_PREFIXES, REGISTRY_PREFIX)
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
@@ -51,14 +56,8 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
     }
 )
 _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
-_MIN_LIKENESS = 0.75
-_MAX = 1 << 62
-_DEFAULT_SPLIT_BYTES = 128 << 20
 _TASKS_OF_A_CORE = 2
 _MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed cost
-_DEFAULT_LEASE_MS = 3_600_000
-_MAX_LEASE_MS = 86_400_000
-_DEFAULT_TIMEOUT_MS = 60_000
 
 
 class Mode(Enum):
@@ -142,28 +141,26 @@ class ReadOptions:
             partitions=partitions,
             starting=_offsets(given, "startingOffsets", EARLIEST_OFFSET),
             ending=_offsets(given, "endingOffsets", STORED_OFFSET),
-            from_ms=given.number_if_given("fromTimestamp", at_least=0, at_most=_MAX),
-            until_ms=given.number_if_given("untilTimestamp", at_least=0, at_most=_MAX),
+            from_ms=given.amount_if_given(FROM_TIMESTAMP),
+            until_ms=given.amount_if_given(UNTIL_TIMESTAMP),
             columns=(*columns, UNREADABLE) if mode is Mode.PERMISSIVE else columns,
             isolation=given.choice("isolation", Isolation, Isolation.READ_UNCOMMITTED),
             mode=mode,
-            split_bytes=given.number(
-                "splitBytes", _DEFAULT_SPLIT_BYTES, at_least=1, at_most=1 << 40
-            ),
-            min_partitions=given.number("minPartitions", 1, at_least=1, at_most=1 << 20),
-            lease_ms=given.number("leaseMs", _DEFAULT_LEASE_MS, at_least=0, at_most=_MAX_LEASE_MS),
-            timeout_ms=given.number("timeoutMs", _DEFAULT_TIMEOUT_MS, at_least=1, at_most=1 << 31),
+            split_bytes=given.amount(SPLIT_BYTES),
+            min_partitions=given.amount(MIN_PARTITIONS),
+            lease_ms=given.amount(LEASE),
+            timeout_ms=given.amount(TIMEOUT),
             decode=DecodeSettings.of(given),
             limits=TriggerLimits(
-                max_offsets=given.number_if_given("maxOffsetsPerTrigger", at_least=1, at_most=_MAX),
-                max_bytes=given.number_if_given("maxBytesPerTrigger", at_least=1, at_most=_MAX),
+                max_offsets=given.amount_if_given(MAX_OFFSETS_PER_TRIGGER),
+                max_bytes=given.amount_if_given(MAX_BYTES_PER_TRIGGER),
             ),
         )
 
 
 def _refuse_unknown(given: OptionValues) -> None:
     """Raise InvalidConfigError: a misspelled bound would silently read everything."""
-    known = {name.lower(): name for name in OPTIONS}
+    known = {name.lower() for name in OPTIONS}
     for name in given.names():
         if name in _OTHERS:
             raise InvalidConfigError(
@@ -171,9 +168,7 @@ def _refuse_unknown(given: OptionValues) -> None:
             )
         if name in known or name in CONNECTION_OPTIONS or name.startswith(PREFIXES):
             continue
-        close = difflib.get_close_matches(name, known, n=1, cutoff=_MIN_LIKENESS)
-        nearest = {"nearest": known[close[0]]} if close else {}
-        raise InvalidConfigError("unknown option", option=name, **nearest)
+        raise unknown_option(name, OPTIONS)
 
 
 def _mode(given: OptionValues) -> Mode:

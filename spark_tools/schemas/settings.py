@@ -1,7 +1,7 @@
 """Parses what to decode, and by which schema, from the data source's options; reads files.
 
-The registry's keys are those of Confluent's clients, after `schema.registry.`. A file that
-`schema.registry.config` names can have them; only the driver reads it. An option overrides it.
+A file that `schema.registry.config` names can have the registry's keys; only the driver reads it.
+An option overrides it.
 """
 
 from __future__ import annotations
@@ -16,36 +16,18 @@ import javaproperties
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.option_values import OptionValues, wrong_value
-from spark_tools.schemas.schema_text import MAX_SCHEMA_BYTES, SchemaFormat
-
-REGISTRY_PREFIX = "schema.registry."
-DECODED_COLUMNS = ("key", "value")
-OPTIONS = (
-    "decodeMode",
-    *(
-        f"{column}{name}"
-        for column in DECODED_COLUMNS
-        for name in ("Format", "Schema", "Subject", "SchemaVersion", "Message")
-    ),
+from spark_tools.schemas.decode_options import (
+    CLIENT_KEYS,
+    DECODED_COLUMNS,
+    MAX_RETRIES,
+    MAX_RETRY_WAIT,
+    REGISTRY_OPTIONS,
+    REGISTRY_PREFIX,
+    REQUEST_TIMEOUT,
+    RETRY_WAIT,
+    schema_version_of,
 )
-_LATEST = "latest"
-_MAX_VERSION = (1 << 31) - 1
-_DEFAULT_TIMEOUT_MS = 10_000
-_DEFAULT_RETRIES = 3
-_DEFAULT_RETRY_WAIT_MS = 100
-_DEFAULT_MAX_RETRY_WAIT_MS = 2_000
-_MAX_MS = 600_000
-_PASSED_ON = (
-    "basic.auth.user.info", "bearer.auth.token", "bearer.auth.logical.cluster",
-    "bearer.auth.identity.pool.id", "ssl.ca.location", "ssl.certificate.location",
-    "ssl.key.location", "ssl.key.password",
-)  # fmt: skip
-REGISTRY_KEYS = frozenset(
-    {
-        "url", "config", "request.timeout.ms", "max.retries", "retries.wait.ms",
-        "retries.max.wait.ms", *_PASSED_ON,
-    }
-)  # fmt: skip
+from spark_tools.schemas.schema_text import MAX_SCHEMA_BYTES, SchemaFormat
 
 
 class DecodeMode(Enum):
@@ -66,14 +48,13 @@ class RegistrySettings:
     def of(cls, given: OptionValues) -> RegistrySettings | None:
         """Parse the options; None without a URL. Raises InvalidConfigError."""
         values = _registry_values(given)
-        for key in values.names():
-            if key not in REGISTRY_KEYS:
+        known = [option.name for option in REGISTRY_OPTIONS]
+        for name in values.names():
+            if name not in known:
                 raise InvalidConfigError(
-                    "unknown option",
-                    option=REGISTRY_PREFIX + key,
-                    expected=",".join(sorted(REGISTRY_KEYS)),
+                    "unknown option", option=name, expected=",".join(sorted(known))
                 )
-        url = values.text("url")
+        url = values.text(f"{REGISTRY_PREFIX}url")
         if url is None:
             if values.names():
                 raise InvalidConfigError("an option is missing", option=f"{REGISTRY_PREFIX}url")
@@ -81,12 +62,15 @@ class RegistrySettings:
         _require_urls(url)
         client: dict[str, str | int | float] = {
             "url": url,
-            "timeout": _ms(values, "request.timeout.ms", _DEFAULT_TIMEOUT_MS) / 1000,
-            "max.retries": values.number("max.retries", _DEFAULT_RETRIES, at_least=0, at_most=20),
-            "retries.wait.ms": _ms(values, "retries.wait.ms", _DEFAULT_RETRY_WAIT_MS),
-            "retries.max.wait.ms": _ms(values, "retries.max.wait.ms", _DEFAULT_MAX_RETRY_WAIT_MS),
+            "timeout": values.amount(REQUEST_TIMEOUT) / 1000,
+            "max.retries": values.amount(MAX_RETRIES),
+            "retries.wait.ms": values.amount(RETRY_WAIT),
+            "retries.max.wait.ms": values.amount(MAX_RETRY_WAIT),
         }
-        client |= {key: text for key in _PASSED_ON if (text := values.text(key)) is not None}
+        for option in CLIENT_KEYS:
+            text = values.text(option.name)
+            if text is not None:
+                client[option.name.removeprefix(REGISTRY_PREFIX)] = text
         if "bearer.auth.token" in client:
             client["bearer.auth.credentials.source"] = "STATIC_TOKEN"
             client.setdefault("bearer.auth.logical.cluster", "")
@@ -130,16 +114,15 @@ class ColumnSettings:
             raise InvalidConfigError(
                 "options contradict each other", options=",".join(unused), expected="one schema"
             )
-        version = given.text(f"{column}SchemaVersion") or _LATEST
-        is_latest = version.lower() == _LATEST
+        version = schema_version_of(column)
+        version_text = given.text(version.name)
+        is_latest = version_text is None or version_text.lower() in version.choices
         return cls(
             column=column,
             format=chosen,
             schema=schema,
             subject=given.text(f"{column}Subject"),
-            version=None
-            if is_latest
-            else given.number(f"{column}SchemaVersion", 1, at_least=1, at_most=_MAX_VERSION),
+            version=None if is_latest else given.amount(version),
             message=given.text(f"{column}Message"),
         )
 
@@ -173,17 +156,13 @@ class DecodeSettings:
 
 
 def _registry_values(given: OptionValues) -> OptionValues:
-    """Return the registry's keys without the prefix, including those of the file."""
+    """Return the registry's keys, including those of the file."""
     path = given.text(f"{REGISTRY_PREFIX}config")
     of_file = {} if path is None else _file_values(path)
     options = {name: given.text(name) for name in given.names()}
     values = {**of_file, **{name: text for name, text in options.items() if text is not None}}
     return OptionValues(
-        {
-            name.removeprefix(REGISTRY_PREFIX): text
-            for name, text in values.items()
-            if name.startswith(REGISTRY_PREFIX)
-        }
+        {name: text for name, text in values.items() if name.startswith(REGISTRY_PREFIX)}
     )
 
 
@@ -214,10 +193,6 @@ def _require_urls(text: str) -> None:
             )
         if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
             raise wrong_value(option, url, "URLs that begin with http:// or https://")
-
-
-def _ms(values: OptionValues, name: str, default: int) -> int:
-    return values.number(name, default, at_least=1, at_most=_MAX_MS)
 
 
 def _schema(given: OptionValues, name: str) -> str | None:

@@ -82,6 +82,37 @@ def test_connection_when_no_letter_topic_is_named_then_the_default_one() -> None
 
 
 @pytest.mark.parametrize(
+    ("given", "grace_ms"), [("", 86_400_000), ("7d", 604_800_000), ("5000", 5_000), ("0", 0)]
+)
+def test_connection_when_the_grace_has_a_unit_or_none_then_it_counts(
+    given: str, grace_ms: int
+) -> None:
+    options = {**_S3, "remote.orphan.grace.ms": given} if given else _S3
+
+    assert ClusterConnection.of(options).orphan_grace_ms == grace_ms
+
+
+def test_connection_when_the_grace_is_no_duration_then_refused() -> None:
+    found = ClusterConnection.of({**_S3, "remote.orphan.grace.ms": "1w"})
+
+    with pytest.raises(InvalidConfigError, match=r"remote\.orphan\.grace\.ms, found=1w"):
+        _ = found.orphan_grace_ms
+
+
+def test_connection_when_a_file_has_sizes_and_durations_then_jobs_read_it(tmp_path: Path) -> None:
+    """`rlm run` accepts them in the same file."""
+    file = tmp_path / "rlm.properties"
+    lines = {**_S3, "rsm.config.chunk.size": "4MiB", "remote.orphan.grace.ms": "2h"}
+    file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+
+    found = ClusterConnection.of({"config": str(file)})
+
+    assert found.orphan_grace_ms == 7_200_000
+    plain = ClusterConnection.of({**_S3, "rsm.config.chunk.size": "4194304"})
+    assert found.store == plain.store
+
+
+@pytest.mark.parametrize(
     ("options", "named"),
     [
         ({}, "bootstrap.servers"),

@@ -152,7 +152,7 @@ def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
 def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() -> None:
     """The client refuses more than its maximum before it sends a request."""
     planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"}, leases())
-    given = options(endingOffsets="latest", timeoutMs=str(MAX_TIMEOUT_MS + 1))
+    given = replace(options(endingOffsets="latest"), timeout_ms=MAX_TIMEOUT_MS + 1)
 
     for ask in (planner.look_for_new, planner.tasks):
         with pytest.raises(InvalidConfigError, match=f"at_most={MAX_TIMEOUT_MS}"):

@@ -1,0 +1,210 @@
+"""Lists the options of the data source that choose what is read, and how. Pure.
+
+Names and meanings are those of Spark's Kafka source where it has the option.
+"""
+
+from __future__ import annotations
+
+from spark_tools.option_values import OptionType, SourceOption
+
+_SAME = "the same"
+
+CONNECTION_OPTIONS = (
+    SourceOption(
+        name="config",
+        type=OptionType.FILE,
+        meaning="The file of `rlm run`. Only the driver reads it.",
+        example="rlm.properties",
+    ),
+    SourceOption(
+        name="bootstrap.servers",
+        type=OptionType.LIST,
+        meaning="The brokers. An option overrides the file.",
+        example="broker1:9092,broker2:9092",
+        in_kafka_source="`kafka.bootstrap.servers`",
+    ),
+    SourceOption(
+        name="client.*",
+        type=OptionType.TEXT,
+        meaning="Settings of the Kafka client by librdkafka's names, as in the file.",
+        example="client.security.protocol=SSL",
+        in_kafka_source="`kafka.*`",
+    ),
+    SourceOption(
+        name="rlmm.*",
+        type=OptionType.TEXT,
+        meaning="Keys of the [metadata topic](config.md), as in the file.",
+        example="rlmm.config.remote.log.metadata.topic.name=__remote_log_segment_metadata",
+    ),
+    SourceOption(
+        name="rsm.*",
+        type=OptionType.TEXT,
+        meaning="Keys of the [store](storage.md), as in the file.",
+        example="rsm.config.key.prefix=rlm",
+    ),
+    SourceOption(
+        name="kafka.*",
+        type=OptionType.TEXT,
+        meaning="Settings of the Kafka client by Java's names: the servers, TLS by PEM and PKCS12, "
+        "PLAIN and SCRAM. Java's settings of a consumer's pace have no effect.",
+        example="kafka.security.protocol=SSL",
+        in_kafka_source=_SAME,
+    ),
+)
+"""What addresses the cluster and the store. A name with `*` begins the names of many options."""
+
+FROM_TIMESTAMP = SourceOption(
+    name="fromTimestamp",
+    type=OptionType.NUMBER,
+    meaning="Only records with this timestamp or a later one, in ms since 1970-01-01 UTC.",
+    example="1767225600000",
+    in_kafka_source="none: `startingTimestamp` chooses an offset",
+)
+UNTIL_TIMESTAMP = SourceOption(
+    name="untilTimestamp",
+    type=OptionType.NUMBER,
+    meaning="Only records with an earlier timestamp, in ms since 1970-01-01 UTC.",
+    example="1798761600000",
+    in_kafka_source="none: `endingTimestamp` chooses an offset",
+)
+SPLIT_BYTES = SourceOption(
+    name="splitBytes",
+    type=OptionType.SIZE,
+    meaning="Several tasks read a larger segment. One task reads several small ones that follow "
+    "each other. Each core gets at least two tasks if these have 4 MiB or more.",
+    example="256MiB",
+    default="128MiB",
+    least=1,
+    most=1 << 40,
+)
+MIN_PARTITIONS = SourceOption(
+    name="minPartitions",
+    type=OptionType.NUMBER,
+    meaning="Splits segments so that there are about this number of tasks, or more.",
+    example="200",
+    default="1",
+    least=1,
+    most=1 << 20,
+    in_kafka_source=_SAME,
+)
+MAX_OFFSETS_PER_TRIGGER = SourceOption(
+    name="maxOffsetsPerTrigger",
+    type=OptionType.NUMBER,
+    meaning="Maximum number of offsets of a micro-batch; from Spark 4.2 on.",
+    example="1000000",
+    least=1,
+    in_kafka_source=_SAME,
+)
+MAX_BYTES_PER_TRIGGER = SourceOption(
+    name="maxBytesPerTrigger",
+    type=OptionType.SIZE,
+    meaning="Maximum size of a micro-batch in the store; from Spark 4.2 on.",
+    example="10GiB",
+    least=1,
+)
+LEASE = SourceOption(
+    name="leaseMs",
+    type=OptionType.DURATION,
+    meaning="How long a read lease lasts unless it is renewed; without a unit in ms. 0: no lease.",
+    example="30m",
+    default="1h",
+    most=86_400_000,
+)
+TIMEOUT = SourceOption(
+    name="timeoutMs",
+    type=OptionType.DURATION,
+    meaning="Time limit for answers of the cluster and the metadata topic; without a unit in ms.",
+    example="5m",
+    default="1m",
+    least=1,
+    most=3_600_000,  # the longest of librdkafka, as spark_tools.cluster_topics
+)
+READ_OPTIONS = (
+    SourceOption(
+        name="subscribe",
+        type=OptionType.LIST,
+        meaning="Topics, comma-separated.",
+        example="orders,payments",
+        in_kafka_source=_SAME,
+    ),
+    SourceOption(
+        name="subscribePattern",
+        type=OptionType.PATTERN,
+        meaning="Instead: a regular expression of Python's kind for whole names. Kafka's own "
+        "topics are left out.",
+        example="orders-.*",
+        in_kafka_source="the same, of Java's kind",
+    ),
+    SourceOption(
+        name="assign",
+        type=OptionType.JSON,
+        meaning="Instead: partitions of topics.",
+        example='{"orders":[0,1]}',
+        in_kafka_source=_SAME,
+    ),
+    SourceOption(
+        name="startingOffsets",
+        type=OptionType.JSON,
+        meaning="`earliest`, `latest`, or the first offset of partitions, with -2 for earliest and "
+        "-1 for latest.",
+        example='{"orders":{"0":17}}',
+        default="earliest",
+        in_kafka_source="the same; a stream begins with `latest` there",
+    ),
+    SourceOption(
+        name="endingOffsets",
+        type=OptionType.JSON,
+        meaning="`stored`, `latest` (the end of the broker's log), or the offset where each "
+        "partition ends, with -1 for latest. The end is not read. Not for streams.",
+        example='{"orders":{"0":40}}',
+        default="stored",
+        in_kafka_source="the same, without `stored`; `latest` there",
+    ),
+    FROM_TIMESTAMP,
+    UNTIL_TIMESTAMP,
+    SourceOption(
+        name="columns",
+        type=OptionType.LIST,
+        meaning="Only these columns; others are not decoded. Without it: all.",
+        example="key,value,offset",
+    ),
+    SourceOption(
+        name="includeHeaders",
+        type=OptionType.FLAG,
+        meaning="With the column `headers`.",
+        example="false",
+        default="true",
+        in_kafka_source="the same; `false` there",
+    ),
+    SourceOption(
+        name="isolation",
+        type=OptionType.CHOICE,
+        meaning="With or without records of open and aborted transactions.",
+        example="read_committed",
+        default="read_uncommitted",
+        choices=("read_uncommitted", "read_committed"),
+        in_kafka_source="`kafka.isolation.level`",
+    ),
+    SourceOption(
+        name="mode",
+        type=OptionType.CHOICE,
+        meaning="What a query does about [data that cannot be read](spark.md#what-cannot-be-read).",
+        example="permissive",
+        default="failfast",
+        choices=("failfast", "permissive", "dropmalformed"),
+    ),
+    SourceOption(
+        name="failOnDataLoss",
+        type=OptionType.FLAG,
+        meaning="`false` for `mode` `dropmalformed`.",
+        example="false",
+        default="true",
+        in_kafka_source="the same; `false` also skips expired offsets, which are an error here",
+    ),
+    MIN_PARTITIONS,
+    SPLIT_BYTES,
+    MAX_OFFSETS_PER_TRIGGER,
+    MAX_BYTES_PER_TRIGGER,
+    LEASE,
+    TIMEOUT,
+)

@@ -1,0 +1,190 @@
+"""Lists the options that choose which columns are decoded, and by which schemas. Pure.
+
+The registry's keys are those of Confluent's clients, after `schema.registry.`.
+"""
+
+from __future__ import annotations
+
+from spark_tools.option_values import OptionType, SourceOption
+
+REGISTRY_PREFIX = "schema.registry."
+DECODED_COLUMNS = ("key", "value")
+_MAX_VERSION = (1 << 31) - 1
+_MAX_MS = 600_000
+_IN_KAFKA_SOURCE = "none: `from_avro` and others"
+
+
+def schema_version_of(column: str) -> SourceOption:
+    """Return the option with the version of a column's schema; `latest` is no number."""
+    return SourceOption(
+        name=f"{column}SchemaVersion",
+        type=OptionType.NUMBER,
+        meaning="The version of the subject.",
+        example="3",
+        default="latest",
+        choices=("latest",),
+        least=1,
+        most=_MAX_VERSION,
+        in_kafka_source=_IN_KAFKA_SOURCE,
+    )
+
+
+def _of_column(column: str) -> tuple[SourceOption, ...]:
+    return (
+        SourceOption(
+            name=f"{column}Format",
+            type=OptionType.CHOICE,
+            meaning=f"What `{column}` is decoded from; `binary` is not decoded.",
+            example="avro",
+            default="binary",
+            choices=("binary", "avro", "protobuf", "json"),
+            in_kafka_source=_IN_KAFKA_SOURCE,
+        ),
+        SourceOption(
+            name=f"{column}Subject",
+            type=OptionType.TEXT,
+            meaning=f"The registry's subject whose schema gives `{column}` its type. Without one: "
+            f"`<topic>-{column}`.",
+            example=f"orders-{column}",
+            in_kafka_source=_IN_KAFKA_SOURCE,
+        ),
+        schema_version_of(column),
+        SourceOption(
+            name=f"{column}Schema",
+            type=OptionType.TEXT,
+            meaning="A schema instead of a subject, or a file with it, which the driver reads.",
+            example='{"type":"record","name":"Order","fields":[]}',
+            in_kafka_source=_IN_KAFKA_SOURCE,
+        ),
+        SourceOption(
+            name=f"{column}Message",
+            type=OptionType.TEXT,
+            meaning="Protobuf: the name of a message. Without one: the first of the file.",
+            example="acme.Order",
+            in_kafka_source=_IN_KAFKA_SOURCE,
+        ),
+    )
+
+
+DECODE_OPTIONS = (
+    *(option for column in DECODED_COLUMNS for option in _of_column(column)),
+    SourceOption(
+        name="decodeMode",
+        type=OptionType.CHOICE,
+        meaning="Whether an undecodable record fails its task, or has the reason in a column.",
+        example="permissive",
+        default="failfast",
+        choices=("failfast", "permissive"),
+        in_kafka_source="`mode` of `from_avro`",
+    ),
+)
+
+
+def _of_registry(
+    key: str,
+    meaning: str,
+    example: str,
+    *,
+    type: OptionType = OptionType.TEXT,  # noqa: A002 - as the field
+    default: str = "",
+    least: int = 0,
+    most: int = 0,
+) -> SourceOption:
+    return SourceOption(
+        name=f"{REGISTRY_PREFIX}{key}",
+        type=type,
+        meaning=meaning,
+        example=example,
+        default=default,
+        least=least,
+        most=most,
+    )
+
+
+REQUEST_TIMEOUT = _of_registry(
+    "request.timeout.ms",
+    "Time limit of a response; without a unit in ms.",
+    "30s",
+    type=OptionType.DURATION,
+    default="10s",
+    least=1,
+    most=_MAX_MS,
+)
+MAX_RETRIES = _of_registry(
+    "max.retries",
+    "The number of retries of a request.",
+    "5",
+    type=OptionType.NUMBER,
+    default="3",
+    most=20,
+)
+RETRY_WAIT = _of_registry(
+    "retries.wait.ms",
+    "The pause before the second attempt; without a unit in ms.",
+    "500ms",
+    type=OptionType.DURATION,
+    default="100ms",
+    least=1,
+    most=_MAX_MS,
+)
+MAX_RETRY_WAIT = _of_registry(
+    "retries.max.wait.ms",
+    "The longest pause between attempts; without a unit in ms.",
+    "5s",
+    type=OptionType.DURATION,
+    default="2s",
+    least=1,
+    most=_MAX_MS,
+)
+CLIENT_KEYS = (
+    _of_registry("basic.auth.user.info", "`user:password`.", "reader:secret"),
+    _of_registry("bearer.auth.token", "A token, instead of a user.", "token"),
+    _of_registry(
+        "bearer.auth.logical.cluster", "Confluent Cloud's cluster, with a token.", "lsrc-1"
+    ),
+    _of_registry(
+        "bearer.auth.identity.pool.id", "Confluent Cloud's identity pool, with a token.", "pool-1"
+    ),
+    _of_registry(
+        "ssl.ca.location",
+        "TLS: the authorities, in PEM. Executors have this file, and the next two, at the same "
+        "path. Without it: those of certifi.",
+        "/etc/registry/ca.pem",
+        type=OptionType.FILE,
+    ),
+    _of_registry(
+        "ssl.certificate.location",
+        "TLS: the client's certificate, in PEM.",
+        "/etc/registry/client.pem",
+        type=OptionType.FILE,
+    ),
+    _of_registry(
+        "ssl.key.location",
+        "TLS: the client's key, in PEM.",
+        "/etc/registry/client.key",
+        type=OptionType.FILE,
+    ),
+    _of_registry("ssl.key.password", "TLS: the password of the key.", "secret"),
+)
+"""Keys that Confluent's client takes as they are."""
+REGISTRY_OPTIONS = (
+    _of_registry(
+        "url",
+        "Registries with Confluent's REST API, comma-separated. Records then have Confluent's wire "
+        "format: a magic byte and the schema's id. Without it, records are the payload alone, of "
+        "the given schema.",
+        "https://registry:8081",
+    ),
+    _of_registry(
+        "config",
+        "A file with `schema.registry.*` keys, for secrets. Only the driver reads it. An option "
+        "overrides it.",
+        "registry.properties",
+        type=OptionType.FILE,
+    ),
+    *CLIENT_KEYS,
+    REQUEST_TIMEOUT,
+    MAX_RETRIES,
+    RETRY_WAIT,
+    MAX_RETRY_WAIT,
+)
