@@ -173,9 +173,15 @@ def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
     )
 
 
-def unknown_option(name: str, known: Iterable[str]) -> InvalidConfigError:
-    """Return the error, with the most similar known name if one is similar."""
-    by_key = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower(), by_key, n=1, cutoff=_MIN_LIKENESS)
+def unknown_option(
+    name: str, known: Iterable[str], *, common_prefix: str = ""
+) -> InvalidConfigError:
+    """Return the error, with the most similar known name if one is similar.
+
+    A `common_prefix` of all names does not count.
+    """
+    by_key = {each.lower().removeprefix(common_prefix): each for each in known}
+    key = name.lower().removeprefix(common_prefix)
+    close = get_close_matches(key, by_key, n=1, cutoff=_MIN_LIKENESS)
     nearest = {"nearest": by_key[close[0]]} if close else {}
     return InvalidConfigError("unknown option", option=name, **nearest)

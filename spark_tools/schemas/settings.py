@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import javaproperties
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.option_values import OptionValues, wrong_value
+from spark_tools.option_values import OptionValues, unknown_option, wrong_value
 from spark_tools.schemas.decode_options import (
     CLIENT_KEYS,
     DECODED_COLUMNS,
@@ -51,9 +51,7 @@ class RegistrySettings:
         known = [option.name for option in REGISTRY_OPTIONS]
         for name in values.names():
             if name not in known:
-                raise InvalidConfigError(
-                    "unknown option", option=name, expected=",".join(sorted(known))
-                )
+                raise unknown_option(name, known, common_prefix=REGISTRY_PREFIX)
         url = values.text(f"{REGISTRY_PREFIX}url")
         if url is None:
             if values.names():

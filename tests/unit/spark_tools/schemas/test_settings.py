@@ -97,6 +97,31 @@ def test_settings_when_wrong_then_the_option_is_named(options: dict[str, str], n
         settings(**options)
 
 
+@pytest.mark.parametrize(
+    ("unknown", "nearest"),
+    [
+        ("schema.registry.max.retires", "schema.registry.max.retries"),
+        ("schema.registry.basic.auth.user", "schema.registry.basic.auth.user.info"),
+        ("schema.registry.ssl.ca.locaton", "schema.registry.ssl.ca.location"),
+    ],
+)
+def test_registry_when_a_key_is_misspelt_then_the_nearest_is_reported(
+    unknown: str, nearest: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as caught:
+        settings(**_URL, **{unknown: "x"})
+
+    assert caught.value.context == {"option": unknown, "nearest": nearest}
+
+
+def test_registry_when_an_unknown_key_is_like_none_then_none_is_suggested() -> None:
+    """All keys have the prefix: it makes none of them similar."""
+    with pytest.raises(InvalidConfigError) as caught:
+        settings(**_URL, **{"schema.registry.verbose": "x"})
+
+    assert caught.value.context == {"option": "schema.registry.verbose"}
+
+
 def test_registry_when_its_url_has_a_password_then_refused_without_it() -> None:
     with pytest.raises(InvalidConfigError, match=r"basic\.auth\.user\.info") as caught:
         settings(**{"schema.registry.url": "http://me:a-secret@registry"})
