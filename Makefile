@@ -225,13 +225,14 @@ boards: $(STAMPS)/dev ## Write the boards of Grafana in deploy/grafana/dashboard
 golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
 	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli tests/unit/spark_tools/invocation
 
-docs: $(STAMPS)/product ## Generate config.md, metrics.md, cli.md, json.md, http.md and the schema in docs
+docs: $(STAMPS)/product ## Generate the reference pages and the schema in docs
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.app.metrics_reference > docs/metrics.md
 	$(BIN)/python -m rlm.cli.reference > docs/cli.md
 	$(BIN)/python -m rlm.cli.json_reference > docs/json.md
 	$(BIN)/python -m rlm.cli.policies_schema > docs/policies.schema.json
 	$(BIN)/python -m rlm.app.http_reference > docs/http.md
+	$(BIN)/python -m spark_tools.reference > docs/spark-jobs.md
 
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
 	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)

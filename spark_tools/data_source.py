@@ -76,7 +76,7 @@ class SegmentRowsReader(DataSourceReader):
 
 
 class RlmDataSource(DataSource):
-    """The data source `rlm`; docs/spark.md lists its options.
+    """The data source `rlm`; docs/spark-jobs.md lists its options.
 
     `keeper_address` is the address of the process that renews the queries' leases. `parallelism` is
     that of ReadOptions.

@@ -79,11 +79,11 @@ def shape_link(shape: JsonShape) -> str:
     return f"[{shape.name}](#{shape.name.lower()})"
 
 
-def shape_section(shape: JsonShape) -> str:
+def shape_section(shape: JsonShape, *, heading: str = "##") -> str:
     """Return the section of a page about one shape, without those of its fields."""
     others = (f"| any other | | | {shape.others} |",) if shape.others else ()
     table = ("| field | type | unit | meaning |", "|---|---|---|---|", *_rows(shape), *others)
-    return "\n\n".join((f"## {shape.name}", shape.meaning, "\n".join(table))) + "\n"
+    return "\n\n".join((f"{heading} {shape.name}", shape.meaning, "\n".join(table))) + "\n"
 
 
 def _rows(shape: JsonShape) -> Iterator[str]:

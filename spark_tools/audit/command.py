@@ -19,18 +19,25 @@ from tempfile import TemporaryFile
 from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, encode
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.json_shape import JsonField
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
-from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
+from spark_tools.audit.findings import (
+    DATA_LOSS,
+    FINDING_MEANINGS,
+    FINDINGS_DDL,
+    finding_rows,
+)
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
 from spark_tools.audit.metadata_source import open_metadata
-from spark_tools.audit.orphan_dead_letters import orphan_dead_letters
+from spark_tools.audit.orphan_dead_letters import TREATED_ORPHANS, orphan_dead_letters, treated_json
 from spark_tools.audit.page.facts import AuditFacts
 from spark_tools.audit.page.readable import Price
 from spark_tools.audit.page.report import report_page
 from spark_tools.cluster_topics import ensure_dead_letter_topic, find_partitions
 from spark_tools.connection import CONFIG, ClusterConnection
 from spark_tools.invocation.arguments import (
+    JobParser,
     add_confirmation,
     count_above_zero,
     duration_in_ms,
@@ -38,7 +45,14 @@ from spark_tools.invocation.arguments import (
     require_known,
     shared_arguments,
 )
-from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
+from spark_tools.invocation.ending import (
+    JobOutcome,
+    counts_shape,
+    ended,
+    print_line,
+    report_shape,
+    run_job,
+)
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_url import without_secrets
@@ -46,6 +60,15 @@ from spark_tools.store_url import without_secrets
 _NAME = "rlm-audit"
 _DEAD_LETTER_PARTITIONS = 10
 _CURRENCY = "USD"
+REPORT = report_shape(
+    "AuditReport",
+    counts_shape("AuditCounts", ((kind.value, text) for kind, text in FINDING_MEANINGS.items())),
+    {
+        "orphans": JsonField(
+            TREATED_ORPHANS, "Only with `--delete` or `--quarantine`.", is_optional=True
+        )
+    },
+)
 
 
 def main() -> None:
@@ -160,22 +183,18 @@ def _treat(
     """
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
-    kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
-    size_bytes = sum(each.length_bytes for each in dead_letters)
-    about = f"{treatment.value} {len(dead_letters)} objects, {size_bytes} bytes; kept {kept_count}"
+    counts = treated_json(
+        treatment, result.settled.orphans, dead_letters, is_requested=not arguments.dry_run
+    )
+    about = f"{treatment.value} {counts['objects']} objects, {counts['bytes']} bytes"
+    about += f"; kept {counts['kept']}"
     if arguments.dry_run:
         print_line(arguments, f"would {about}")
     else:
         confirm(f"Have rlm-repair {about}?", yes=arguments.yes)
         _send(dead_letters, connection, timeout_ms=arguments.timeout_ms)
         print_line(arguments, f"rlm-repair is to {about}")
-    return {
-        "treatment": treatment.value,
-        "requested": not arguments.dry_run,
-        "objects": len(dead_letters),
-        "bytes": size_bytes,
-        "kept": kept_count,
-    }
+    return counts
 
 
 def _send(
@@ -219,26 +238,23 @@ def _page(
     return report_page(facts, result.settled.totals, result.settled.findings)
 
 
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> JobParser:
     """Return the parser of the command line."""
     parser = shared_arguments(
         _NAME,
         "Compare the store with the metadata topic. Deletes nothing.",
         example="rlm-audit --config rlm.properties --output DIR --page audit.html",
     )
-    parser.add_argument("--output", metavar="DIR", help="Directory for the findings, as Parquet.")
-    parser.add_argument("--page", metavar="FILE", help="File for a page of HTML with the findings.")
     parser.add_argument(
-        "--price",
-        metavar="PRICE",
-        type=_price,
-        help="Price of a GiB for a month, for the costs on the page.",
+        "--output",
+        example="s3a://lake/audit",
+        metavar="DIR",
+        help="Directory for the findings, as Parquet.",
     )
-    parser.add_argument(
-        "--currency", metavar="NAME", help=f"Currency of the price. [default: {_CURRENCY}]"
-    )
+    _add_page(parser)
     parser.add_argument(
         "--metadata-cache",
+        example="/var/lib/rlm/manager/cache",
         metavar="DIR",
         type=Path,
         help="Start from the metadata cache of a process on this host, and read the rest.",
@@ -246,6 +262,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--grace-ms",
         "--grace",
+        example="2d",
         metavar="DURATION",
         type=duration_in_ms,
         help="Do not judge objects younger than this; without a unit in ms."
@@ -258,6 +275,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--objects-per-task",
+        example="5000",
         metavar="COUNT",
         type=count_above_zero,
         default=20_000,
@@ -267,7 +285,29 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_treatment(parser: argparse.ArgumentParser) -> None:
+def _add_page(parser: JobParser) -> None:
+    parser.add_argument(
+        "--page",
+        example="audit.html",
+        metavar="FILE",
+        help="File for a page of HTML with the findings.",
+    )
+    parser.add_argument(
+        "--price",
+        example="0.023",
+        metavar="PRICE",
+        type=_price,
+        help="Price of a GiB for a month, for the costs on the page.",
+    )
+    parser.add_argument(
+        "--currency",
+        example="EUR",
+        metavar="NAME",
+        help=f"Currency of the price. [default: {_CURRENCY}]",
+    )
+
+
+def _add_treatment(parser: JobParser) -> None:
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (
         (OrphanTreatment.QUARANTINE, "move orphans to quarantine"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 
 class FindingKind(Enum):
-    """The kinds of findings by their names in reports; docs/spark.md has the action for each."""
+    """The kinds of findings by their names in reports."""
 
     ORPHAN = "orphan"
     QUARANTINED = "quarantined"
@@ -27,6 +28,35 @@ class FindingKind(Enum):
     DANGLING_COPY = "dangling_copy"
     DANGLING_DELETE = "dangling_delete"
 
+
+FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
+    {
+        FindingKind.MISSING: "An object of a finished segment does not exist. Readers get errors "
+        "for these offsets: restore the object.",
+        FindingKind.SIZE: "An object has another length than its record. As `missing`.",
+        FindingKind.CHECKSUM: "An object has another checksum than its record. As `missing`.",
+        FindingKind.GAP: "Nothing is stored between stored offsets, or of offsets that the manager "
+        "trimmed from the local log, and no gap is on record. Readers get errors there: see "
+        "`rlm status`.",
+        FindingKind.ORPHAN: "No segment of the metadata names the object. Nothing reads it: see "
+        "[orphans](spark.md#orphans).",
+        FindingKind.QUARANTINED: "An orphan that was moved to the quarantine, longer ago than the "
+        "grace. As `orphan`.",
+        FindingKind.FOREIGN: "An object whose name is not one of `rlm`. Move it out of the prefix.",
+        FindingKind.OVERLAP: "A finished segment has offsets of another, as the parts of a "
+        "[merge](streaming.md#small-segments-are-merged) until they are deleted. Do nothing: each "
+        "offset is read once.",
+        FindingKind.OUT_OF_LINEAGE: "A finished segment of a history that an election cut off. Do "
+        "nothing: it expires after its grace.",
+        FindingKind.BELOW_LOG_START: "A finished segment below the log start. The manager deletes "
+        "it; if not, look at its log.",
+        FindingKind.DANGLING_COPY: "A copy started long ago and never finished. As "
+        "`below_log_start`.",
+        FindingKind.DANGLING_DELETE: "A deletion started long ago and never finished. As "
+        "`below_log_start`; for dead letters run `rlm-repair`.",
+    }
+)
+"""What each kind means and what to do about it, for docs/spark-jobs.md."""
 
 DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, FindingKind.GAP)
 """The kinds that cause errors for readers."""

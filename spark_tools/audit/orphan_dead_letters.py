@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import MetadataPosition
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkInfo
+
+TREATED_ORPHANS = JsonShape(
+    name="TreatedOrphans",
+    meaning="What `--delete` or `--quarantine` requests of `rlm-repair`.",
+    fields={
+        "treatment": JsonField(JsonKind.TEXT, "`delete` or `quarantine`."),
+        "requested": JsonField(JsonKind.FLAG, "False with `--dry-run`."),
+        "objects": JsonField(JsonKind.COUNT, "The number of objects to treat."),
+        "bytes": JsonField(JsonKind.BYTES, "Their size."),
+        "kept": JsonField(
+            JsonKind.COUNT,
+            "Orphans that stay: not all of the [proof](spark.md#orphans) exists.",
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +83,20 @@ def orphan_dead_letters(
             )
         )
     return dead_letters
+
+
+def treated_json(
+    treatment: OrphanTreatment,
+    orphans: Iterable[Orphan],
+    dead_letters: Collection[OrphanDeadLetter],
+    *,
+    is_requested: bool,
+) -> dict[str, object]:
+    """Return the report about orphans; `TREATED_ORPHANS` describes it."""
+    return {
+        "treatment": treatment.value,
+        "requested": is_requested,
+        "objects": len(dead_letters),
+        "bytes": sum(each.length_bytes for each in dead_letters),
+        "kept": sum(bool(each.why_kept) for each in orphans),
+    }

@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
+from rsm.config.json_shape import JsonField
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES, ClusterConnection
 from spark_tools.export.job import (
@@ -18,15 +20,23 @@ from spark_tools.export.job import (
     ExportProgress,
     ExportSettings,
 )
-from spark_tools.export.skipped import SkipCause, SkippedRange
+from spark_tools.export.skipped import SKIPPED_RANGE, SkipCause, SkippedRange, skipped_json
 from spark_tools.export.writing import COLUMNS_OF_PATHS
 from spark_tools.invocation.arguments import (
+    JobParser,
     given_options,
     require_known,
     shared_arguments,
     size_in_bytes,
 )
-from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
+from spark_tools.invocation.ending import (
+    JobOutcome,
+    counts_shape,
+    ended,
+    print_line,
+    report_shape,
+    run_job,
+)
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 from spark_tools.reading.summary import readable_size
 from spark_tools.rows.schema import UNREADABLE
@@ -35,6 +45,22 @@ from spark_tools.spark.job_session import job_session, require_reachable
 
 _NAME = "rlm-export"
 _DEFAULT_FILE_BYTES = 128 << 20
+_COUNTS: Mapping[str, str] = MappingProxyType(
+    {
+        "ranges": "Ranges that were exported; none with `--dry-run`.",
+        "records": "Their records; none with `--dry-run`.",
+        "files": "Their files. With `--dry-run`: ranges to export.",
+        "bytes": "Only with `--dry-run`: bytes of the ranges in the store.",
+        "skipped": "Ranges that were skipped.",
+        "undecodable": "Exported records that could not be decoded, with `decodeMode` "
+        "`permissive`.",
+    }
+)
+REPORT = report_shape(
+    "ExportReport",
+    counts_shape("ExportCounts", _COUNTS.items()),
+    {"skipped": JsonField(SKIPPED_RANGE, "The ranges that were skipped.", is_list=True)},
+)
 
 
 def main() -> None:
@@ -60,7 +86,7 @@ def export(arguments: argparse.Namespace) -> int:
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
         job = Export(spark, options, arguments.output.rstrip("/"), settings)
-        report = _Report(arguments)
+        report = RangeReport(arguments)
         if arguments.dry_run:
             report.planned(job.plan())
         else:
@@ -69,11 +95,11 @@ def export(arguments: argparse.Namespace) -> int:
     outcome = report.outcome(is_loss_accepted=read.mode is Mode.PERMISSIVE)
     if outcome is JobOutcome.NOTHING_TO_DO:
         print_line(arguments, "nothing to export: all that is stored was exported before")
-    details = {"skipped": [_listed(each) for each in report.skipped]}
+    details = {"skipped": [skipped_json(each) for each in report.skipped]}
     return ended(arguments, _NAME, outcome, report.counts, details)
 
 
-class _Report:
+class RangeReport:
     """Prints the outcome of each range, and counts."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -83,7 +109,7 @@ class _Report:
 
     def take(self, event: ExportEvent) -> None:
         if isinstance(event, ExportProgress):
-            _say_progress(event)
+            _print_progress(event)
             if event.undecodable_count:
                 self._print(f"could not decode {event.undecodable_count} records of these")
                 self.counts.update(undecodable=event.undecodable_count)
@@ -120,20 +146,11 @@ class _Report:
         self._print(f"skipped {where} {skipped.cause}: {skipped.reason}")
 
 
-def _say_progress(progress: ExportProgress) -> None:
+def _print_progress(progress: ExportProgress) -> None:
     """Print to standard error, because standard output lists the ranges."""
     if progress.files_left:
         done, total = map(readable_size, (progress.done_bytes, progress.total_bytes))
         sys.stderr.write(f"{_NAME}: exported {done} of {total}, {progress.files_left} files left\n")
-
-
-def _listed(skipped: SkippedRange) -> dict[str, object]:
-    """Return the range for the summary."""
-    return {
-        name: value
-        for name, value in asdict(skipped).items()
-        if name not in ("topic_id", "is_final")
-    }
 
 
 def _require_exportable(options: ReadOptions) -> None:
@@ -173,7 +190,7 @@ def _require_exportable(options: ReadOptions) -> None:
             )
 
 
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> JobParser:
     """Return the parser of the command line."""
     parser = shared_arguments(
         _NAME,
@@ -181,10 +198,18 @@ def command_parser() -> argparse.ArgumentParser:
         example="rlm-export --config rlm.properties orders s3a://lake/kafka",
         operands=" TOPICS DIR",
     )
-    parser.add_argument("topics", metavar="TOPICS", help="Topics, comma-separated.")
-    parser.add_argument("output", metavar="DIR", help="Directory for the files and the manifest.")
+    parser.add_argument(
+        "topics", metavar="TOPICS", example="orders,payments", help="Topics, comma-separated."
+    )
+    parser.add_argument(
+        "output",
+        metavar="DIR",
+        example="s3a://lake/kafka",
+        help="Directory for the files and the manifest.",
+    )
     parser.add_argument(
         "--file-size",
+        example="512MiB",
         metavar="SIZE",
         type=size_in_bytes,
         default=_DEFAULT_FILE_BYTES,
@@ -192,6 +217,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--partition-by",
+        example="date",
         choices=["date"],
         help="Write a directory for each date of the records' timestamps, in UTC.",
     )

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from zlib import crc32
 
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.log_line import LogLine
@@ -36,6 +37,20 @@ class SkipCause(Enum):
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
     FAILED = "failed"
+
+
+SKIPPED_RANGE = JsonShape(
+    name="SkippedRange",
+    meaning="Offsets that are in no file; see [there](spark.md#what-an-export-skips).",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic."),
+        "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+        "start_offset": JsonField(JsonKind.OFFSET, "The first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after the last one."),
+        "cause": JsonField(JsonKind.TEXT, "`unreadable`, `expired` or `failed`."),
+        "reason": JsonField(JsonKind.TEXT, "The error."),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,3 +201,12 @@ def expired(
         for each in ranges
         if not each.is_final and each.start_offset < log_starts.get(each.key, 0)
     ]
+
+
+def skipped_json(skipped: SkippedRange) -> dict[str, object]:
+    """Return the range for a report; `SKIPPED_RANGE` describes it."""
+    return {
+        name: value
+        for name, value in asdict(skipped).items()
+        if name not in ("topic_id", "is_final")
+    }

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rsm.config.amounts import format_duration, parse_duration, parse_size
 from rsm.config.config_file import CONFIG_HELP, require_config_file
@@ -103,14 +103,31 @@ class _Help(argparse.HelpFormatter):
         return f"{', '.join(action.option_strings)} {self._format_args(action, '')}"
 
 
-def shared_arguments(
-    name: str, description: str, *, example: str, operands: str = ""
-) -> argparse.ArgumentParser:
+class JobParser(argparse.ArgumentParser):
+    """A parser of a job whose arguments with a value have an example, for docs/spark-jobs.md."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of the parent
+        self.examples: dict[str, str] = {}
+        super().__init__(**settings)
+
+    def add_argument(self, *names: Any, example: str = "", **settings: Any) -> argparse.Action:  # noqa: ANN401 - as above
+        """Add an argument; `example` is a value for it."""
+        action = super().add_argument(*names, **settings)
+        self.examples[action.dest] = example
+        return action
+
+    @property
+    def arguments(self) -> tuple[argparse.Action, ...]:
+        """All arguments, in the order of the help."""
+        return tuple(self._actions)
+
+
+def shared_arguments(name: str, description: str, *, example: str, operands: str = "") -> JobParser:
     """Return a parser with the arguments of all jobs, which `rlm` names the same.
 
     It accepts only whole names of options: a part of --delete must not delete.
     """
-    parser = argparse.ArgumentParser(
+    parser = JobParser(
         prog=name,
         usage=f"%(prog)s [OPTIONS]{operands}",
         description=description,
@@ -124,9 +141,12 @@ def shared_arguments(
         "--version", nargs=0, action=_PrintVersion, help="Print the version and exit."
     )
     _add_cluster(parser)
-    parser.add_argument("--jars", metavar="DIR", help="Directory of jars that Spark loads.")
+    parser.add_argument(
+        "--jars", example="spark-jars", metavar="DIR", help="Directory of jars that Spark loads."
+    )
     parser.add_argument(
         "--fail-on",
+        example="data-loss",
         metavar="OUTCOMES",
         type=_outcomes,
         default=(JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK),
@@ -135,6 +155,7 @@ def shared_arguments(
     )
     parser.add_argument(
         "--summary",
+        example="summary.json",
         metavar="FILE",
         type=Path,
         help="File for the outcome and the counts of the job, as JSON.",
@@ -147,20 +168,23 @@ def shared_arguments(
     return parser
 
 
-def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", metavar="FILE", help=CONFIG_HELP)
+def _add_cluster(parser: JobParser) -> None:
+    parser.add_argument("--config", example="rlm.properties", metavar="FILE", help=CONFIG_HELP)
     parser.add_argument(
         "--bootstrap-server",
+        example="broker1:9092",
         metavar="HOST:PORT",
         help="A broker of the cluster, instead of a configuration file.",
     )
     parser.add_argument(
         "--command-config",
+        example="client.properties",
         metavar="FILE",
         help="Properties of the Kafka client (TLS, SASL), with --bootstrap-server.",
     )
     parser.add_argument(
         "--option",
+        example="rsm.config.key.prefix=rlm",
         metavar="KEY=VALUE",
         action="append",
         default=[],
@@ -168,6 +192,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
+        example="5m",
         dest="timeout_ms",
         metavar="DURATION",
         type=_timeout_in_ms,
@@ -177,7 +202,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_confirmation(parser: argparse.ArgumentParser, *, dry_run: str) -> None:
+def add_confirmation(parser: JobParser, *, dry_run: str) -> None:
     """Add `--dry-run`, with its help, and `--yes`."""
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument("-y", "--yes", action="store_true", help=YES_HELP)

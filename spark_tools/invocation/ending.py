@@ -1,16 +1,6 @@
 """Ends a job with an exit code, and reports its outcome.
 
-exit code 0  done
-          1  failed
-          2  invalid command line or configuration, or something that they name is missing
-          3  undecided, because a source did not answer completely (audit)
-          4  done, and data is lost or damaged
-          5  done, and some of the work failed
-          6  nothing to do
-        130  ended by Ctrl-C
-        143  ended by SIGTERM
-
-`--fail-on` selects which of 4, 5 and 6 a job exits with; it exits with 0 for the others.
+`--fail-on` selects which of the `CHOSEN_OUTCOMES` a job exits with; it exits with 0 for the others.
 """
 
 from __future__ import annotations
@@ -20,12 +10,13 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 
+from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
@@ -53,6 +44,78 @@ _EXIT_CODES = {
 
 CHOSEN_OUTCOMES = (JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK, JobOutcome.NOTHING_TO_DO)
 """The outcomes that `--fail-on` can name."""
+
+
+EXIT_CODES: Mapping[int, str] = MappingProxyType(
+    {
+        _EXIT_CODES[JobOutcome.DONE]: "done",
+        _FAILED: "failed",
+        _WRONG: "the command line, the configuration or a name in it is wrong, a needed "
+        "confirmation is missing, or brokers cannot be reached at the start",
+        _EXIT_CODES[JobOutcome.UNDECIDED]: "the audit could not decide: a source did not answer "
+        "completely, see [there](spark.md#rlm-audit-the-store-against-the-metadata)",
+        _EXIT_CODES[JobOutcome.DATA_LOSS]: "done, and data is lost or damaged: the audit found "
+        "`missing`, `size`, `checksum` or `gap`; the export "
+        "[skipped](spark.md#what-an-export-skips) ranges",
+        _EXIT_CODES[JobOutcome.FAILED_WORK]: "done, and some of the work failed, or would with "
+        "`--dry-run`: dead letters that are `failed`, `given_up`, `refused` or `unreadable`; "
+        "ranges that the store did not answer for",
+        _EXIT_CODES[JobOutcome.NOTHING_TO_DO]: "there was nothing to do",
+        _BY_SIGNAL + signal.SIGINT: "ended by Ctrl-C",
+        _BY_SIGNAL + signal.SIGTERM: "ended by SIGTERM",
+    }
+)
+"""What each exit code means, for docs/spark-jobs.md."""
+
+_JOB = JsonField(JsonKind.TEXT, "The name of the job.")
+_EXIT_CODE = JsonField(JsonKind.COUNT, "The [exit code](#exit-codes).")
+RUNNING_REPORT = JsonShape(
+    name="RunningReport",
+    meaning="What the file of `--summary` has while the job runs, and if it is killed.",
+    fields={"outcome": JsonField(JsonKind.TEXT, "`running`.")},
+)
+FAILED_REPORT = JsonShape(
+    name="FailedReport",
+    meaning="What the file of `--summary` has if the job failed. `--json` prints nothing then.",
+    fields={
+        "job": _JOB,
+        "exit_code": _EXIT_CODE,
+        "outcome": JsonField(JsonKind.TEXT, "`failed`."),
+        "error": JsonField(JsonKind.TEXT, "The error, as on standard error."),
+    },
+)
+
+
+def report_shape(
+    name: str, counts: JsonShape, details: Mapping[str, JsonField] | None = None
+) -> JsonShape:
+    """Describe the report of a job that ended by itself, for `ended` with such arguments."""
+    outcomes = ", ".join(f"`{each.value}`" for each in JobOutcome)
+    return JsonShape(
+        name=name,
+        meaning="What `--json` prints, and the file of `--summary` has, if the job did not fail.",
+        fields={
+            "job": _JOB,
+            "exit_code": _EXIT_CODE,
+            "outcome": JsonField(
+                JsonKind.TEXT, f"One of {outcomes}. `--fail-on` does not change it."
+            ),
+            "counts": JsonField(counts, "What the job counted."),
+            **(details or {}),
+        },
+    )
+
+
+def counts_shape(name: str, meanings: Iterable[tuple[str, str]]) -> JsonShape:
+    """Describe the counts of a job, each by its name."""
+    return JsonShape(
+        name=name,
+        meaning="Only counts above 0.",
+        fields={
+            count: JsonField(JsonKind.COUNT, meaning, is_optional=True)
+            for count, meaning in meanings
+        },
+    )
 
 
 def print_line(arguments: argparse.Namespace, line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from rsm.config.confirmation import confirm_on_terminal
 from rsm.segment.errors import InvalidConfigError
@@ -12,6 +13,7 @@ from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
 from spark_tools.connection import ClusterConnection
 from spark_tools.invocation.arguments import (
+    JobParser,
     add_confirmation,
     count_above_zero,
     duration_in_s,
@@ -19,11 +21,19 @@ from spark_tools.invocation.arguments import (
     require_known,
     shared_arguments,
 )
-from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
+from spark_tools.invocation.ending import (
+    JobOutcome,
+    counts_shape,
+    ended,
+    print_line,
+    report_shape,
+    run_job,
+)
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
 from spark_tools.repair.job import DEFAULT_BATCH_DEAD_LETTER_COUNT, RepairJob, RepairSettings
+from spark_tools.repair.outcomes import OUTCOME_MEANINGS, RepairOutcome
 from spark_tools.snapshot import open_snapshot
 from spark_tools.spark.job_session import (
     job_session,
@@ -33,15 +43,23 @@ from spark_tools.spark.job_session import (
 )
 
 _NAME = "rlm-repair"
-_FAILED = ("failed", "given_up", "refused", "unreadable")
-_REHEARSED = {
-    "repaired": "would repair",
-    "given_up": "would give up",
-    "waiting": "would wait",
-    "refused": "would refuse",
-    "unreadable": "would park as unreadable",
-    "superseded": "would leave out as superseded",
-}
+_FAILED = (
+    RepairOutcome.FAILED,
+    RepairOutcome.GIVEN_UP,
+    RepairOutcome.REFUSED,
+    RepairOutcome.UNREADABLE,
+)
+_REHEARSED: Mapping[str, str] = MappingProxyType(
+    {
+        RepairOutcome.REPAIRED: "would repair",
+        RepairOutcome.GIVEN_UP: "would give up",
+        RepairOutcome.WAITING: "would wait",
+        RepairOutcome.REFUSED: "would refuse",
+        RepairOutcome.UNREADABLE: "would park as unreadable",
+        RepairOutcome.SUPERSEDED: "would leave out as superseded",
+    }
+)
+REPORT = report_shape("RepairReport", counts_shape("RepairCounts", OUTCOME_MEANINGS.items()))
 
 
 def main() -> None:
@@ -156,7 +174,7 @@ def _dead_letter_partitions(
         return ()
 
 
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> JobParser:
     """Return the parser of the command line."""
     parser = shared_arguments(
         _NAME,
@@ -166,6 +184,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--checkpoint",
+        example="s3a://lake/repair",
         metavar="DIR",
         help="Directory for the position of the job in the dead-letter topic; required without"
         " --dry-run.",
@@ -173,20 +192,26 @@ def command_parser() -> argparse.ArgumentParser:
     add_confirmation(parser, dry_run="Print the action for every dead letter; change nothing.")
     parser.add_argument(
         "--interval",
+        example="10m",
         metavar="DURATION",
         type=duration_in_s,
         help="Keep running, and look for dead letters at this interval; without a unit in seconds.",
     )
     parser.add_argument(
-        "--parking-topic", metavar="TOPIC", help="Topic for dead letters that need a person."
+        "--parking-topic",
+        example="parked",
+        metavar="TOPIC",
+        help="Topic for dead letters that need a person.",
     )
     parser.add_argument(
         "--report",
+        example="s3a://lake/outcomes",
         metavar="DIR",
         help="Directory for the outcome of each dead letter, as Parquet; appended.",
     )
     parser.add_argument(
         "--batch",
+        example="50000",
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
@@ -194,6 +219,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--max-attempts",
+        example="3",
         metavar="COUNT",
         type=count_above_zero,
         default=10,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
 from uuid import uuid4
 
 from rlmm.dead_letters.dead_letter import DeadLetter, end_of_deletion
@@ -23,20 +25,41 @@ from spark_tools.repair.rulings import DeadLetterLocation
 
 _REASON_MAX_CHARS = 1_000
 
-WAITING = "waiting"
-"""The outcome of dead letters that nothing was done about yet."""
-FAILED = "failed"
-_REPAIRED = "repaired"
-_REFUSED = "refused"
-_SUPERSEDED = "superseded"
-_UNREADABLE = "unreadable"
+
+class RepairOutcome(StrEnum):
+    """What happened to a dead letter, by its name in reports."""
+
+    REPAIRED = "repaired"
+    FAILED = "failed"
+    GIVEN_UP = "given_up"
+    WAITING = "waiting"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    SUPERSEDED = "superseded"
+
+
+OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
+    {
+        RepairOutcome.REPAIRED: "Deleted; DELETE_SEGMENT_FINISHED is published unless the metadata "
+        "has it.",
+        RepairOutcome.FAILED: "Written back to the dead-letter topic with one more attempt.",
+        RepairOutcome.GIVEN_UP: "Parked: this job failed with it `--max-attempts` times.",
+        RepairOutcome.WAITING: "Written back unchanged, for later or for a newer version.",
+        RepairOutcome.REFUSED: "Parked: no proof; nothing was deleted.",
+        RepairOutcome.UNREADABLE: "Parked: not a dead letter. Of a record above 900,000 bytes, "
+        "only the first part is parked; `from` names the whole record.",
+        RepairOutcome.SUPERSEDED: "Nothing: a later dead letter for the same objects, one that is "
+        "not refused, is in the same batch.",
+    }
+)
+"""What each outcome means, for docs/spark-jobs.md."""
 
 _OF_DECISION = {
-    Decision.DELETE: _REPAIRED,
-    Decision.SWEEP: _REPAIRED,
-    Decision.REFUSE: _REFUSED,
-    Decision.WAIT: WAITING,
-    Decision.SUPERSEDED: _SUPERSEDED,
+    Decision.DELETE: RepairOutcome.REPAIRED,
+    Decision.SWEEP: RepairOutcome.REPAIRED,
+    Decision.REFUSE: RepairOutcome.REFUSED,
+    Decision.WAIT: RepairOutcome.WAITING,
+    Decision.SUPERSEDED: RepairOutcome.SUPERSEDED,
 }
 
 
@@ -65,7 +88,7 @@ class ReceivedDeadLetter:
 class Outcome:
     """The outcome of a dead letter (None: unreadable), the reason, and a record if any."""
 
-    name: str
+    name: RepairOutcome
     dead_letter: AnyDeadLetter | None
     reason: str = ""
     record: OutgoingRecord | None = None
@@ -77,15 +100,15 @@ def unreadable(
     """Park the record, unless a newer version of the job can read it: then write it back."""
     if problem.is_newer:
         return _waiting(received, problem.reason, topics)
-    return _parked(received, _UNREADABLE, problem.reason, topics)
+    return _parked(received, RepairOutcome.UNREADABLE, problem.reason, topics)
 
 
 def expected_outcome(
     dead_letter: AnyDeadLetter | UnreadableDeadLetter, judge: Callable[[AnyDeadLetter], Judgement]
-) -> str:
+) -> RepairOutcome:
     """Return the outcome if the store has no failures."""
     if isinstance(dead_letter, UnreadableDeadLetter):
-        return WAITING if dead_letter.is_newer else _UNREADABLE
+        return RepairOutcome.WAITING if dead_letter.is_newer else RepairOutcome.UNREADABLE
     return _OF_DECISION[judge(dead_letter).decision]
 
 
@@ -99,13 +122,13 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome; `removal` is that of the objects, None if they were not to be deleted."""
     if judgement.decision is Decision.SUPERSEDED:
-        return Outcome(name=_SUPERSEDED, dead_letter=dead_letter)
+        return Outcome(name=RepairOutcome.SUPERSEDED, dead_letter=dead_letter)
     if judgement.decision is Decision.WAIT:
         return _waiting(received, judgement.reason, topics)
     if removal is None:
-        return _parked(received, _REFUSED, judgement.reason, topics)
+        return _parked(received, RepairOutcome.REFUSED, judgement.reason, topics)
     if removal.refusal:
-        return _parked(received, _REFUSED, removal.refusal, topics)
+        return _parked(received, RepairOutcome.REFUSED, removal.refusal, topics)
     if removal.outage:
         return _waiting(received, removal.outage, topics)
     if removal.failure:
@@ -113,7 +136,7 @@ def outcome_of(
     record = None
     if judgement.decision is Decision.DELETE and isinstance(dead_letter, DeadLetter):
         record = _end_of_deletion(dead_letter, received.value, topics, now_ms)
-    return Outcome(name=_REPAIRED, dead_letter=dead_letter, record=record)
+    return Outcome(name=RepairOutcome.REPAIRED, dead_letter=dead_letter, record=record)
 
 
 def _end_of_deletion(
@@ -140,16 +163,21 @@ def _failed(
     again = tried_again(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
-        return _parked(received, "given_up", reason, topics)
+        return _parked(received, RepairOutcome.GIVEN_UP, reason, topics)
     return Outcome(
-        name=FAILED, dead_letter=dead_letter, reason=failure, record=_back(again, topics)
+        name=RepairOutcome.FAILED,
+        dead_letter=dead_letter,
+        reason=failure,
+        record=_back(again, topics),
     )
 
 
 def _waiting(received: ReceivedDeadLetter, reason: str, topics: OutcomeTopics) -> Outcome:
     """Write the record back unchanged: a newer version may have written more fields."""
     record = OutgoingRecord(topic=topics.dead_letter_topic, key=received.key, value=received.value)
-    return Outcome(name=WAITING, dead_letter=_known(received), reason=reason, record=record)
+    return Outcome(
+        name=RepairOutcome.WAITING, dead_letter=_known(received), reason=reason, record=record
+    )
 
 
 def _back(dead_letter: AnyDeadLetter, topics: OutcomeTopics) -> OutgoingRecord:
@@ -157,7 +185,9 @@ def _back(dead_letter: AnyDeadLetter, topics: OutcomeTopics) -> OutgoingRecord:
     return OutgoingRecord(topic=topics.dead_letter_topic, key=encoded.key, value=encoded.value)
 
 
-def _parked(received: ReceivedDeadLetter, name: str, reason: str, topics: OutcomeTopics) -> Outcome:
+def _parked(
+    received: ReceivedDeadLetter, name: RepairOutcome, reason: str, topics: OutcomeTopics
+) -> Outcome:
     """Park the unchanged record, with the reason and its original location.
 
     A record that is too large is truncated, and the reason has the location of the whole record.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from rsm.segment.clock import Clock
-from spark_tools.repair.outcomes import FAILED, WAITING
+from spark_tools.repair.outcomes import RepairOutcome
 
 PAUSE_MS = 600_000
 _STEP_MS = 1_000
@@ -21,7 +21,7 @@ def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[
 
     Returns within a second after `is_stopped`.
     """
-    back = outcomes.get(WAITING, 0) + outcomes.get(FAILED, 0)
+    back = outcomes.get(RepairOutcome.WAITING, 0) + outcomes.get(RepairOutcome.FAILED, 0)
     if back <= sum(outcomes.values()) - back:
         return
     until_ms = clock.monotonic_ms() + PAUSE_MS

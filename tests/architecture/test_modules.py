@@ -33,6 +33,7 @@ ENTRY_POINTS = {
     "spark_tools.audit.command",
     "spark_tools.data_source",
     "spark_tools.export.command",
+    "spark_tools.reference",
     "spark_tools.repair.command",
     "spark_tools.submit.rlm_audit",
     "spark_tools.submit.rlm_export",

@@ -1,6 +1,6 @@
 """Explains each kind of finding and its remedy, with commands to copy. Pure.
 
-docs/spark.md describes the same for each kind.
+docs/spark-jobs.md describes the same for each kind.
 """
 
 from __future__ import annotations

@@ -15,7 +15,15 @@ from pyspark.errors import PySparkException
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from spark_tools.invocation.arguments import shared_arguments
-from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
+from spark_tools.invocation.ending import (
+    FAILED_REPORT,
+    RUNNING_REPORT,
+    JobOutcome,
+    ended,
+    print_line,
+    run_job,
+)
+from tests.unit.rsm.config.described_json import differences
 
 LOST = (
     "An error occurred while calling o7.collect.\n: java.lang.NoClassDefFoundError: scala/X\n\tat y"
@@ -207,3 +215,17 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         run_job("rlm-audit", lambda: 3)
 
     assert ended.value.code == 3
+
+
+def test_summary_when_a_job_runs_or_fails_then_every_field_is_described(tmp_path: Path) -> None:
+    summary, running = tmp_path / "summary.json", []
+
+    def job() -> int:
+        running.append(json.loads(summary.read_text()))
+        raise OSError("no space")
+
+    with pytest.raises(SystemExit):
+        run_job("rlm-audit", job, summary=summary)
+
+    assert [*differences(RUNNING_REPORT, running[0])] == []
+    assert [*differences(FAILED_REPORT, json.loads(summary.read_text()))] == []
