@@ -13,6 +13,7 @@ import typer
 
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
 from rlm.cli.invocation.amounts import iso_time
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.named_topic import find_topic
 from rlm.cli.invocation.options import (
@@ -34,7 +35,7 @@ from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
@@ -148,6 +149,7 @@ def _list(
 
 
 @with_cluster_options
+@deletes()
 def _retry(
     topic: _Topic = None,
     *,
@@ -162,7 +164,6 @@ def _retry(
 
     A dead letter whose objects still cannot be deleted stays open.
     """
-    require_consent(yes=yes, dry_run=dry_run)
     cluster.config.required_storage()
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [row for row in _rows(session, topic) if row.state is DeadLetterState.OPEN]

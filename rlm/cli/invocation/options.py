@@ -25,7 +25,7 @@ from rlm.config.load import (
     load_storage_config,
 )
 from rsm.config.config_file import CONFIG_HELP, require_config_file
-from rsm.config.confirmation import YES_HELP
+from rsm.config.confirmation import YES_HELP, require_consent
 from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
@@ -57,17 +57,20 @@ class ClusterOptions:
     """The cluster that the user named for a command, and the command's timeout.
 
     The configuration is read when the command takes it: `config`, or `store_config` by a command
-    that needs no cluster. Both raise InvalidConfigError.
+    that needs no cluster. Both raise InvalidConfigError. `needs_consent`: so does `config` if there
+    is no terminal to ask for a confirmation.
     """
 
     config_file: Path | None
     bootstrap_server: str | None
     command_config_file: Path | None
     timeout_ms: int
+    needs_consent: bool = False
 
     @cached_property
     def config(self) -> CommandConfig:
         """The configuration of the cluster, and of a store if one is given."""
+        require_consent(yes=not self.needs_consent, dry_run=False)
         return command_config(
             self.config_file, self.bootstrap_server, self.command_config_file, os.environ
         )
@@ -124,7 +127,7 @@ def _cluster_options(
 def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of the cluster to a command, which takes them as `cluster`.
 
-    They come after its own options, but before --json.
+    They come after its own options, but before --json. Marks of the function stay.
     """
     own = signature(function, eval_str=True)
     shared = signature(_cluster_options, eval_str=True).parameters
@@ -137,6 +140,7 @@ def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
         function(cluster=_cluster_options(**options), **arguments)
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
+    vars(command).update(vars(function))
     command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
     command.__annotations__ = {each.name: each.annotation for each in shown}
     return command

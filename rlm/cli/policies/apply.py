@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.managers import managers_defaults
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -24,7 +25,7 @@ from rlm.cli.policies.policies_file import read_policies
 from rlm.policy.topic.topic_policy import check_level
 from rlmm.events.policy import PolicySetting, PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 _EXAMPLE = "Example: rlm apply -f policies.yaml --dry-run --config rlm.properties"
@@ -38,6 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_cluster_options
+@deletes(with_option="prune")
 def _apply(
     *,
     file: _File,
@@ -66,8 +68,6 @@ def _apply(
     **Data loss:** if the retention of topics becomes shorter, managers delete older data.
     """
     given = read_policies(file)
-    if prune:
-        require_consent(yes=yes, dry_run=dry_run)
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.managers import live_managers, managers_defaults
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -37,7 +38,7 @@ from rlm.cli.topics.policy_options import with_policy_options
 from rlm.policy.topic.levels import check_pattern, levels_of
 from rlm.policy.topic.topic_policy import PolicyFlags, changed_level, check_level
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 
 _SET_EXAMPLE = "Example: rlm policy set 'orders-*' --retention 30d --config rlm.properties"
@@ -157,6 +158,7 @@ def _describe(
 
 
 @with_cluster_options
+@deletes()
 def _delete(
     pattern: _Pattern = None,
     *,
@@ -174,7 +176,6 @@ def _delete(
     **Data loss:** if the retention becomes shorter, managers delete older data.
     """
     name = _named(pattern, is_default=is_default)
-    require_consent(yes=yes, dry_run=dry_run)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         levels = session.metadata.policy_levels()
         _existing(name, levels)

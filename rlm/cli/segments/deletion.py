@@ -11,6 +11,7 @@ import typer
 
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.amounts import size_text
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import leading_managers, manager_client
 from rlm.cli.invocation.named_topic import find_tiered
@@ -26,7 +27,7 @@ from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_WAIT_S = 3600.0
@@ -68,6 +69,7 @@ def add_to(segments: typer.Typer) -> None:
 
 
 @with_cluster_options
+@deletes()
 def _delete(
     name: PartitionArgument,
     *,
@@ -93,7 +95,6 @@ def _delete(
             "the command deletes only streamed segments", advice="Give --streamed"
         )
     parsed = PartitionName.parse(name)
-    require_consent(yes=yes, dry_run=dry_run)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amounts import iso_time
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
@@ -26,7 +27,7 @@ from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -96,6 +97,7 @@ def _list(
 
 
 @with_cluster_options
+@deletes()
 def _release(
     name: PartitionArgument,
     *,
@@ -111,7 +113,6 @@ def _release(
     deleted, or renews its lease. Stop the job first. Leases end by themselves, within 24 hours.
     """
     named = PartitionName.parse(name)
-    require_consent(yes=yes, dry_run=dry_run)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         leases = active_leases(session.metadata, _partitions(session, named))
         found = [each for each in leases if each[1].holder == holder]

@@ -11,6 +11,7 @@ from uuid import uuid4
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
@@ -34,7 +35,7 @@ from rlm.policy.losses import Losses, losses
 from rlmm.events.log_start import LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -83,6 +84,7 @@ def add_to(topic: typer.Typer) -> None:
 
 
 @with_cluster_options
+@deletes()
 def _resolve(
     name: _Name,
     *,
@@ -124,7 +126,6 @@ def _resolve(
             "--lost-segment and --move-log-start exclude each other", advice="Give one"
         )
     lost_ids = named_segments(named, lost_segment) if lost_segment else ()
-    require_consent(yes=yes, dry_run=dry_run)
     if lost_ids:
         resolve_lost_segments(named, lost_ids, cluster, dry_run=dry_run, as_json=as_json, yes=yes)
         return

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amount_options import seconds
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import PartitionName, require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers
@@ -28,7 +29,7 @@ from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
-from rsm.config.confirmation import confirm, require_consent
+from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonShape
 from rsm.segment.errors import RetriableError
 
@@ -71,6 +72,7 @@ def _group() -> None:
 
 
 @with_cluster_options
+@deletes()
 def _run(
     topic: _Topic,
     *,
@@ -88,7 +90,6 @@ def _run(
     The managers run cycle after cycle without a pause. They decide and delete as always, a share in
     each cycle. Shows the log starts at the end, and what blocks the rest.
     """
-    require_consent(yes=yes, dry_run=dry_run)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic, find_topic
@@ -38,7 +39,6 @@ from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
 from rlmm.events.policy import PolicyState, TopicPolicy
-from rsm.config.confirmation import require_consent
 from rsm.segment.errors import InvalidConfigError
 
 _SET_EXAMPLE = "Example: rlm topic set orders --local-retention 1h --config rlm.properties"
@@ -227,6 +227,7 @@ def _list(
 
 
 @with_cluster_options
+@deletes(with_option="delete_remote")
 def _disable(
     topic: _TopicArgument,
     *,
@@ -246,8 +247,6 @@ def _disable(
     The managers store all rolled segments before. Stored data stays readable without
     --delete-remote. Without --force, the command fails if records would be lost.
     """
-    if delete_remote:
-        require_consent(yes=yes, dry_run=dry_run)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,
