@@ -58,7 +58,8 @@ def rlm_nightly() -> None:
     directory = os.environ.get("RLM_DIRECTORY", "")
     jars = os.environ.get("RLM_JARS", "spark-jars")
     checkpoint = f"{directory}/repair-checkpoint"
-    run.override(task_id="repair")("rlm-repair", "--jars", jars, "--checkpoint", checkpoint)
+    repair = ("rlm-repair", "--yes", "--jars", jars, "--checkpoint", checkpoint)
+    run.override(task_id="repair")(*repair)
     run.override(task_id="audit")("rlm-audit", "--output", f"{directory}/audit")
     run.override(task_id="export")("rlm-export", TOPICS, f"{directory}/lake")
 

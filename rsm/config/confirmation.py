@@ -8,8 +8,8 @@ One rule for all programs:
     without a terminal   refuses, before the command connects
 
 A command that itself deletes nothing stored acts without a terminal: it sets what its arguments
-say, such as a shorter retention, or accepts a loss by `--force` (`confirm_on_terminal`). So does
-`rlm-repair`, which schedulers start, and which deletes what `rlm-audit` was permitted to delete.
+say, such as a shorter retention, or accepts a loss by `--force` (`confirm_on_terminal`). Schedulers
+and `spark-submit` give a job no terminal: those that delete need `--yes` there.
 """
 
 from __future__ import annotations

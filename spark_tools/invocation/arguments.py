@@ -104,10 +104,14 @@ class _Help(argparse.HelpFormatter):
 
 
 class JobParser(argparse.ArgumentParser):
-    """A parser of a job whose arguments with a value have an example, for docs/spark-jobs.md."""
+    """A parser of a job whose arguments with a value have an example, for docs/spark-jobs.md.
+
+    `deletes`: the job can delete what the cluster has, and asks before.
+    """
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of the parent
         self.examples: dict[str, str] = {}
+        self.deletes = False
         super().__init__(**settings)
 
     def add_argument(self, *names: Any, example: str = "", **settings: Any) -> argparse.Action:  # noqa: ANN401 - as above
@@ -203,7 +207,11 @@ def _add_cluster(parser: JobParser) -> None:
 
 
 def add_confirmation(parser: JobParser, *, dry_run: str) -> None:
-    """Add `--dry-run`, with its help, and `--yes`."""
+    """Mark the parser as that of a job that deletes: add `--dry-run`, with its help, and `--yes`.
+
+    The job calls `require_consent` before it connects (rsm.config.confirmation).
+    """
+    parser.deletes = True
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument("-y", "--yes", action="store_true", help=YES_HELP)
 

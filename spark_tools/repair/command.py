@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rsm.config.confirmation import confirm_on_terminal
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
@@ -70,10 +70,11 @@ def main() -> None:
 
 def repair(arguments: argparse.Namespace) -> int:
     """Run the job, print the outcomes of the dead letters, and return the exit code."""
+    _require_arguments(arguments)
+    require_consent(yes=arguments.yes, dry_run=arguments.dry_run)
     options = given_options(arguments, os.environ)
     require_known(options, passed_on=(PREFIX,))
     connection = ClusterConnection.of(options)
-    _require_arguments(arguments)
     parking_topic = _parking_topic(connection, arguments)
     require_producer(connection.client)
     timeout_ms = arguments.timeout_ms
@@ -83,7 +84,7 @@ def repair(arguments: argparse.Namespace) -> int:
         print_line(arguments, f"nothing to repair: there is no topic {dead_letter_topic} yet")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     question = f"Delete the objects that the dead letters of {dead_letter_topic} name?"
-    confirm_on_terminal(question, yes=arguments.yes or arguments.dry_run)
+    confirm(question, yes=arguments.yes or arguments.dry_run)
     require_connector_jar(arguments.jars)
     connection.store.require_own_manager()
     settings = RepairSettings(

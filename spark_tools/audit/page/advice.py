@@ -62,11 +62,11 @@ def loss_action(loss: Finding, options: str) -> Html:
 def _treat_orphans(options: str) -> Html:
     return joined(
         text("Count those to delete:"),
-        command(f"rlm-audit {options} --delete"),
+        command(f"rlm-audit {options} --delete --dry-run"),
         text("Delete them:"),
         command(f"rlm-audit {options} --delete --yes"),
         text("and then run"),
-        command(f"rlm-repair {options} --jars spark-jars"),
+        command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 
 
@@ -75,7 +75,7 @@ def _repair(options: str) -> Html:
         text("See why:"),
         command(f"rlm dlq list {options}"),
         text("Finish them:"),
-        command(f"rlm-repair {options} --jars spark-jars"),
+        command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 
 

@@ -21,7 +21,7 @@ def test_repair_when_interrupted_then_exit_code_130_and_no_stack_trace_of_python
         world.claim(metadata)
         world.send(world.store(metadata, DELETE_STARTED))
     checkpoint = str(tmp_path / "checkpoint")
-    settings = ("--jars", str(connector), "--checkpoint", checkpoint, "--interval", "1")
+    settings = ("--yes", "--jars", str(connector), "--checkpoint", checkpoint, "--interval", "1")
 
     with killed_at_exit(world, tmp_path, *settings) as process:
         wait_until(lambda: not world.names(), deadline_s=120.0)

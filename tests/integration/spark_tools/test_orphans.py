@@ -50,7 +50,8 @@ class Orphanage:
         assert audit(audit_parser().parse_args(arguments)) == 0
 
     def repair(self, checkpoint: Path, *more: str, code: int = 0) -> None:
-        arguments = [*self.world.arguments, *_NO_GRACE, "--checkpoint", str(checkpoint), *more]
+        settled = [*_NO_GRACE, "--yes", "--checkpoint", str(checkpoint)]
+        arguments = [*self.world.arguments, *settled, *more]
         assert repair(repair_parser().parse_args(arguments)) == code
 
 

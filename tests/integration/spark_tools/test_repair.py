@@ -34,7 +34,7 @@ from tests.services.waiting import wait_until
 
 
 def arguments(world: RepairWorld, *more: str) -> argparse.Namespace:
-    return command_parser().parse_args([*world.arguments, *more])
+    return command_parser().parse_args([*world.arguments, "--yes", *more])
 
 
 def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_deleted(
@@ -224,7 +224,7 @@ def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no
     kept = {stored.key for stored in alive.metadata.objects}
     checkpoint = tmp_path / "checkpoint"
 
-    settings = ("--jars", str(connector), "--checkpoint", str(checkpoint), "--batch", "2")
+    settings = ("--yes", "--jars", str(connector), "--checkpoint", str(checkpoint), "--batch", "2")
     with killed_at_exit(world, tmp_path, *settings):
         wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0)
 
@@ -243,7 +243,15 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
     """Scenario 74: another process, which starts while the first one is within its batch."""
     deleted, alive = send_many(host, world)
     everything = world.names()
-    theirs = ("--jars", str(connector), "--checkpoint", str(tmp_path / "theirs"), "--batch", "2")
+    theirs = (
+        "--yes",
+        "--jars",
+        str(connector),
+        "--checkpoint",
+        str(tmp_path / "theirs"),
+        "--batch",
+        "2",
+    )
 
     with killed_at_exit(world, tmp_path, *theirs) as other:
         wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0)
@@ -375,9 +383,9 @@ def test_repair_when_no_letter_was_ever_written_then_there_is_nothing_to_repair(
     checkpoint = ("--checkpoint", str(tmp_path / "checkpoint"))
 
     for more in (("--dry-run",), checkpoint):
-        assert repair(command_parser().parse_args([*config, *more])) == 0
+        assert repair(command_parser().parse_args([*config, "--yes", *more])) == 0
         assert capsys.readouterr().out == (
             "nothing to repair: there is no topic __remote_segments_to_be_deleted yet\n"
         )
     with pytest.raises(InvalidConfigError, match="the topic cannot be found"):
-        repair(command_parser().parse_args([*config, *checkpoint, "--interval", "1"]))
+        repair(command_parser().parse_args([*config, *checkpoint, "--yes", "--interval", "1"]))

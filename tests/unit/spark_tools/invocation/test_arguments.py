@@ -142,15 +142,6 @@ def test_version_when_asked_for_then_the_jobs_name_and_the_version(
     assert capsys.readouterr().out == f"{parser().prog} {version}\n"
 
 
-@pytest.mark.parametrize("parser", [audit_parser, repair_parser])
-def test_arguments_when_a_job_can_delete_then_it_takes_dry_run_and_yes(
-    parser: Callable[[], ArgumentParser],
-) -> None:
-    arguments = parser().parse_args(["--dry-run", "-y"])
-
-    assert (arguments.dry_run, arguments.yes) == (True, True)
-
-
 def test_options_when_the_client_has_a_file_then_its_keys_are_the_clients(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(
