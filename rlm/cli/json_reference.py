@@ -89,7 +89,7 @@ What commands print with `--json`, and what the [HTTP API](http.md) answers. Eve
 there unless its type says `optional`, and is null only where its type says so. A newer version may
 add fields: ignore those that you do not know. Offsets after a range are exclusive: a range from 0
 to 10 ends with offset 9.
-`make docs` writes this page.
+The [Spark jobs](spark-jobs.md#json) have reports of their own. `make docs` writes this page.
 
 | output of | object |
 |---|---|

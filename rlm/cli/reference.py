@@ -14,8 +14,8 @@ from rlm.cli.main import build_app
 
 _HEAD = """# Command line
 
-Every command has `-h`. Options of a command can be written before and after its arguments. `make
-docs` writes this page.
+Every command has `-h`. Options of a command can be written before and after its arguments.
+[Spark jobs](spark-jobs.md) have a page of their own. `make docs` writes this page.
 
 | exit code | meaning |
 |---|---|
