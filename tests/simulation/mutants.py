@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(process_type=WithStreamsAtOnce, seed=18, favoured={stream: 30, run_job: 30}),
     Mutant(
         process_type=WithoutFences,
-        seed=45,
+        seed=331,
         favoured={stream: 30, run_job: 30, elect_clean: 20},
     ),
     Mutant(

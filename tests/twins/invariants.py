@@ -7,9 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from rlm.policy.leftovers import has_never_finished
+from rlmm.codec import decode
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.segment import SegmentEvent
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.batches.batch import scan_batches
-from rsm.segment.epochs import Lineage, stitch
+from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
@@ -18,6 +21,7 @@ from tests.twins.replica import Replica, batch_header
 if TYPE_CHECKING:
     from tests.twins.world import World
 
+_STARTED = SegmentState.COPY_SEGMENT_STARTED
 _LIVING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -171,8 +175,9 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def _streamed_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    """Return what two leaders have streamed of one history; the later one fences the other.
+    """Return what two brokers have streamed of one history; the later one fences the other.
 
+    A start that lands after the other's claim is fenced by its next cycle, which may be too late.
     Damaged segments do not count. An unclean election may lead to another history.
     """
     streams = {each.id for each in world.metadata.offload_segments(tip)}
@@ -183,17 +188,39 @@ def _streamed_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
         and not any(map(record.metadata.offsets.overlaps, world.damaged_offsets.get(tip, ())))
     ]
     for first, second in combinations(streamed, 2):
-        if first.writer != second.writer and first.offsets.overlaps(second.offsets):
-            both = OffsetRange(
-                start_offset=max(first.offsets.start_offset, second.offsets.start_offset),
-                end_offset=min(first.offsets.end_offset, second.offsets.end_offset),
-            )
-            if _history(first, both) == _history(second, both):
-                yield f"{tip}: {both} was streamed by two leaders"
+        earlier, later = sorted((first, second), key=lambda each: each.writer.leader_epoch)
+        if (
+            earlier.writer.broker_id != later.writer.broker_id
+            and first.offsets.overlaps(second.offsets)
+            and _have_one_history(first, second)
+            and _has_started_before_claim(world, earlier, later.writer)
+        ):
+            yield f"{tip}: {first.offsets} and {second.offsets} were streamed by two brokers"
 
 
-def _history(metadata: RemoteLogSegmentMetadata, offsets: OffsetRange) -> Lineage:
-    return metadata.segment_leader_epochs.within(offsets)
+def _have_one_history(first: RemoteLogSegmentMetadata, second: RemoteLogSegmentMetadata) -> bool:
+    both = OffsetRange(
+        start_offset=max(first.offsets.start_offset, second.offsets.start_offset),
+        end_offset=min(first.offsets.end_offset, second.offsets.end_offset),
+    )
+    lineages = [each.segment_leader_epochs.within(both) for each in (first, second)]
+    return lineages[0] == lineages[1]
+
+
+def _has_started_before_claim(
+    world: World, metadata: RemoteLogSegmentMetadata, writer: Writer
+) -> bool:
+    """Return whether the start of a segment is below a writer's claim in the metadata topic."""
+    started, claimed = None, None
+    for record in world.topic.records(0):
+        event = None if record.value is None else decode(record.key, record.value)
+        if isinstance(event, SegmentEvent):
+            found = event.metadata
+            if (found.segment_id, found.state) == (metadata.segment_id, _STARTED):
+                started = record.offset
+        elif isinstance(event, LeadershipClaimed) and event.writer == writer:
+            claimed = record.offset
+    return started is not None and claimed is not None and started < claimed
 
 
 def _is_part(offsets: OffsetRange, other: OffsetRange) -> bool:
