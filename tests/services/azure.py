@@ -47,6 +47,10 @@ class AzureServer(ServerProcess):
             return client.get_blob_client(blob).get_blob_properties().metadata or {}
 
     def _command(self) -> Sequence[str]:
+        return [program("node"), installed(_SCRIPT), *self._arguments()]
+
+    def _arguments(self) -> Sequence[str]:
+        """Return the arguments of the server's program."""
         listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self.port))
         quiet = ("--silent", "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry")
-        return [program("node"), installed(_SCRIPT), *listen, *quiet]
+        return [*listen, *quiet]

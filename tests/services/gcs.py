@@ -32,5 +32,9 @@ class GcsServer(ServerProcess):
         urllib.request.urlopen(request).close()  # noqa: S310
 
     def _command(self) -> Sequence[str]:
+        return [installed(_PROGRAM), *self._arguments()]
+
+    def _arguments(self) -> Sequence[str]:
+        """Return the arguments of the server's program."""
         listen = ("-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port))
-        return [installed(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"]
+        return [*listen, "-backend", "memory", "-log-level", "warn"]

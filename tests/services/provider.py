@@ -2,7 +2,8 @@
 
 A test asks the fixture `services` for a server, and does not know which of them it has: addresses,
 directories, signals and logs are the same. A test that needs a process (a wrapper around its
-command, flags of its JVM, files outside its directory) makes a KafkaCluster or S3Server itself.
+command, flags of its JVM, log lines that an image filters) makes the server itself;
+tests/architecture/test_services.py lists those with their reasons.
 """
 
 from __future__ import annotations
@@ -10,11 +11,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tests.services.kafka import KafkaCluster
-from tests.services.s3 import S3Server
 from tests.services.service import ServiceMissingError
+
+# Only a run that has a store needs its SDK and its program (tests.run_needs).
+if TYPE_CHECKING:
+    from tests.services.azure import AzureServer
+    from tests.services.gcs import GcsServer
+    from tests.services.hdfs import HdfsCluster
+    from tests.services.s3 import S3Server
 
 PROCESSES, CONTAINERS = "processes", "containers"
 
@@ -28,6 +35,18 @@ class ServiceProvider(ABC):
     @abstractmethod
     def s3(self, directory: Path) -> S3Server:
         """Make an S3 server that keeps its objects below `directory`."""
+
+    @abstractmethod
+    def azure(self, directory: Path) -> AzureServer:
+        """Make an Azure Blob Storage server; only its log is in `directory`."""
+
+    @abstractmethod
+    def gcs(self, directory: Path) -> GcsServer:
+        """Make a stand-in for Google Cloud Storage; only its log is in `directory`."""
+
+    @abstractmethod
+    def hdfs(self, directory: Path) -> HdfsCluster:
+        """Make an HDFS of one data node; its log is in `directory`, its data ends with it."""
 
     @abstractmethod
     def kafka(
@@ -47,7 +66,24 @@ class ProcessProvider(ServiceProvider):
     name = PROCESSES
 
     def s3(self, directory: Path) -> S3Server:
+        from tests.services.s3 import S3Server  # noqa: PLC0415
+
         return S3Server(directory)
+
+    def azure(self, directory: Path) -> AzureServer:
+        from tests.services.azure import AzureServer  # noqa: PLC0415
+
+        return AzureServer(directory)
+
+    def gcs(self, directory: Path) -> GcsServer:
+        from tests.services.gcs import GcsServer  # noqa: PLC0415
+
+        return GcsServer(directory)
+
+    def hdfs(self, directory: Path) -> HdfsCluster:
+        from tests.services.hdfs import HdfsCluster  # noqa: PLC0415
+
+        return HdfsCluster(directory)
 
     def kafka(
         self,

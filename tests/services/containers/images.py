@@ -1,7 +1,7 @@
 """The names of images of other projects.
 
-docker-compose.yml has them: each is the default of a variable of the environment, such as
-KAFKA_IMAGE, which names another one.
+docker-compose.yml has those of the stack, and this module those that only tests use: each is the
+default of a variable of the environment, such as KAFKA_IMAGE, which names another one.
 """
 
 from __future__ import annotations
@@ -14,12 +14,20 @@ _COMPOSE_FILE = Path(__file__).resolve().parents[3] / "docker-compose.yml"
 _DEFAULT = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
 KAFKA = "KAFKA_IMAGE"
 STORE = "STORE_IMAGE"
+AZURITE = "AZURITE_IMAGE"
+FAKE_GCS = "FAKE_GCS_IMAGE"
+HADOOP = "HADOOP_IMAGE"
+IMAGES_OF_TESTS = {
+    AZURITE: "mcr.microsoft.com/azure-storage/azurite:3.35.0",
+    FAKE_GCS: "docker.io/fsouza/fake-gcs-server:1.56.1",
+    HADOOP: "docker.io/apache/hadoop:3.4.1",
+}
 
 
 def default_image(variable: str) -> str:
     """Return the name of the image that is used unless the variable is set."""
-    defaults: dict[str, str] = dict(_DEFAULT.findall(_COMPOSE_FILE.read_text()))
-    return defaults[variable]
+    of_stack: dict[str, str] = dict(_DEFAULT.findall(_COMPOSE_FILE.read_text()))
+    return (of_stack | IMAGES_OF_TESTS)[variable]
 
 
 def image(variable: str, environment: Mapping[str, str]) -> str:

@@ -41,11 +41,13 @@ class ServiceContainer(RunningServer):
         directory: Path,
         environment: Mapping[str, str] | None = None,
         mounts: Sequence[tuple[Path, str, str]] = (),
+        user: str = "",
     ) -> None:
         """Start it. `image` is the variable that names one.
 
         `directory` has the log and what else the command writes. `mounts` are more files and
-        directories, their paths in the container, and `ro` or `rw`.
+        directories, their paths in the container, and `ro` or `rw`. `user` is another one than
+        this process's.
         """
         self._log_path = log_path
         self._exit_code: int | None = None
@@ -61,7 +63,7 @@ class ServiceContainer(RunningServer):
             entrypoint=["/bin/sh", "-c", _RUN, str(log_path)],
             labels=engine.labels,
             network="host",
-            user=engine.user,
+            user=user or engine.user,
             working_dir=str(directory),
         )
         self._container = container
