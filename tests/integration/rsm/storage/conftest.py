@@ -48,8 +48,10 @@ def s3_settings(s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture(scope="package")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
-    with HdfsCluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+def hdfs(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HdfsCluster]:
+    with services.hdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
         yield cluster
 
 

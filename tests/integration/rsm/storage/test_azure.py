@@ -20,14 +20,17 @@ from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.azure import AzureServer
 from tests.services.http_faults import Fault, FaultyProxy
+from tests.services.provider import ServiceProvider
 
 CONTAINER = "segments"
 MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
-    with AzureServer(tmp_path_factory.mktemp("azure")) as server:
+def server(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AzureServer]:
+    with services.azure(tmp_path_factory.mktemp("azure")) as server:
         server.create_container(CONTAINER)
         yield server
 

@@ -23,6 +23,7 @@ from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
 from tests.services.http_faults import Fault, FaultyProxy
+from tests.services.provider import ServiceProvider
 
 BUCKET = "segments"
 MIB = 1 << 20
@@ -30,8 +31,10 @@ WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcsServer]:
-    with GcsServer(tmp_path_factory.mktemp("gcs")) as server:
+def server(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GcsServer]:
+    with services.gcs(tmp_path_factory.mktemp("gcs")) as server:
         server.create_bucket(BUCKET)
         yield server
 
