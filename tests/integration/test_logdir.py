@@ -21,6 +21,7 @@ from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.producer_snapshot import is_whole_snapshot
 from tests.log_dir_builder import ManualClock, segment_file
 from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -30,9 +31,11 @@ FILE_TIME_MS = 20  # the time of a file may be that of the kernel's last tick
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def written(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
     """A broker with a topic of several segments: five codecs, transactions ended both ways."""
-    cluster = KafkaCluster(tmp_path_factory.mktemp("logdir"), log_dirs_per_broker=2)
+    cluster = services.kafka(tmp_path_factory.mktemp("logdir"), log_dirs_per_broker=2)
     with cluster:
         cluster.create_topic(TOPIC, config={"segment.bytes": str(1 << 20)})
         for codec in CODECS:

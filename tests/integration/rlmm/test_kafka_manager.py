@@ -27,6 +27,7 @@ from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, segment_metadata, step
 from tests.services.kafka import KafkaCluster, admin_client, set_topic_configs
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 FOLLOWER = FollowerSettings(poll_timeout_ms=100, check_interval_ms=500, retry_backoff_max_ms=500)
@@ -189,13 +190,15 @@ def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written
     assert manager.metrics().positions == before
 
 
-def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
+def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
     """Scenarios 33, 34: not ready, then ready.
 
     While the broker is away again, queries still work, and no copy begins, because its first event
     cannot be written.
     """
-    cluster = KafkaCluster(tmp_path / "kafka")
+    cluster = services.kafka(tmp_path / "kafka")
     topic = KafkaTopic(
         {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"},
         TopicSettings(partition_count=2, replication_factor=1),
@@ -221,9 +224,11 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
     manager.close()
 
 
-def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: Path) -> None:
+def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(
+    services: ServiceProvider, tmp_path: Path
+) -> None:
     """Scenario 37, R12: with the same id and longer than before; the end of the epoch shows it."""
-    cluster = KafkaCluster(tmp_path / "kafka")
+    cluster = services.kafka(tmp_path / "kafka")
 
     def opened(process: str) -> TopicBasedRemoteLogMetadataManager:
         manager = TopicBasedRemoteLogMetadataManager(

@@ -24,6 +24,7 @@ from rsm.segment.errors import RetriableError
 from rsm.system_clock import SystemClock
 from tests.metadata_builder import ORDERS, OWNER, claim, trim
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 TIMEOUTS = KafkaTimeouts(request_ms=2_000, produce_ms=500, delivery_ms=2_000)
@@ -31,11 +32,12 @@ SHAPE = TopicSettings(partition_count=1, replication_factor=1)
 
 
 def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_known_afterwards(
+    services: ServiceProvider,
     tmp_path: Path,
 ) -> None:
     """Scenario 119: the broker may still write the received records when it continues."""
     first, second = trim(10), trim(20)
-    with KafkaCluster(tmp_path / "kafka") as cluster:
+    with services.kafka(tmp_path / "kafka") as cluster:
         manager = TopicBasedRemoteLogMetadataManager(
             KafkaTopic(client_of(cluster), SHAPE, TIMEOUTS),
             MetadataCache(MemoryStore()),

@@ -86,7 +86,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="package")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
+def twins(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TwinTopics]:
     """Topics that are mostly in the store, and their twins, which are complete at the broker."""
     directory: Path = tmp_path_factory.mktemp("twins")
     logs = {
@@ -94,7 +96,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
         "older": older_formats(),
         "streamed": every_kind_of_batch(),
     }
-    with KafkaCluster(directory / "kafka") as cluster:
+    with services.kafka(directory / "kafka") as cluster:
         host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
         yield make_twins(host, logs, streamed=["streamed"])
 

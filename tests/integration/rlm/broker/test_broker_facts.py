@@ -32,6 +32,7 @@ from rsm.segment.errors import (
 from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 _RECORD_COUNT = 10
@@ -138,10 +139,10 @@ def test_offsets_when_a_transaction_is_open_then_stable_offset_stays_before_it(
 
 @pytest.mark.parametrize("distance", [-1, 1])
 def test_offsets_when_epoch_is_another_then_fenced(
-    topic_name: str, tmp_path: Path, distance: int
+    services: ServiceProvider, topic_name: str, tmp_path: Path, distance: int
 ) -> None:
     """R1: FENCED_LEADER_EPOCH and UNKNOWN_LEADER_EPOCH become errors of their own."""
-    with KafkaCluster(tmp_path) as cluster:
+    with services.kafka(tmp_path) as cluster:
         cluster.create_topic(topic_name)
         cluster.restart(cluster.broker)  # raises the leader epoch
         broker = _own_broker(cluster)
@@ -266,9 +267,9 @@ def test_topic_configs_when_one_topic_is_unknown_then_the_others_are_returned(
 
 
 def test_own_broker_when_it_is_restarted_then_answers_again(
-    tmp_path: Path, topic_name: str
+    services: ServiceProvider, tmp_path: Path, topic_name: str
 ) -> None:
-    with KafkaCluster(tmp_path) as cluster:
+    with services.kafka(tmp_path) as cluster:
         cluster.create_topic(topic_name)
         broker = _own_broker(cluster)
         broker.leadership()
@@ -283,12 +284,12 @@ def test_own_broker_when_it_is_restarted_then_answers_again(
 
 
 def test_delete_records_when_a_follower_is_down_then_done_on_the_leader(
-    tmp_path: Path, topic_name: str
+    services: ServiceProvider, tmp_path: Path, topic_name: str
 ) -> None:
     """R2: REQUEST_TIMED_OUT means done on the leader though a registered follower is down."""
     # The killed follower stays registered for the whole test.
     properties = {"broker.session.timeout.ms": "60000", "replica.lag.time.max.ms": "1000"}
-    with KafkaCluster(tmp_path, brokers=3, properties=properties) as cluster:
+    with services.kafka(tmp_path, brokers=3, properties=properties) as cluster:
         cluster.create_topic(topic_name, replication_factor=3)
         _produce(cluster, topic_name)
         leader_id = _bootstrap(cluster).view().topic(topic_name).partitions[0].leader_id

@@ -26,6 +26,7 @@ from tests.integration.rlm.gateway.security.secured_broker import (
     secured_broker,
 )
 from tests.services.kafka_runtime import run_tool
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 _TOPIC, _GROUP = "shared", "sharers"
@@ -35,9 +36,11 @@ _DEADLINE_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+def secured(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredBroker]:
     """A broker with a topic, and a share group that begins at offset 0 of it."""
-    with secured_broker(Path(tmp_path_factory.mktemp("secured"))) as secured:
+    with secured_broker(services, Path(tmp_path_factory.mktemp("secured"))) as secured:
         secured.cluster.create_topic(_TOPIC)
         run_tool(
             "org.apache.kafka.tools.consumer.group.ShareGroupCommand",

@@ -13,17 +13,20 @@ from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
 from rlm.policy.request.canary import CanaryTopic, canary_topic
 from rsm.segment.errors import RetriableError
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 
 _TIMEOUT_MS = 30_000
 _BEFORE = "message.timestamp.before.max.ms"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def cluster(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaCluster]:
     """One broker that takes records of the last minute only."""
     directory = Path(tmp_path_factory.mktemp("kafka"))
     properties = {f"log.{_BEFORE}": "60000"}
-    with KafkaCluster(directory, properties=properties) as cluster:
+    with services.kafka(directory, properties=properties) as cluster:
         yield cluster
 
 

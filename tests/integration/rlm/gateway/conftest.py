@@ -14,6 +14,7 @@ from tests.integration.rlm.gateway.tiered_topic import TieredTopic
 from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
 from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.kafka import KafkaCluster
+from tests.services.provider import ServiceProvider
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -52,7 +53,9 @@ def tiered(kafka: KafkaCluster, tiered_host: BrokerHost) -> TieredTopic:
 
 
 @pytest.fixture(scope="package")
-def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
+def twin_topics(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TwinTopics]:
     """Topics on a separate broker. No test changes "every", "older", "plain" and "streamed"."""
     directory = tmp_path_factory.mktemp("twins")
     logs = {
@@ -65,7 +68,7 @@ def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics
         "recreated": plain(),
         "streamed": every_kind_of_batch(),
     }
-    with KafkaCluster(directory / "kafka", properties=_AUTHORIZER) as cluster:
+    with services.kafka(directory / "kafka", properties=_AUTHORIZER) as cluster:
         host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
         yield make_twins(host, logs, streamed=["streamed"])
 

@@ -21,6 +21,7 @@ from rsm.system_clock import SystemClock
 from tests.services.certificates import openssl
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
+from tests.services.provider import ServiceProvider
 from tests.services.waiting import wait_until
 
 _USER = "alice"
@@ -53,12 +54,14 @@ class SecuredCluster:
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    directory = tmp_path_factory.mktemp("secured")
+def secured(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredCluster]:
+    ports = dict(zip(_PROTOCOLS, free_ports(len(_PROTOCOLS)), strict=True))
+    cluster = services.kafka(tmp_path_factory.mktemp("secured"))
+    directory = cluster.broker.directory
     for name in ("broker", "client"):
         _certificate(directory, name)
-    ports = dict(zip(_PROTOCOLS, free_ports(len(_PROTOCOLS)), strict=True))
-    cluster = KafkaCluster(directory / "cluster")
     own = cluster.broker.properties
     extra = ",".join(f"{name}://{_HOST}:{port}" for name, port in ports.items())
     own["listeners"] += "," + extra

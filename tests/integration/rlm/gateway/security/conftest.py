@@ -9,11 +9,14 @@ import pytest
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.security.secured_broker import SecuredBroker, secured_broker
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.services.provider import ServiceProvider
 
 
 @pytest.fixture(scope="package")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    with secured_broker(tmp_path_factory.mktemp("secured")) as secured:
+def secured(
+    services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredBroker]:
+    with secured_broker(services, tmp_path_factory.mktemp("secured")) as secured:
         yield secured
 
 

@@ -29,6 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from tests.services.certificates import Certificate, CertificateAuthority
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
+from tests.services.provider import ServiceProvider
 
 USER = "alice"
 PASSWORD = "hunter2, with = and ,"  # noqa: S105 - guards nothing
@@ -126,12 +127,12 @@ def _filter_of(binding: AclBinding) -> AclBindingFilter:
 
 
 @contextmanager
-def secured_broker(directory: Path) -> Iterator[SecuredBroker]:
+def secured_broker(services: ServiceProvider, directory: Path) -> Iterator[SecuredBroker]:
     """Run such a broker until the block ends."""
-    authority = CertificateAuthority(directory)
-    own = authority.issue("broker")
     ports = dict(zip(_PROTOCOLS, free_ports(len(_PROTOCOLS)), strict=True))
-    cluster = KafkaCluster(directory / "cluster")
+    cluster = services.kafka(directory / "cluster")
+    authority = CertificateAuthority(cluster.broker.directory)
+    own = authority.issue("broker")
     properties = cluster.broker.properties
     extra = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
     properties["listeners"] += "," + extra
