@@ -38,6 +38,7 @@ class _Secured:
 
     def __init__(self, directory: Path) -> None:
         (self._port,) = free_ports(1)
+        # A process: images write what the authorizer denies to another file than the log.
         self.cluster = KafkaCluster(directory)
         properties = self.cluster.broker.properties
         for key in ("listeners", "advertised.listeners"):
