@@ -1,8 +1,9 @@
 """`make containers-here`: Podman on a Debian machine that reaches no image registry.
 
 It starts Podman's service on a socket below build/containers, and makes images that replace the
-official ones under their own names: Debian by debootstrap, Python by Debian's packages, Kafka from
-its Maven artifacts, versitygw from its Go module. `deploy/stack.sh` finds the socket by itself.
+official ones under their own names: Debian by debootstrap, Python by Debian's packages, Kafka and
+Hadoop from their Maven artifacts, versitygw and fake-gcs-server from their Go modules, Azurite from
+its npm package. `deploy/stack.sh` finds the socket by itself.
 
     python -m tests.containers.local_engine up      # packages, service, images; skips what is there
     python -m tests.containers.local_engine serve   # the service and health checks, until SIGTERM

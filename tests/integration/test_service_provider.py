@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.containers.images import KAFKA, STORE, default_image, image
+from tests.services.containers.images import (
+    AZURITE,
+    FAKE_GCS,
+    HADOOP,
+    KAFKA,
+    STORE,
+    default_image,
+    image,
+)
 from tests.services.provider import PROCESSES, provider_named
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", [None, PROCESSES])
@@ -20,11 +30,31 @@ def test_provider_when_no_engine_answers_then_starts_processes(
     assert provider_named(name).name == PROCESSES
 
 
-@pytest.mark.parametrize("variable", [KAFKA, STORE])
-def test_image_when_the_environment_names_none_then_is_that_of_the_stack_by_an_exact_tag(
+@pytest.mark.parametrize("variable", [KAFKA, STORE, AZURITE, FAKE_GCS, HADOOP])
+def test_image_when_the_environment_names_none_then_has_an_exact_tag(
     variable: str,
 ) -> None:
-    assert re.fullmatch(r"docker\.io/\w+/\w+:v?\d+\.\d+\.\d+", image(variable, {variable: ""}))
+    official = r"(docker\.io|mcr\.microsoft\.com)/[\w-]+/[\w-]+:v?\d+\.\d+\.\d+"
+
+    assert re.fullmatch(official, image(variable, {variable: ""}))
+
+
+@pytest.mark.parametrize(
+    ("variable", "file", "pattern"),
+    [
+        (KAFKA, "tests/services/pom.xml", "<kafka.version>(.+)</"),
+        (STORE, "Makefile", "(?m)^VERSITYGW_VERSION = (.+)$"),
+        (AZURITE, "Makefile", "(?m)^AZURITE_VERSION = (.+)$"),
+        (FAKE_GCS, "Makefile", "(?m)^FAKE_GCS_VERSION = v(.+)$"),
+        (HADOOP, "tests/services/hadoop/pom.xml", "<hadoop.version>(.+)</"),
+    ],
+)
+def test_image_when_it_is_the_default_then_has_the_version_of_the_process(
+    variable: str, file: str, pattern: str
+) -> None:
+    (version,) = re.findall(pattern, (_CHECKOUT / file).read_text())
+
+    assert default_image(variable).rpartition(":")[2] == version
 
 
 def test_image_when_the_environment_names_one_then_is_that_one() -> None:

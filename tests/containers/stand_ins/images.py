@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services.containers.images import KAFKA, STORE, default_image
+from tests.services.containers.images import AZURITE, FAKE_GCS, HADOOP, KAFKA, STORE, default_image
 
 _ROOM = Path(__file__).resolve().parent
 _BUILD = _ROOM.parents[2] / "build"
@@ -46,6 +46,21 @@ STAND_INS = (
         name=default_image(KAFKA),
         dockerfile="kafka.Dockerfile",
         context=(_BUILD / "kafka" / "jars", _ROOM / "kafka" / "bin", _ROOM / "kafka" / "docker"),
+    ),
+    StandIn(
+        name=default_image(AZURITE),
+        dockerfile="azurite.Dockerfile",
+        context=(_BUILD / "azurite" / "node_modules",),
+    ),
+    StandIn(
+        name=default_image(FAKE_GCS),
+        dockerfile="fake-gcs.Dockerfile",
+        context=(_BUILD / "fake-gcs" / "fake-gcs-server",),
+    ),
+    StandIn(
+        name=default_image(HADOOP),
+        dockerfile="hadoop.Dockerfile",
+        context=(_BUILD / "hadoop" / "jars", _ROOM / "hadoop" / "bin"),
     ),
 )
 

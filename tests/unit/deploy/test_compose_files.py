@@ -11,6 +11,7 @@ import yaml
 
 from rlm.config.load import config_problems, load_config
 from tests.containers.stand_ins.images import STAND_INS
+from tests.services.containers.images import IMAGES_OF_TESTS
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _COMPOSE = yaml.safe_load((_CHECKOUT / "docker-compose.yml").read_text())
@@ -112,7 +113,7 @@ def test_stand_ins_when_named_then_are_the_images_that_are_used() -> None:
     texts = [(_CHECKOUT / "Dockerfile").read_text(), *(each["image"] for each in services)]
 
     used = {name for text in texts for name in re.findall(r"docker\.io/[\w./:-]+", text)}
-    assert {each.name for each in STAND_INS} == used
+    assert {each.name for each in STAND_INS} == used | set(IMAGES_OF_TESTS.values())
 
 
 @pytest.mark.parametrize(
