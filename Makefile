@@ -150,12 +150,14 @@ test-containers: $(STAMPS)/dev ## The tests of the compose stack, which need an 
 test-services: services ## Tests of stores and brokers whose services run in containers
 	$(PYTEST) -q -n 0 --services=containers tests/integration/test_kafka_service.py \
 		tests/integration/test_s3_service.py tests/integration/test_segment_formats.py \
-		tests/integration/rsm/storage/test_s3*.py tests/integration/rlmm tests/e2e/test_s3.py
+		$(foreach store,s3 azure gcs hdfs,tests/integration/rsm/storage/test_$(store)*.py) \
+		tests/integration/rlm/broker tests/integration/rlm/wire/test_secured_listeners.py \
+		tests/integration/rlmm tests/e2e/test_s3.py
 
 test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The rules and boards, by a real Prometheus
 	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
 
-containers-here: $(STAMPS)/dev $(STAMPS)/jars $(STAMPS)/versitygw ## Where no registry is reachable: Podman, and stand-ins for official images
+containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw azurite fake-gcs hadoop) ## Where no registry is reachable: Podman, and stand-ins for official images
 	@$(BIN)/python -m tests.containers.local_engine up
 
 containers-end: ## End what make containers-here started, and all its containers
