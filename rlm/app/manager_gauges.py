@@ -10,6 +10,7 @@ from rlm.policy.anomalies import object_counts
 from rlm.status.document import LEADER, PartitionReport
 from rlm.status.failures import failing_copies
 from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
 
 
 class CopiesInFlight(Protocol):
@@ -83,6 +84,7 @@ class ManagerGauges:
     def _show_led(self, report: PartitionReport) -> None:
         tip = report.topic_id_partition
         labels = (tip.topic, str(tip.partition))
+        self._start_counters(tip.topic)
         if report.lag_bytes is None or report.lag_segments is None:
             return  # not computed in this cycle: the last values stay
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
@@ -101,3 +103,9 @@ class ManagerGauges:
         self._metrics.set_trim_blocked(tip.topic, tip.partition, reason=reason)
         kept = None if report.expiry_blocked is None else report.expiry_blocked.reason
         self._metrics.set_expiry_blocked(tip.topic, tip.partition, reason=kept)
+
+    def _start_counters(self, topic: str) -> None:
+        """Export the counts of rare faults from 0, because increase() ignores a first value."""
+        for reason in GapReason:
+            self._metrics.gaps_recorded.labels(topic, reason.name.lower())
+        self._metrics.dead_letters.labels(topic)

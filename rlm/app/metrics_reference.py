@@ -16,8 +16,9 @@ _HEAD = """# Metrics
 
 `/metrics` on `metrics.listener` serves the metrics of all processes of a host. There each metric
 has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 with
-their process. The unit `count` is the number of what the meaning names. `make docs` writes this
-page.
+their process. A counter with labels appears with its first event, but `rlm_gaps_recorded_total` and
+`rlm_dead_letters_total` appear at 0 once the manager leads a partition of the topic. The unit
+`count` is the number of what the meaning names. `make docs` writes this page.
 
 | name | type | unit | labels and all of their values | meaning |
 |---|---|---|---|---|

@@ -53,3 +53,24 @@ def test_gauges_when_the_loss_of_an_object_is_accepted_then_count_it_once() -> N
         if sample.name == "rlm_stored_object_anomalies"
     }
     assert samples == {("missing", 0), ("corrupt", 0), ("loss_accepted", 1)}
+
+
+def test_gauges_when_a_topic_is_led_then_its_losses_and_dead_letters_count_from_zero() -> None:
+    metrics = Metrics(CollectorRegistry())
+    metrics.gaps_recorded.labels("orders", "shed").inc()
+    gauges = ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies())
+
+    gauges.show((), (leader_report(Given().view(), TrimDecision()),))
+
+    counted = {
+        (sample.name, sample.labels.get("reason")): sample.value
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name in {"rlm_gaps_recorded_total", "rlm_dead_letters_total"}
+    }
+    assert counted == {
+        ("rlm_gaps_recorded_total", "shed"): 1,
+        ("rlm_gaps_recorded_total", "external_start"): 0,
+        ("rlm_gaps_recorded_total", "accepted_loss"): 0,
+        ("rlm_dead_letters_total", None): 0,
+    }
