@@ -108,7 +108,7 @@ def _own_families(statuses: Iterable[ChildStatus]) -> tuple[Metric, ...]:
 
 
 def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
-    """Return a child's metrics; none if it does not answer, which rlm_process_up shows."""
+    """Return a child's metrics; none if it does not run or does not answer."""
     if status.pid is None or status.spec.http_address is None:
         return ()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,18 +19,18 @@ NEEDS = Needs(installed=(_PROGRAM, _PROMTOOL))
 
 
 class PrometheusServer(ServerProcess):
-    """Reads /metrics of one target each second, within its `with` block. Not thread-safe."""
+    """Reads /metrics of its targets each second, within its `with` block. Not thread-safe."""
 
     name = "prometheus"
 
-    def __init__(self, directory: Path, *, target: str) -> None:
-        """`target` is host:port."""
+    def __init__(self, directory: Path, *, targets: Sequence[str]) -> None:
+        """Each target is host:port."""
         super().__init__(directory)
         self._configuration = self._directory / "prometheus.yml"
         self._configuration.write_text(
             "global: {scrape_interval: 1s}\n"
             "scrape_configs:\n"
-            f"  - {{job_name: rlm, static_configs: [{{targets: ['{target}']}}]}}\n"
+            f"  - {{job_name: rlm, static_configs: [{{targets: {json.dumps(targets)}}}]}}\n"
         )
 
     def ask(self, expression: str) -> list[dict[str, str]]:

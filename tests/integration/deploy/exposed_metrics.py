@@ -1,7 +1,8 @@
 """/metrics of a host: every metric of the product's own registries, with changing values.
 
 The supervisor's own application serves them. Its two processes have the same metrics: gauges are 0
-in one and 1 in the other. Counters grow by 10 a second. A third process is down.
+in one and 1 in the other. Counters grow by 10 a second. A third process is down,
+and a fourth hangs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rlm.metrics.metadata import metadata_descriptions
 from rlm.metrics.metrics import Metrics
 from rlm.process.readiness import ReadinessReport
 from rlm.rest.supervisor_api import supervisor_api
+from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
 from tests.unit.rlm.rest.test_supervisor_api import status_of
 
@@ -44,6 +46,8 @@ class _Processes:
         self._started_s = time.monotonic()
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
+        if address not in _GAUGES:
+            raise RetriableError("process does not answer", address=address)
         counted = (1 + time.monotonic() - self._started_s) * _GROWTH_PER_SECOND
         return tuple(_family(each, counted, _GAUGES[address]) for each in descriptions())
 
@@ -54,7 +58,8 @@ class _Processes:
 @contextmanager
 def exposed_metrics() -> Iterator[str]:
     """Serve them; the address, as host:port."""
-    statuses = (status_of("manager"), status_of("gateway"), status_of("gateway-2", pid=None))
+    answering = [status_of(name) for name in _GAUGES]
+    statuses = (*answering, status_of("gateway-2", pid=None), status_of("gateway-3"))
     app = supervisor_api(lambda: statuses, _Processes())
 
     class Handler(BaseHTTPRequestHandler):

@@ -32,6 +32,14 @@ def test_rules_when_read_then_each_has_a_severity_and_a_heading_of_the_runbook()
         assert {"summary", "description"} <= rule["annotations"].keys()
 
 
+def test_rules_when_they_select_a_job_then_it_is_that_of_the_configuration() -> None:
+    path = _CHECKOUT / "deploy" / "prometheus" / "prometheus.yml"
+    jobs = {each["job_name"] for each in yaml.safe_load(path.read_text())["scrape_configs"]}
+
+    selected = set(re.findall(r'\bjob="(\w+)"', " ".join(rule["expr"] for rule in _RULES)))
+    assert selected == jobs
+
+
 def test_rules_when_tested_by_promtool_then_the_tests_name_rules_that_exist() -> None:
     tests = (_CHECKOUT / "deploy" / "prometheus" / "alerts_test.yml").read_text()
 
