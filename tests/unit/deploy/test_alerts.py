@@ -1,15 +1,21 @@
-"""The rules for Prometheus: their metrics exist, and their runbook pages have the headings."""
+"""The rules for Prometheus: their metrics exist, their runbooks too, and promtool tests each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
-_DOCUMENT = yaml.safe_load((_CHECKOUT / "deploy" / "prometheus" / "alerts.yml").read_text())
+_PROMETHEUS = _CHECKOUT / "deploy" / "prometheus"
+_DOCUMENT = yaml.safe_load((_PROMETHEUS / "alerts.yml").read_text())
 _RULES = [rule for group in _DOCUMENT["groups"] for rule in group["rules"]]
+_TESTS = yaml.safe_load((_PROMETHEUS / "alerts_test.yml").read_text())["tests"]
+_METRIC = re.compile(r"\bup\b|\b(?:rlm|kafka)_\w+")
 
 
 def test_rules_when_read_then_their_metrics_are_documented() -> None:
@@ -33,15 +39,36 @@ def test_rules_when_read_then_each_has_a_severity_and_a_heading_of_the_runbook()
 
 
 def test_rules_when_they_select_a_job_then_it_is_that_of_the_configuration() -> None:
-    path = _CHECKOUT / "deploy" / "prometheus" / "prometheus.yml"
-    jobs = {each["job_name"] for each in yaml.safe_load(path.read_text())["scrape_configs"]}
+    configuration = yaml.safe_load((_PROMETHEUS / "prometheus.yml").read_text())
+    jobs = {each["job_name"] for each in configuration["scrape_configs"]}
 
     selected = set(re.findall(r'\bjob="(\w+)"', " ".join(rule["expr"] for rule in _RULES)))
     assert selected == jobs
 
 
-def test_rules_when_tested_by_promtool_then_the_tests_name_rules_that_exist() -> None:
-    tests = (_CHECKOUT / "deploy" / "prometheus" / "alerts_test.yml").read_text()
+@pytest.mark.parametrize("rule", _RULES, ids=lambda rule: rule["alert"])
+def test_rule_when_tested_by_promtool_then_fires_and_is_also_silent_with_its_series(
+    rule: dict[str, Any],
+) -> None:
+    metrics = set(_METRIC.findall(rule["expr"]))
+    outcomes = set()
+    for expects_alerts, series in _cases(rule["alert"]):
+        assert expects_alerts or series & metrics
+        outcomes.add(expects_alerts)
 
-    named = set(re.findall(r"alertname: (\w+)", tests))
+    assert outcomes == {True, False}
+
+
+def test_cases_of_promtool_when_read_then_name_rules_that_exist() -> None:
+    named = {case["alertname"] for test in _TESTS for case in test["alert_rule_test"]}
+
     assert named <= {rule["alert"] for rule in _RULES}
+
+
+def _cases(alert: str) -> Iterator[tuple[bool, set[str]]]:
+    """For each case of an alert: whether it fires there, and the metrics of the test's series."""
+    for test in _TESTS:
+        series = {each["series"].partition("{")[0] for each in test["input_series"]}
+        for case in test["alert_rule_test"]:
+            if case["alertname"] == alert:
+                yield bool(case.get("exp_alerts")), series
