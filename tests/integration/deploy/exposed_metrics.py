@@ -1,8 +1,8 @@
 """/metrics of a host: every metric of the product's own registries, with changing values.
 
 The supervisor's own application serves them. Its two processes have the same metrics: gauges are 0
-in one and 1 in the other. Counters grow by 10 a second. A third process is down,
-and a fourth hangs.
+in one and 1 in the other, but the copy lag rises. Counters grow by 10 a second. A third process
+is down, and a fourth hangs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,14 @@ from tests.unit.rlm.rest.asgi_client import get
 from tests.unit.rlm.rest.test_supervisor_api import status_of
 
 # Values that rules and boards select by; other labels have one value.
-_VALUES = {"kind": ("missing",), "reason": ("share_groups_hidden",), "result": ("ok", "failed")}
+_VALUES = {
+    "kind": ("missing",),
+    "reason": ("share_groups_hidden", "diverged", "lineage_conflict"),
+    "result": ("ok", "failed"),
+}
 _GROWTH_PER_SECOND = 10.0
 _GAUGES = {"manager": 0.0, "gateway": 1.0}
+_RISING = {"kafka_server_remote_copy_lag_bytes": 1e6}  # per count of a counter
 
 
 def descriptions() -> tuple[MetricDescription, ...]:
@@ -93,7 +98,7 @@ def _family(described: MetricDescription, counted: float, gauge: float) -> Metri
             case "counter":
                 family.add_sample(f"{name}_total", labels, counted)
             case "gauge":
-                family.add_sample(name, labels, gauge)
+                family.add_sample(name, labels, gauge + counted * _RISING.get(name, 0.0))
             case "histogram":
                 for bound in ("0.1", "1.0", "+Inf"):
                     family.add_sample(f"{name}_bucket", labels | {"le": bound}, counted)
