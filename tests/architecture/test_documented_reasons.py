@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.rest.refusals import RequestRefusal
 from rlm.status.attention import ProblemKind
+from rlmm.spi import UnreadyReason
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
@@ -27,6 +28,15 @@ def test_refusal_of_a_request_when_searched_in_the_operations_page_then_is_in_it
 
     missing = {
         each.value for each in RequestRefusal if not any(_names(row, each.value) for row in rows)
+    }
+    assert missing == set()
+
+
+def test_metadata_when_not_ready_then_the_reason_is_in_the_table_of_the_operations_page() -> None:
+    rows = _rows_below("### The metadata is not ready")
+
+    missing = {
+        each.value for each in UnreadyReason if not any(_names(row, each.value) for row in rows)
     }
     assert missing == set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,20 @@ def test_rules_when_read_then_each_has_a_severity_and_a_heading_of_the_runbook()
         assert anchor in anchors, rule["alert"]
         assert rule["labels"]["severity"] in {"warning", "critical"}
         assert {"summary", "description"} <= rule["annotations"].keys()
+
+
+def test_runbooks_when_the_documented_command_adds_an_address_then_are_links() -> None:
+    page = (_CHECKOUT / "docs" / "operations.md").read_text()
+    (script,) = re.findall(r"(?m)^    sed -i '(.+)' alerts\.yml$", page)
+
+    done = subprocess.run(
+        ["sed", script, _PROMETHEUS / "alerts.yml"], check=True, capture_output=True, text=True
+    )
+
+    (group,) = yaml.safe_load(done.stdout)["groups"]
+    base = "https://git.example.com/kafka-rlm/blob/main/"
+    found = [rule["annotations"]["runbook_url"] for rule in group["rules"]]
+    assert found == [base + rule["annotations"]["runbook_url"] for rule in _RULES]
 
 
 def test_rules_when_they_select_a_job_then_it_is_that_of_the_configuration() -> None:
