@@ -374,8 +374,8 @@ $(STAMPS)/versitygw:
 		github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	@mkdir -p $(@D) && touch $@
 
-# For the queries of boards and rules: Debian's package, unpacked here and not installed. Elsewhere it
-# is built, without its service discoveries, which are half of its code; that takes minutes.
+# For the queries of boards and rules: Debian's package, unpacked here and not installed. Elsewhere the
+# compose stack's version is built, without its service discoveries, which are half of its code.
 $(STAMPS)/prometheus:
 	@rm -rf build/prometheus && mkdir -p build/prometheus
 	@cd build/prometheus && if apt-get -q download prometheus >/dev/null 2>&1; then \

@@ -1,10 +1,13 @@
-"""A real Prometheus on this machine, and its promtool. `make services` installs both."""
+"""A real Prometheus on this machine, and its promtool. `make services` installs both.
+
+On Debian they are Debian's, elsewhere of the compose stack's version.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +38,18 @@ class PrometheusServer(ServerProcess):
 
     def ask(self, expression: str) -> list[dict[str, str]]:
         """Return the labels of each series that answers now. Raises httpx.HTTPStatusError."""
-        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": expression}, timeout=30.0)
-        answer.raise_for_status()
-        found: dict[str, Any] = answer.json()["data"]
+        found: dict[str, Any] = self._get("query", {"query": expression})
         return [each["metric"] for each in found["result"]]
+
+    def label_values(self, label: str, *, metric: str) -> list[str]:
+        """Return a label's values in a metric, as Grafana asks. Raises httpx.HTTPStatusError."""
+        values: list[str] = self._get(f"label/{label}/values", {"match[]": metric})
+        return values
+
+    def _get(self, path: str, params: Mapping[str, str]) -> Any:
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=params, timeout=30.0)
+        answer.raise_for_status()
+        return answer.json()["data"]
 
     def _command(self) -> Sequence[str]:
         return [

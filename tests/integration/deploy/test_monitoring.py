@@ -21,6 +21,7 @@ _RULES = _DEPLOY / "prometheus"
 _DEADLINE_S = 60.0
 _NOBODY_LISTENS = "127.0.0.1:1"
 _ABSENT = re.compile(r"absent\((.+)\)")
+_LABEL_VALUES = re.compile(r"^label_values\((\w+), (\w+)\)$")
 _LABEL = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -53,6 +54,21 @@ def test_board_when_its_queries_are_asked_then_each_finds_series_with_the_labels
     wait_until(lambda: not unanswered(), _DEADLINE_S, lambda: f"answers: {unanswered()}")
 
 
+@pytest.mark.parametrize("uid", [board.uid for board in BOARDS if board.has_topics])
+def test_board_when_its_topics_are_asked_as_grafana_does_then_lists_them(
+    prometheus: PrometheusServer, uid: str
+) -> None:
+    dashboard = json.loads((_DASHBOARDS / f"{uid}.json").read_text())
+    queries = [each["query"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
+
+    ((metric, label),) = [match for query in queries for match in _LABEL_VALUES.findall(query)]
+    wait_until(
+        lambda: prometheus.label_values(label, metric=metric) == ["x"],
+        _DEADLINE_S,
+        lambda: f"{label}: {prometheus.label_values(label, metric=metric)}",
+    )
+
+
 def test_rules_when_their_expressions_are_asked_then_each_finds_series(
     prometheus: PrometheusServer,
 ) -> None:
@@ -71,6 +87,14 @@ def test_rules_when_their_expressions_are_asked_then_each_finds_series(
 @pytest.mark.parametrize("command", ["check rules alerts.yml", "test rules alerts_test.yml"])
 def test_rules_when_promtool_reads_them_then_succeeds(command: str) -> None:
     assert promtool(*command.split(), directory=_RULES) == ""
+
+
+def test_configuration_of_the_stack_when_promtool_reads_it_then_succeeds(tmp_path: Path) -> None:
+    text = (_RULES / "prometheus.yml").read_text()
+    (mounted,) = yaml.safe_load(text)["rule_files"]
+    (tmp_path / "prometheus.yml").write_text(text.replace(mounted, str(_RULES / "alerts.yml")))
+
+    assert promtool("check", "config", "prometheus.yml", directory=tmp_path) == ""
 
 
 def _labels(prometheus: PrometheusServer, expression: str) -> set[str] | None:

@@ -23,7 +23,8 @@ _OF_SPARK = sorted(each for each in _SERVICES if each.startswith("spark"))
 _HOSTS = sorted(path.stem for path in (_CHECKOUT / "deploy" / "compose").glob("*.properties"))
 _SERVER_VERSIONS = {"apache/kafka": ("tests/services/pom.xml", "<kafka.version>{}</kafka.version>")}
 _SERVER_VERSIONS |= {"versity/versitygw": ("Makefile", "VERSITYGW_VERSION = {}")}
-# Its Go module has major version 0: v3.16.0 is v0.316.0 there.
+# Tests use it where there is no package of Debian. Its Go module has major version 0: v3.16.0 is
+# v0.316.0 there.
 _SERVER_VERSIONS |= {"prom/prometheus:v3.": ("Makefile", "PROMETHEUS_VERSION = v0.3{}")}
 _PROMETHEUS = _CHECKOUT / "deploy" / "prometheus"
 
@@ -148,7 +149,9 @@ def test_grafana_when_provisioned_then_finds_its_source_and_its_boards() -> None
 
 
 @pytest.mark.parametrize("image", _SERVER_VERSIONS)
-def test_image_of_a_server_when_used_then_has_the_version_that_tests_use(image: str) -> None:
+def test_image_of_a_server_when_used_then_has_the_version_that_the_checkout_names(
+    image: str,
+) -> None:
     path, pattern = _SERVER_VERSIONS[image]
     found = re.search(rf"{image}:?([\w.]+)", (_CHECKOUT / "docker-compose.yml").read_text())
 
