@@ -31,28 +31,47 @@ find_engine() {
     if [ -z "${DOCKER_HOST:-}${CONTAINER_HOST:-}" ] && [ -S "$socket" ]; then
         export DOCKER_HOST="unix://$socket" CONTAINER_HOST="unix://$socket"
     fi
-    reason=
+    reasons='' advice=''
     for engine in ${ENGINE:-docker podman}; do
         command -v "$engine" >/dev/null 2>&1 || continue
         if answer=$("$engine" version --format '{{.Server.Version}}' 2>&1) && [ -n "$answer" ] \
             || { [ "$engine" = podman ] && answer=$(podman info 2>&1); }; then
             return 0
         fi
-        reason="$reason
+        reasons="$reasons
   $engine: $(printf '%s' "$answer" | tail -n 1)"
+        advice="$advice
+$(engine_advice "$answer")"
     done
-    [ -n "$reason" ] || fail "cannot run containers: neither docker nor podman is on the PATH." \
+    [ -n "$reasons" ] || fail "cannot run containers: neither docker nor podman is on the PATH." \
         "Install one of them: Docker with its compose plugin, or podman and docker-compose" \
         "(Debian: apt-get install podman docker-compose)."
-    case $reason in
-        *ermission\ denied*) fail "cannot run containers: this user ($(id -un)) may not use the engine:$reason" \
-            "Add the user to the group of the engine's socket (usermod -aG docker $(id -un), then log in" \
-            "again), or use podman, which needs no rights of root." ;;
-        *) [ "${DOCKER_HOST:-}" != "unix://$socket" ] \
-                || fail "cannot run containers: no engine answers:$reason" \
-                    "Start the engine of this checkout again: make containers-here."
-            fail "cannot run containers: no engine answers:$reason" \
-            "Start it: systemctl start docker; or for podman: systemctl --user start podman.socket." ;;
+    fail "cannot run containers: no engine answers:$reasons$advice"
+}
+
+# What to do about an engine that answers with $1.
+engine_advice() {
+    user=$(id -un)
+    case $engine:$1 in
+        podman:*peration\ not\ permitted* | podman:*newuidmap* | podman:*/etc/subuid* | podman:*user\ namespace*)
+            echo "podman may not start containers as the user $user, who needs user ids for them:"
+            echo "apt-get install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $user;"
+            echo "podman system migrate. Where the kernel or an outer container forbids user namespaces,"
+            echo "run make as root instead." ;;
+        podman:*ermission\ denied*)
+            echo "podman: this user ($user) may not use the engine's socket. Unset DOCKER_HOST and CONTAINER_HOST," \
+                "or name a socket of this user." ;;
+        *ermission\ denied*)
+            echo "$engine: this user ($user) may not use the engine. Add the user to the group of the engine's"
+            echo "socket (usermod -aG docker $user, then log in again), or use podman, which needs no rights of root." ;;
+        *)
+            if [ "${DOCKER_HOST:-}" = "unix://$socket" ]; then
+                echo "Start the engine of this checkout again: make containers-here."
+            elif [ "$engine" = podman ]; then
+                echo "Start podman: systemctl --user start podman.socket (as root: systemctl start podman.socket)."
+            else
+                echo "Start docker: systemctl start docker."
+            fi ;;
     esac
 }
 
@@ -132,6 +151,11 @@ print_layers() {
 
 # `up` with the services to start; without any, the stack of three brokers.
 start() {
+    case ${MONITORING:-}${SPARK:-}:${1:-} in
+        :* | *: | *:-*) ;;
+        *) fail "cannot start the stack: MONITORING=1 and SPARK=1 are for the stack of three brokers, and" \
+            "SERVICES=$* names other services. Leave out SERVICES, or MONITORING and SPARK." ;;
+    esac
     for target in $targets; do
         image=$(image_of "$target")
         "$engine" image inspect "$image" >/dev/null 2>&1 \
@@ -148,24 +172,54 @@ start() {
         quickstart) wait_until_ready quickstart ;;
         *) wait_until_ready rlm-1 rlm-2 rlm-3 ${SPARK:+spark-worker} ;;
     esac
-    [ -z "${MONITORING:-}" ] || echo "Boards: http://127.0.0.1:3000, user admin, password in" \
-        "${GRAFANA_PASSWORD:-deploy/compose/grafana-password}. Alerts: http://127.0.0.1:9090/alerts"
+    [ -z "${MONITORING:-}" ] || echo "Boards: http://127.0.0.1:${GRAFANA_PORT:-3000}, user admin, password in" \
+        "${GRAFANA_PASSWORD:-deploy/compose/grafana-password}. Alerts: http://127.0.0.1:${PROMETHEUS_PORT:-9090}/alerts"
 }
 
 # Ends with the engine's message $2, and with what to do about it.
 explain() {
     case $2 in
-        *address\ already\ in\ use* | *port\ is\ already\ allocated*)
-            advice="A port is occupied. Find its user: ss -ltnp | grep -E ':(1909|3000|9090)'. Stop it, or publish the
-gateways at another address of this machine: BIND_ADDRESS=127.0.0.2 make up" ;;
+        *address\ already\ in\ use* | *port\ is\ already\ allocated*) advice=$(port_advice "$2") ;;
         *o\ such\ image* | *manifest\ unknown* | *pull\ access\ denied* | *initializing\ source* | *nable\ to\ find\ image*)
             advice="An image is missing and cannot be pulled. Give the engine access to the registry, or name
 another image: KAFKA_IMAGE=… STORE_IMAGE=… make up. Without any registry: make containers-here" ;;
         *nhealthy*)
-            advice="A container is not healthy. Its log: deploy/stack.sh compose logs SERVICE" ;;
+            unhealthy='s/.*[Cc]ontainer "\{0,1\}\([A-Za-z0-9_.-]*\)"\{0,1\} is unhealthy.*/\1/p'
+            advice=$(volume_advice "$(printf '%s\n' "$2" | sed -n "$unhealthy" | tail -n 1)")
+            advice=${advice:-A container is not healthy. Its log: deploy/stack.sh compose logs SERVICE} ;;
+        *peration\ not\ permitted* | */etc/subuid*) advice=$(engine_advice "$2") ;;
         *) advice= ;;
     esac
     fail "$1" "$2" ${advice:+"$advice"}
+}
+
+# Clients know the gateways' ports, so these move to another address and not to other ports.
+port_advice() {
+    echo "A port is occupied. Find its user: ss -ltnp | grep -E ':(1909|3000|9090)'. Stop it, or publish"
+    case $1 in
+        *:9090*) echo "Prometheus at another port: PROMETHEUS_PORT=9091 MONITORING=1 make up" ;;
+        *:3000*) echo "Grafana at another port: GRAFANA_PORT=3001 MONITORING=1 make up" ;;
+        *) echo "the gateways at another address of this machine: BIND_ADDRESS=127.0.0.2 make up" ;;
+    esac
+}
+
+# If the container $1 may not use one of its volumes: their owners, and what to do.
+volume_advice() {
+    [ -n "$1" ] || return 0
+    case $("$engine" logs --tail 50 "$1" 2>&1) in
+        *ermission\ denied* | *AccessDeniedException*) ;;
+        *) return 0 ;;
+    esac
+    user=$("$engine" inspect --format '{{.Config.User}}' "$1")
+    echo "$1 may not use a volume of another user. The user of its image is ${user:-root}; the volumes:"
+    "$engine" inspect --format '{{range .Mounts}}{{println .Source}}{{end}}' "$1" | while read -r source; do
+        [ -z "$source" ] || stat -c '  %n: owner %u:%g, mode %a' "$source" 2>/dev/null \
+            || echo "  $source: this user cannot look it up"
+    done
+    rights=u:${user%%:*}:rX
+    echo "As root, give the volume to that user: chown -R ${user:-0} DIRECTORY. A broker's log directory keeps"
+    echo "its owner; let rlm read it: setfacl -R -m $rights,d:$rights DIRECTORY. With podman without rights"
+    echo "of root, run these commands by podman unshare."
 }
 
 wait_until_ready() {
@@ -180,7 +234,7 @@ wait_until_ready() {
             tries=$((tries - 1))
             [ $tries -gt 0 ] || fail "cannot start the stack: $service is not ready after 2 minutes:" \
                 "$(compose logs --tail 5 "$service" 2>&1)" \
-                "$advice"
+                "$(volume_advice "$(compose ps -a -q "$service" 2>/dev/null)")" "$advice"
             sleep 2
         done
         echo "$service is ready"

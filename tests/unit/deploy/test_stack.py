@@ -13,8 +13,10 @@ from types import MappingProxyType
 import pytest
 
 _SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "stack.sh"
-_USUAL_PROGRAMS = ("sh", "dirname", "id", "tail", "sed", "mktemp", "rm", "cat", "sleep")
-_IS_THERE = 'case "$*" in version*) echo 28.0 ;; *inspect*) exit 0 ;; "compose version") ;; '
+_USUAL_PROGRAMS = ("sh", "dirname", "id", "tail", "sed", "mktemp", "rm", "cat", "sleep", "stat")
+_IS_THERE = (
+    'case "$*" in version*) echo 28.0 ;; *"image inspect"*) exit 0 ;; "compose version") ;; '
+)
 
 
 @pytest.fixture
@@ -29,6 +31,7 @@ def programs(tmp_path: Path) -> Path:
 
 def _program(programs: Path, name: str, body: str) -> None:
     path = programs / name
+    path.unlink(missing_ok=True)  # never write through the link to a usual program
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
 
@@ -73,6 +76,30 @@ def test_up_when_the_engine_is_stopped_then_says_how_to_start_it(programs: Path)
 
     assert "no engine answers" in refusal
     assert "systemctl start docker" in refusal
+
+
+def test_up_when_podman_may_not_make_a_user_namespace_then_names_user_ids_and_root(
+    programs: Path,
+) -> None:
+    answer = "cannot clone: Operation not permitted\nError: cannot re-exec process"
+    _program(programs, "podman", f'[ "$1" = version ] || echo "{answer}" >&2; exit 1')
+
+    refusal = _refusal(programs, "up", environment={})
+
+    assert "podman: Error: cannot re-exec process" in refusal
+    assert "--add-subuids 100000-165535" in refusal
+    assert "run make as root" in refusal
+    assert "systemctl" not in refusal
+
+
+def test_up_when_neither_engine_works_then_says_of_each_what_to_do(programs: Path) -> None:
+    _program(programs, "docker", "echo 'permission denied while connecting' >&2; exit 1")
+    _program(programs, "podman", "echo 'newuidmap: Operation not permitted' >&2; exit 1")
+
+    refusal = _refusal(programs, "up", environment={})
+
+    assert "usermod -aG docker" in refusal
+    assert "--add-subuids" in refusal
 
 
 def test_up_when_the_engine_of_the_checkout_has_ended_then_names_the_target_that_starts_it(
@@ -129,6 +156,8 @@ def test_up_when_the_image_of_spark_is_missing_then_names_the_target_that_builds
     ("message", "advice"),
     [
         ("bind: address already in use", "BIND_ADDRESS=127.0.0.2 make up"),
+        ("listen tcp 127.0.0.1:9090: bind: address already in use", "PROMETHEUS_PORT=9091"),
+        ("Bind for 127.0.0.1:3000 failed: port is already allocated", "GRAFANA_PORT=3001"),
         ("Bind for 127.0.0.1:19092 failed: port is already allocated", "ss -ltnp"),
         ("manifest unknown: apache/kafka", "make containers-here"),
         ("container kafka-rlm_broker-1_1 is unhealthy", "compose logs"),
@@ -160,3 +189,83 @@ def test_up_when_a_profile_is_asked_for_then_starts_its_services_too(
 
     environment = {"DOCKER_HOST": "unix:///absent", **variables}
     assert passed in _refusal(programs, "up", environment=environment)
+
+
+@pytest.mark.parametrize("variable", ["MONITORING", "SPARK"])
+def test_up_when_other_services_are_named_with_a_profile_then_refuses_and_starts_nothing(
+    programs: Path, variable: str
+) -> None:
+    _program(programs, "docker", f'{_IS_THERE} *up*) echo "$*" >"${{0%/*}}/started" ;; esac')
+
+    environment = {"DOCKER_HOST": "unix:///absent", variable: "1"}
+    refusal = _refusal(programs, "up", "quickstart", environment=environment)
+
+    assert "SERVICES=quickstart names other services. Leave out SERVICES" in refusal
+    assert not (programs / "started").exists()
+
+
+def test_up_when_options_of_compose_are_given_with_a_profile_then_passes_them_on(
+    programs: Path,
+) -> None:
+    _program(programs, "docker", f'{_IS_THERE} *up*) echo "$*" >&2; exit 1 ;; esac')
+
+    environment = {"DOCKER_HOST": "unix:///absent", "SPARK": "1"}
+    refusal = _refusal(programs, "up", "--scale", "spark-worker=2", environment=environment)
+
+    assert "compose --profile spark up -d --scale spark-worker=2" in refusal
+
+
+@pytest.mark.parametrize(
+    ("message", "log"),
+    [
+        ('container "kafka-rlm-broker-1-1" is unhealthy', "AccessDeniedException: /var/lib/kafka"),
+        (
+            "dependency failed to start: container kafka-rlm-broker-1-1 is unhealthy",
+            "mkdir: Permission denied",
+        ),
+    ],
+)
+def test_up_when_a_broker_may_not_use_its_volume_then_names_user_owner_and_remedy(
+    programs: Path, tmp_path: Path, message: str, log: str
+) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir(mode=0o700)
+    _program(
+        programs,
+        "docker",
+        f"""{_IS_THERE} *up*) echo '{message}' >&2; exit 1 ;;
+        "logs --tail 50 kafka-rlm-broker-1-1") echo '{log}' ;;
+        *Config.User*kafka-rlm-broker-1-1) echo 10001:10001 ;;
+        *Mounts*kafka-rlm-broker-1-1) echo {volume} ;; esac""",
+    )
+
+    _assert_names_the_volume(_refusal(programs, "up"), volume)
+
+
+def test_up_when_rlm_may_not_use_its_volume_then_names_user_owner_and_remedy(
+    programs: Path, tmp_path: Path
+) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir(mode=0o700)
+    log = "rlm: cannot use the state directory: Permission denied (key=state.dir)"
+    _program(programs, "sleep", "exit 0")
+    _program(
+        programs,
+        "docker",
+        f"""{_IS_THERE} *up*) ;; *exec*) exit 1 ;; *"ps -a -q quickstart") echo c0ffee ;;
+        "logs --tail 50 c0ffee" | *"logs --tail 5 quickstart") echo '{log}' ;;
+        *Config.User*c0ffee) echo 10001:10001 ;; *Mounts*c0ffee) echo {volume} ;; esac""",
+    )
+
+    refusal = _refusal(programs, "up", "quickstart")
+
+    assert log in refusal
+    _assert_names_the_volume(refusal, volume)
+
+
+def _assert_names_the_volume(refusal: str, volume: Path) -> None:
+    owner = volume.stat()
+    assert "The user of its image is 10001:10001" in refusal
+    assert f"{volume}: owner {owner.st_uid}:{owner.st_gid}, mode 700" in refusal
+    assert "chown -R 10001:10001" in refusal
+    assert "setfacl -R -m u:10001:rX,d:u:10001:rX" in refusal
