@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rlm.source.denied_access import denied_access
 from rsm.segment.errors import InvalidConfigError
 
 _LOCK = "lock"
+
+
+def check_state_dir(path: Path) -> None:
+    """Check that this process can create or write the directory; create nothing.
+
+    Raises InvalidConfigError.
+    """
+    nearest = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
+    _check_access(path, nearest, os.W_OK | os.X_OK)
+    if has_lock(path):
+        _check_access(path, path / _LOCK, os.R_OK | os.W_OK)
 
 
 def has_lock(path: Path) -> bool:
@@ -30,9 +43,7 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
         descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
-        raise InvalidConfigError(
-            "cannot use the state directory", key="state.dir", found=path, reason=error.strerror
-        ) from error
+        raise unusable_state_dir(path, error) from error
     try:
         _lock(descriptor, path)
         yield path
@@ -51,6 +62,35 @@ def write_state(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.rename(path)
+
+
+def unusable_state_dir(path: Path, error: OSError) -> InvalidConfigError:
+    """Return the error for a state directory that the system refuses to this process."""
+    advice, fields = "Set another directory", {}
+    if isinstance(error, PermissionError):
+        fields = dict(denied_access(Path(error.filename or path)))
+        advice = f"As root, run `mkdir -p {path} && chown -R {os.geteuid()} {path}`"
+    return InvalidConfigError(
+        "cannot use the state directory",
+        key="state.dir",
+        found=path,
+        **fields,
+        reason=error.strerror,
+        advice=advice,
+    )
+
+
+def _check_access(path: Path, needed: Path, rights: int) -> None:
+    """Raise the error that `locked_state_dir` would raise for the path."""
+    if rights & os.X_OK and not needed.is_dir():
+        number = errno.ENOTDIR
+    elif os.access(needed, rights, effective_ids=True):
+        return
+    elif os.statvfs(needed).f_flag & os.ST_RDONLY:
+        number = errno.EROFS
+    else:
+        number = errno.EACCES
+    raise unusable_state_dir(path, OSError(number, os.strerror(number), str(needed)))
 
 
 def _lock(descriptor: int, path: Path) -> None:

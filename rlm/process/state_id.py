@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
-from rlm.process.state_dir import write_state
-from rsm.segment.errors import InvalidConfigError
+from rlm.process.state_dir import unusable_state_dir, write_state
 from rsm.segment.ids import id_from_text, id_to_text
 
 _FILE = "id"
@@ -24,9 +23,4 @@ def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
             write_state(path, id_to_text(new_id()))
         return id_from_text(path.read_text().strip())
     except OSError as error:
-        raise InvalidConfigError(
-            "cannot use the state directory",
-            key="state.dir",
-            found=directory,
-            reason=error.strerror,
-        ) from error
+        raise unusable_state_dir(directory, error) from error

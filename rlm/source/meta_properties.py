@@ -5,10 +5,12 @@ Decides which log dirs must have the file, and compares them; `rsm.segment.check
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlm.source.denied_access import denied_access
 from rsm.segment.checkpoints import parse_meta_properties
 from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
 
@@ -52,13 +54,14 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
 
 
 def _read(log_dir: Path) -> BrokerIdentity | None:
-    if not log_dir.is_dir():
-        raise InvalidConfigError("log dir does not exist", log_dir=log_dir)
     path = log_dir / META_PROPERTIES_FILE
     try:
-        content = path.read_bytes()
+        if not log_dir.is_dir():
+            raise InvalidConfigError("log dir does not exist", log_dir=log_dir)
+        with os.scandir(log_dir):  # rlm also lists it
+            content = path.read_bytes()
     except PermissionError as error:
-        raise InvalidConfigError("log dir must be readable", path=path) from error
+        raise _unreadable(log_dir, error) from error
     except OSError:
         return None
     try:
@@ -66,6 +69,19 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
     except (CorruptError, UnsupportedError) as error:
         raise InvalidConfigError(error.message, **error.context) from error
     return BrokerIdentity(node_id=properties.node_id, cluster_id=properties.cluster_id)
+
+
+def _unreadable(log_dir: Path, error: PermissionError) -> InvalidConfigError:
+    rights = f"u:{os.geteuid()}:rX"
+    return InvalidConfigError(
+        "cannot read the log directory",
+        key="log.dirs",
+        found=log_dir,
+        **denied_access(Path(error.filename)),
+        reason=error.strerror,
+        advice="Add this user to the group of the broker's files, or run "
+        f"`setfacl -R -m {rights},d:{rights} {log_dir}` as root",
+    )
 
 
 def _describe(identity: BrokerIdentity) -> str:

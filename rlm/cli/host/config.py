@@ -105,9 +105,10 @@ def _config() -> None:
 def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     """Check a file as `rlm run` does; start nothing.
 
-    Prints all problems of the file. Without any, checks the log directories, the directory of the
-    store, plug-ins and TLS files of this host. Connects to neither the cluster nor the store.
-    Warnings, such as a file with secrets that other users can read, do not change the exit code.
+    Prints all problems of the file. Without any, checks the log directories, the state directory,
+    the directory of the store, plug-ins and TLS files of this host, with the rights of the user
+    that runs the command. Connects to neither the cluster nor the store. Warnings, such as a file
+    with secrets that other users can read, do not change the exit code.
     """
     problems = host_problems(config)
     warnings = () if problems else open_access(load_config(config), config)
