@@ -52,7 +52,7 @@ TEST_WORKERS ?= 3
 # At most this many failed tests with services are repeated, and listed if they pass then.
 REPEAT ?= 0
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
-PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount
+PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount systemd-analyze
 # Stamps, and the directories whose removal makes them void.
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
 	prometheus:prometheus reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \

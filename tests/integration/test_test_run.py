@@ -20,7 +20,7 @@ from tests.services.waiting import wait_until
 _CHECKOUT = Path(__file__).parents[2]
 _TOOLS = frozenset(
     {"python3", "java", "javac", "mvn", "go", "npm", "node", "openssl"}
-    | {"ip", "unshare", "nsenter", "mount"}
+    | {"ip", "unshare", "nsenter", "mount", "systemd-analyze"}
 )
 _FILLING_WORKER = """
 import os
@@ -57,6 +57,7 @@ def test_run_when_a_tool_is_missing_then_ends_at_once_with_its_name(
     [
         ("openssl", "tests/integration/rlm/wire/test_secured_listeners.py"),
         ("nsenter", "tests/hosts/test_check.py"),
+        ("systemd-analyze", "tests/integration/deploy/test_systemd_unit.py"),
     ],
 )
 def test_run_when_a_tool_of_a_late_test_is_missing_then_no_test_runs(

@@ -1,0 +1,39 @@
+"""The systemd unit, as systemd itself reads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.services.service import Needs, program
+
+_UNIT = Path(__file__).resolve().parents[3] / "deploy" / "systemd" / "rlm.service"
+_ANALYZE = "systemd-analyze"
+
+NEEDS = Needs(programs=(_ANALYZE,))
+
+
+def test_unit_when_systemd_reads_it_then_has_no_complaint(tmp_path: Path) -> None:
+    assert _complaints(tmp_path, _UNIT.read_text()) == ""
+
+
+def test_unit_when_a_directive_is_misspelled_then_systemd_complains(tmp_path: Path) -> None:
+    """So that silence means something."""
+    text = _UNIT.read_text().replace("ProtectSystem=", "ProtectSystems=")
+
+    assert "ProtectSystems" in _complaints(tmp_path, text)
+
+
+def _complaints(directory: Path, text: str) -> str:
+    """What systemd says of the unit, with a program that this machine has."""
+    unit = directory / _UNIT.name
+    unit.write_text(text.replace("/opt/rlm/bin/rlm", sys.executable))
+    done = subprocess.run(
+        [program(_ANALYZE), "verify", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60.0,
+    )
+    return done.stdout + done.stderr
