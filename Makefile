@@ -29,6 +29,9 @@ AIRFLOW_VERSION = 3.3.2
 NBCLIENT_VERSION = 0.11.0
 IPYKERNEL_VERSION = 7.4.0
 PLATFORMS_OF_IMAGES := x86_64 aarch64
+LOCKS_OF_IMAGES := requirements.txt requirements-image.txt requirements-spark.txt
+WHEELS := build/wheels
+SBOM := build/sbom
 GO_READER := $(wildcard tests/clients/go/*)
 JAVA_READER := $(wildcard tests/clients/java/*.java)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench deploy)
@@ -163,20 +166,31 @@ containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw azurite fak
 containers-end: ## End what make containers-here started, and all its containers
 	@[ ! -d build/containers ] || $(BIN)/python -m tests.containers.local_engine down
 
-wheels: $(STAMPS)/dev ## Check that every package of the image has a wheel for amd64 and arm64
+# Spark itself is pure Python without a wheel; the image's build makes one.
+wheels: $(STAMPS)/dev ## Check that every package of the images, but Spark, has a wheel for amd64 and arm64
+	@mkdir -p $(WHEELS)
+	@awk '/^[^ ]/ { kept = /^[a-z]/ && !/^pyspark==/ } kept' requirements-pyspark.txt >$(WHEELS)/pyspark-needs.txt
 	@for each in $(PLATFORMS_OF_IMAGES); do \
-		$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --require-hashes \
-			--only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
-			$(foreach glibc,2_17 2_28 2_34 2014,--platform $(if $(findstring _,$(glibc)),manylinux_$(glibc)_$$each,manylinux$(glibc)_$$each)) \
-			--dest build/wheels/$$each -r requirements-image.txt || exit 1; \
-		echo "wheels: $$(ls build/wheels/$$each | wc -l) for linux $$each"; done
+		for lock in $(LOCKS_OF_IMAGES) $(WHEELS)/pyspark-needs.txt; do \
+			$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --require-hashes \
+				--only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+				$(foreach glibc,2_17 2_28 2_34 2014,--platform $(if $(findstring _,$(glibc)),manylinux_$(glibc)_$$each,manylinux$(glibc)_$$each)) \
+				--dest $(WHEELS)/$$each -r $$lock || exit 1; \
+		done; \
+		echo "wheels: $$(ls $(WHEELS)/$$each | wc -l) for linux $$each"; done
 
-sbom: $(STAMPS)/dev ## Write bills of materials (CycloneDX) of the wheel, the image and Spark's environment to build/sbom
-	@mkdir -p build/sbom
-	@for each in wheel:requirements.txt image:requirements-image.txt spark:requirements-spark.txt; do \
+# The packages of the first image are among those of Spark's environment.
+sbom: $(STAMPS)/dev $(STAMPS)/spark-jars ## Write bills of materials (CycloneDX) of the wheel, the images and Spark's environment to build/sbom
+	@mkdir -p $(SBOM)
+	@cat requirements-spark.txt requirements-pyspark.txt >$(SBOM)/requirements-spark-image.txt
+	@for each in wheel:requirements.txt image:requirements-image.txt spark:requirements-spark.txt \
+		spark-image:$(SBOM)/requirements-spark-image.txt; do \
 		$(BIN)/python -W ignore -m cyclonedx_py requirements $${each#*:} --pyproject pyproject.toml \
-			--mc-type application --output-reproducible --of JSON -o build/sbom/$${each%:*}.cdx.json || exit 1; \
-		echo "made build/sbom/$${each%:*}.cdx.json"; done
+			--mc-type application --output-reproducible --of JSON -o $(SBOM)/$${each%%:*}.cdx.json || exit 1; \
+	done
+	@$(BIN)/python -m deploy.java_components $(SBOM)/spark-image.cdx.json --pom spark_tools/connector.xml \
+		--jars build/spark-jars
+	@for each in $(SBOM)/*.cdx.json; do echo "made $$each"; done
 
 demo: setup ## Tier, trim and read back a topic of a real broker (STREAM=1: lose the broker; KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(STREAM),--stream) $(if $(KEEP),--keep)

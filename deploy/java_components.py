@@ -1,0 +1,88 @@
+"""Adds the jars of Spark's Kafka connector to a bill of materials (CycloneDX, JSON).
+
+    python -m deploy.java_components BILL --pom spark_tools/connector.xml --jars build/spark-jars
+
+Names and versions are those of the POM by which the jars were fetched; the hashes are those of the
+files. The two must agree, so that a stale directory is not described.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+_MAVEN = "{http://maven.apache.org/POM/4.0.0}"
+
+Component = Mapping[str, object]
+
+
+def jar_components(pom: Path, jars: Path) -> list[Component]:
+    """Return the dependencies of the POM. ValueError if the directory has other jars."""
+    components = {
+        f"{name}-{version}.jar": (group, name, version) for group, name, version in _of(pom)
+    }
+    found = {path.name for path in jars.glob("*.jar")}
+    if found != components.keys():
+        raise ValueError(
+            f"the jars of {jars} are not those of {pom}: {sorted(found ^ components.keys())}"
+        )
+    return [_component(*components[name], jars / name) for name in sorted(components)]
+
+
+def add_components(bill: Path, components: list[Component]) -> None:
+    """Write the bill again with these components after its own."""
+    document = json.loads(bill.read_text())
+    document["components"] += components
+    document["dependencies"] += [{"ref": each["bom-ref"]} for each in components]
+    bill.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _of(pom: Path) -> Iterator[tuple[str, str, str]]:
+    project = ElementTree.parse(pom).getroot()  # noqa: S314 - a file of this checkout
+    properties = {
+        f"${{{each.tag.removeprefix(_MAVEN)}}}": each.text or ""
+        for each in project.iterfind(f"{_MAVEN}properties/*")
+    }
+    for each in project.iterfind(f"{_MAVEN}dependencies/{_MAVEN}dependency"):
+        group, name, version = (
+            each.findtext(f"{_MAVEN}{part}", "") for part in ("groupId", "artifactId", "version")
+        )
+        yield group, name, properties.get(version, version)
+
+
+def _component(group: str, name: str, version: str, jar: Path) -> Component:
+    purl = f"pkg:maven/{group}/{name}@{version}"
+    return {
+        "bom-ref": purl,
+        "group": group,
+        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(jar.read_bytes()).hexdigest()}],
+        "name": name,
+        "purl": purl,
+        "type": "library",
+        "version": version,
+    }
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(description="Add the connector's jars to a bill of materials.")
+    parser.add_argument("bill", type=Path)
+    parser.add_argument("--pom", type=Path, required=True)
+    parser.add_argument("--jars", type=Path, required=True)
+    options = parser.parse_args()
+    try:
+        add_components(options.bill, jar_components(options.pom, options.jars))
+    except ValueError as error:
+        sys.stderr.write(
+            f"cannot describe the jars: {error}. Remove the directory and run make again.\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())
