@@ -46,8 +46,10 @@ main() {
         operator)
             allow "$(quoted --cluster)" Describe DescribeConfigs
             allow "$topics" Describe DescribeConfigs AlterConfigs Read
-            allow "$(quoted --group "$reader" --group rlm-read)" Describe
+            allow "$(quoted --group "$reader" --group rlm-read --group "$dead_letters.reader")" Describe
             allow "$(quoted --topic "$metadata")" Describe DescribeConfigs Read Write
+            # `rlm dlq list` and `rlm dlq retry` read it.
+            allow "$(quoted --topic "$dead_letters")" Describe DescribeConfigs Read
             ;;
         jobs)
             allow "$(quoted --cluster)" Describe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tests.e2e.broker_host import BrokerHost
-from tests.e2e.tiered_log import TieredLog
+from tests.e2e.tiered_log import SEGMENT_BYTES, TieredLog
 from tests.services.kafka import KafkaCluster
 from tests.services.kafka_runtime import run_tool
 from tests.services.ports import free_port_range, free_ports, is_listening
@@ -30,6 +31,7 @@ _ROLES = ("host", "gateway", "operator", "jobs")
 _READER = "reader"
 _PASSWORD = "of-tests"  # noqa: S105 - guards nothing
 _DEADLINE_S = 90.0
+_TIMEOUT_S = 900  # a dozen processes and a Spark job, one after the other, on a loaded machine
 _DENIED = re.compile(r"Principal = User:(\w+) is Denied operation = (\w+) .*? on resource = (\S+)")
 
 
@@ -114,6 +116,7 @@ def host(secured: _Secured, tmp_path: Path) -> BrokerHost:
     return BrokerHost(tmp_path, secured.cluster, metadata_topic=_METADATA_TOPIC, settings=settings)
 
 
+@pytest.mark.timeout(_TIMEOUT_S)
 def test_roles_when_each_has_just_its_acls_then_nothing_that_they_do_is_denied(
     secured: _Secured, host: BrokerHost, tmp_path: Path
 ) -> None:
@@ -134,10 +137,18 @@ def test_roles_when_each_has_just_its_acls_then_nothing_that_they_do_is_denied(
         listener = host.config.gateway.listener
         all_offsets = [*range(log.end_offset())]
         assert _read(secured, str(listener)) == all_offsets
+        assert _dead_letters(operator, "list") == []
+        _rlm(operator, "pause", _TOPIC, "trim")
         jobs = _config(host, secured.settings("jobs"), tmp_path / "jobs.properties")
         _run(str(Path(sys.executable).with_name("rlm-audit")), "--config", str(jobs))
         with _cluster_gateway(host, secured, tmp_path) as address:
             assert _read(secured, address) == all_offsets
+    with _refused_deletions(host):
+        _keep_segments(operator, 2)
+        retried = _dead_letters(operator, "retry", "--yes")
+        assert [each["state"] for each in retried] == ["DONE"]
+        assert _dead_letters(operator, "list") == []
+        _rlm(operator, "topic", "disable", _TOPIC)
 
     assert secured.denied() == set()
 
@@ -162,6 +173,28 @@ def _config(
 
 def _rlm(config: Path, *arguments: str) -> str:
     return _run(sys.executable, "-m", "rlm", *arguments, "--config", str(config))
+
+
+def _dead_letters(config: Path, command: str, *arguments: str) -> list[dict[str, object]]:
+    """What `rlm dlq` prints."""
+    printed = json.loads(_rlm(config, "dlq", command, _TOPIC, "--json", *arguments))
+    found: list[dict[str, object]] = printed["dead_letters"]
+    return found
+
+
+def _keep_segments(config: Path, count: int) -> None:
+    """Have the oldest segments expire, and wait until the refused deletion is a dead letter."""
+    _rlm(config, "topic", "alter", _TOPIC, "--retention-bytes", str(count * SEGMENT_BYTES))
+    wait_until(lambda: len(_dead_letters(config, "list")) == 1, _DEADLINE_S, "a dead letter")
+
+
+@contextmanager
+def _refused_deletions(host: BrokerHost) -> Iterator[None]:
+    """A manager whose store deletes nothing; the first refusal makes a dead letter."""
+    host.set(**{"remote.delete.max.attempts": "1"})
+    arguments = ("--config", str(host.config_path), "--refuse", "/")
+    with host.started("-m", "tests.e2e.refusing_store_manager", *arguments):
+        yield
 
 
 def _run(*command: str) -> str:
