@@ -56,7 +56,9 @@ main() {
             allow "$topics" Describe Read
             allow "$(quoted --group "$reader" --group rlm-spark)" Describe
             allow "$(quoted --topic "$metadata")" Describe DescribeConfigs Read Write
-            allow "$(quoted --topic "$dead_letters")" Create Describe DescribeConfigs Read Write
+            # rlm-repair parks dead letters that need a person.
+            allow "$(quoted --topic "$dead_letters" --topic "$dead_letters.parked")" \
+                Create Describe DescribeConfigs Read Write
             ;;
         *) fail ;;
     esac

@@ -31,7 +31,7 @@ _ROLES = ("host", "gateway", "operator", "jobs")
 _READER = "reader"
 _PASSWORD = "of-tests"  # noqa: S105 - guards nothing
 _DEADLINE_S = 90.0
-_TIMEOUT_S = 900  # a dozen processes and a Spark job, one after the other, on a loaded machine
+_TIMEOUT_S = 900  # a dozen processes and a Spark, one after the other, on a loaded machine
 _DENIED = re.compile(r"Principal = User:(\w+) is Denied operation = (\w+) .*? on resource = (\S+)")
 
 
@@ -139,14 +139,21 @@ def test_roles_when_each_has_just_its_acls_then_nothing_that_they_do_is_denied(
         assert _read(secured, str(listener)) == all_offsets
         assert _dead_letters(operator, "list") == []
         _rlm(operator, "pause", _TOPIC, "trim")
-        jobs = _config(host, secured.settings("jobs"), tmp_path / "jobs.properties")
-        _run(str(Path(sys.executable).with_name("rlm-audit")), "--config", str(jobs))
         with _cluster_gateway(host, secured, tmp_path) as address:
             assert _read(secured, address) == all_offsets
     with _refused_deletions(host):
         _keep_segments(operator, 2)
         retried = _dead_letters(operator, "retry", "--yes")
         assert [each["state"] for each in retried] == ["DONE"]
+        _keep_segments(operator, 1)
+        jobs = _config(host, secured.settings("jobs"), tmp_path / "jobs.properties")
+        printed = _run_jobs(
+            f"rlm-repair --config {jobs} --checkpoint {tmp_path / 'checkpoint'} --yes",
+            f"rlm-export --config {jobs} {_TOPIC} {tmp_path / 'lake'}",
+            f"rlm-audit --config {jobs}",
+        )
+        assert "repaired 2\n" in printed  # of the first, nothing was left to delete
+        assert f"{_TOPIC}-0 [" in printed
         assert _dead_letters(operator, "list") == []
         _rlm(operator, "topic", "disable", _TOPIC)
 
@@ -197,8 +204,14 @@ def _refused_deletions(host: BrokerHost) -> Iterator[None]:
         yield
 
 
+def _run_jobs(*commands: str) -> str:
+    return _run(sys.executable, "-m", "tests.e2e.one_spark", *commands)
+
+
 def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240.0, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=400.0, check=False, cwd=_CHECKOUT
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
