@@ -232,9 +232,11 @@ wait_until_ready() {
         tries=60
         until compose exec -T "$service" python3 -c "$ready" >/dev/null 2>&1; do
             tries=$((tries - 1))
-            [ $tries -gt 0 ] || fail "cannot start the stack: $service is not ready after 2 minutes:" \
-                "$(compose logs --tail 5 "$service" 2>&1)" \
-                "$(volume_advice "$(compose ps -a -q "$service" 2>/dev/null)")" "$advice"
+            if [ $tries -eq 0 ]; then
+                volumes=$(volume_advice "$(compose ps -a -q "$service" 2>/dev/null)")
+                fail "cannot start the stack: $service is not ready after 2 minutes:" \
+                    "$(compose logs --tail 5 "$service" 2>&1)" ${volumes:+"$volumes"} "$advice"
+            fi
             sleep 2
         done
         echo "$service is ready"

@@ -263,6 +263,24 @@ def test_up_when_rlm_may_not_use_its_volume_then_names_user_owner_and_remedy(
     _assert_names_the_volume(refusal, volume)
 
 
+def test_up_when_a_service_is_not_ready_then_prints_its_log_and_where_to_look(
+    programs: Path,
+) -> None:
+    _program(programs, "sleep", "exit 0")
+    _program(
+        programs,
+        "docker",
+        f"""{_IS_THERE} *up*) ;; *exec*) exit 1 ;; *" -q quickstart") echo c0ffee ;;
+        *logs*) echo "waiting for the broker" ;; esac""",
+    )
+
+    assert _refusal(programs, "up", "quickstart").splitlines() == [
+        "cannot start the stack: quickstart is not ready after 2 minutes:",
+        "waiting for the broker",
+        "Its state: deploy/stack.sh compose exec quickstart rlm processes",
+    ]
+
+
 def _assert_names_the_volume(refusal: str, volume: Path) -> None:
     owner = volume.stat()
     assert "The user of its image is 10001:10001" in refusal
