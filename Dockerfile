@@ -8,10 +8,13 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /source
 RUN python3 -m venv /opt/builder && python3 -m venv --without-pip /opt/rlm
 COPY requirements.txt requirements-image.txt ./
-# requirements.txt also has the packages that build rlm itself.
+# requirements.txt also has the packages that build rlm itself. Of the AWS services that botocore
+# describes, in 25 MB, only those stay that a client of S3 and its credentials use.
 RUN /opt/builder/bin/pip install --quiet --only-binary=:all: --require-hashes -r requirements.txt \
     && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --only-binary=:all: \
-        --require-hashes -r requirements-image.txt
+        --require-hashes -r requirements-image.txt \
+    && find /opt/rlm/lib/python3*/site-packages/botocore/data -mindepth 1 -maxdepth 1 -type d \
+        ! -name s3 ! -name sts ! -name 'sso*' ! -name signin -exec rm -r {} +
 
 # Below /installed is what rlm adds to its dependencies.
 FROM dependencies AS build
