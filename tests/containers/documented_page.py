@@ -12,6 +12,8 @@ from tests.services.waiting import wait_until
 
 _LATE = re.compile(r"rlm status|kafka-get-offsets")
 _EFFECT_S = 300.0
+# A job of Spark is one command.
+_COMMAND_S = 600.0
 # As the page's alias. This process has no terminal.
 _STACK = """
 stack() { command=$1; shift; deploy/stack.sh compose "$command" -T "$@"; }
@@ -88,7 +90,7 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=180,
+        timeout=_COMMAND_S,
         check=False,
     )
 
