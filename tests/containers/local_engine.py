@@ -48,6 +48,8 @@ driver = "overlay"
 graphroot = "{room}/storage"
 runroot = "{room}/run"
 """
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_GROUP_OF_CONTAINERS = "libpod_parent"
 
 
 class SetUpError(Exception):
@@ -96,6 +98,7 @@ def _up() -> None:
     (ROOM / "storage.conf").write_text(_STORAGE_CONF.format(room=ROOM))
     if not _is_serving():
         _start_service()
+    _weigh_containers()
     build_all(environment())
     print(f"containers: ready at unix://{SOCKET}")
 
@@ -130,6 +133,21 @@ def _run_unattended(command: list[str]) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
+
+
+def _weigh_containers() -> None:
+    """Give all containers together the share of eight threads of other processes.
+
+    Their group has that of one thread at most, which starves a cluster next to other tests.
+    """
+    if (_CONTROL_GROUPS / "cgroup.controllers").exists():  # version 2
+        group, name, of_one = _CONTROL_GROUPS / _GROUP_OF_CONTAINERS, "cpu.weight", 100
+    else:
+        group, name, of_one = _CONTROL_GROUPS / "cpu" / _GROUP_OF_CONTAINERS, "cpu.shares", 1024
+    if group.parent.is_dir():
+        group.mkdir(exist_ok=True)
+    if (group / name).exists():
+        (group / name).write_text(str(8 * of_one))
 
 
 def _is_serving() -> bool:
