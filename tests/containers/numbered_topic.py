@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from tests.containers.stack import GATEWAYS, ComposeStack
+from tests.containers.steady_clients import SteadyProducer, SteadyReader
 from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
@@ -21,17 +26,15 @@ class NumberedTopic:
 
     def __init__(self, stack: ComposeStack, name: str) -> None:
         self._stack = stack
-        self._name = name
+        self.name = name
         self._produced = 0
 
     def create_tiered(self) -> None:
         """Create it with small segments, of which the brokers keep as little as they can."""
         sizes = ("--partitions", str(PARTITIONS), "--replication-factor", "3")
         segments = ("--config", f"segment.bytes={1024 * 1024}")
-        self._stack.broker_tool(
-            "kafka-topics", "--create", "--topic", self._name, *sizes, *segments
-        )
-        self._stack.rlm("topic", "enable", self._name, "--local-retention-bytes", "1")
+        self._stack.broker_tool("kafka-topics", "--create", "--topic", self.name, *sizes, *segments)
+        self._stack.rlm("topic", "enable", self.name, "--local-retention-bytes", "1")
 
     def produce(self) -> None:
         """Produce 12 MB through the gateways, from a container of its own."""
@@ -40,13 +43,38 @@ class NumberedTopic:
             f"awk 'BEGIN {{ for (i = {first}; i <= {last}; i++)"
             f' printf "%0{_DIGITS}d%0{_PADDING}d\\n", i, 0 }}\''
         )
-        to_topic = f"--bootstrap-server {GATEWAYS} --topic {self._name} {_WITHOUT_END}"
+        to_topic = f"--bootstrap-server {GATEWAYS} --topic {self.name} {_WITHOUT_END}"
         self._stack.client(f"{lines} | kafka-console-producer.sh {to_topic}")
         self._produced += _RECORDS
 
+    @contextmanager
+    def produced_steadily(self) -> Iterator[None]:
+        """Produce through the gateways, without a pause, until the block ends."""
+        to_topic = f"--bootstrap-server {GATEWAYS} --topic {self.name} {_WITHOUT_END}"
+        process = self._stack.client_process(
+            f"kafka-console-producer.sh {to_topic} --producer-property delivery.timeout.ms=900000"
+        )
+        line = f"{{:0{_DIGITS}d}}{'0' * _PADDING}\n"
+        with SteadyProducer(process, first=self._produced, line=line) as producer:
+            yield
+        self._produced = producer.next
+
+    @contextmanager
+    def read_steadily(self) -> Iterator[SteadyReader]:
+        """Read all records as they arrive, through the gateways, until the block ends."""
+        of_topic = f"--bootstrap-server {GATEWAYS} --topic {self.name} --from-beginning"
+        # A member that joins its group again would continue where it last committed.
+        member = "--consumer-property session.timeout.ms=900000"
+        until_input_ends = "& consumer=$!; cat >/dev/null; kill $consumer; wait || true"
+        process = self._stack.client_process(
+            f"kafka-console-consumer.sh {of_topic} {member} {until_input_ends}"
+        )
+        with SteadyReader(process, digits=_DIGITS) as reader:
+            yield reader
+
     def read(self) -> list[int]:
         """The numbers of all its records, sorted, read through the gateways in a new container."""
-        of_topic = f"--bootstrap-server {GATEWAYS} --topic {self._name} --from-beginning"
+        of_topic = f"--bootstrap-server {GATEWAYS} --topic {self.name} --from-beginning"
         until = f"--max-messages {self._produced} --timeout-ms 60000"
         values = f"kafka-console-consumer.sh {of_topic} {until} | cut -c1-{_DIGITS}"
         return sorted(int(line) for line in self._stack.client(values).splitlines())
@@ -60,7 +88,7 @@ class NumberedTopic:
         wait_until(
             lambda: min(self._local_starts()) > 0,
             deadline_s=_TRIMMED_S,
-            describe=lambda: f"all partitions are trimmed: {self._stack.rlm('status', self._name)}",
+            describe=lambda: f"all partitions are trimmed: {self._stack.rlm('status', self.name)}",
             interval_s=3.0,
         )
 
@@ -69,14 +97,34 @@ class NumberedTopic:
         wait_until(
             self._is_stored,
             deadline_s=_STORED_S,
-            describe=lambda: f"all is stored: {self._stack.rlm('status', self._name)}",
+            describe=lambda: f"all is stored: {self._stack.rlm('status', self.name)}",
+            interval_s=1.0,
+            despite=ServiceError,
+        )
+
+    def wait_copied(self) -> None:
+        """Wait until all rolled segments are stored, whatever else needs attention."""
+        wait_until(
+            lambda: _is_copied(self._stack.status(self.name)),
+            deadline_s=_STORED_S,
+            describe=lambda: f"all is stored: {self._stack.rlm('status', self.name)}",
+            interval_s=1.0,
+            despite=ServiceError,
+        )
+
+    def wait_lagging(self) -> None:
+        """Wait until a rolled segment is not stored."""
+        wait_until(
+            lambda: self._stack.status(self.name)["totals"]["lag_segments"] > 0,
+            deadline_s=_STORED_S,
+            describe=lambda: f"a segment is not stored: {self._stack.rlm('status', self.name)}",
             interval_s=1.0,
             despite=ServiceError,
         )
 
     def wait_replicated(self) -> None:
         """Wait until all replicas of all partitions are in sync."""
-        lagging = ("--describe", "--topic", self._name, "--under-replicated-partitions")
+        lagging = ("--describe", "--topic", self.name, "--under-replicated-partitions")
         wait_until(
             lambda: not self._stack.broker_tool("kafka-topics", *lagging).strip(),
             deadline_s=_STORED_S,
@@ -86,12 +134,14 @@ class NumberedTopic:
         )
 
     def _is_stored(self) -> bool:
-        document = self._stack.status(self._name)
-        return document["problems"] == [] and all(
-            each["lag_segments"] == 0 for each in document["partitions"]
-        )
+        document = self._stack.status(self.name)
+        return document["problems"] == [] and _is_copied(document)
 
     def _local_starts(self) -> list[int]:
-        first_of_each = ("--topic", self._name, "--time", "-2")
+        first_of_each = ("--topic", self.name, "--time", "-2")
         rows = self._stack.broker_tool("kafka-get-offsets", *first_of_each).splitlines()
         return [int(row.rsplit(":", 1)[1]) for row in rows]
+
+
+def _is_copied(status: dict[str, Any]) -> bool:
+    return all(each["lag_segments"] == 0 for each in status["partitions"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
+from tests.containers.stack_engine import StackEngine
 from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
@@ -19,14 +21,20 @@ SCRIPT = CHECKOUT / "deploy" / "stack.sh"
 GATEWAYS = "rlm-1:19092,rlm-2:19093,rlm-3:19094"
 _BROKERS = "broker-1:9092,broker-2:9092,broker-3:9092"
 _TOOLS = "/opt/kafka/bin"
+HOSTS = (1, 2, 3)
+METADATA_TOPIC = "__remote_log_segment_metadata"
 _START_S = 480.0
 _RECOVERED_S = 180.0
+_PROJECT = "kafka-rlm-tests"
 # A stack of a user publishes its ports at 127.0.0.1.
-_ENVIRONMENT = {"COMPOSE_PROJECT_NAME": "kafka-rlm-tests", "BIND_ADDRESS": "127.0.0.93"}
+_ENVIRONMENT = {"COMPOSE_PROJECT_NAME": _PROJECT, "BIND_ADDRESS": "127.0.0.93"}
 
 
 class ComposeStack:
     """Runs within its `with` block, under a project name of its own. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._engine = StackEngine(_PROJECT)
 
     def __enter__(self) -> Self:
         """Start it. Raises ServiceError with the script's message."""
@@ -53,8 +61,19 @@ class ComposeStack:
             self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
             yield
         finally:
-            of_spark = ("--profile", "spark", "rm", "--stop", "--force")
-            self.script("compose", *of_spark, "spark-worker", "spark-master")
+            self._remove("spark", "spark-worker", "spark-master")
+
+    @contextmanager
+    def streaming(self) -> Iterator[None]:
+        """The broker and the rlm of the profile `streaming`, which end with the block."""
+        try:
+            self.script("up", "streaming", deadline_s=_START_S)
+            yield
+        finally:
+            self._remove("streaming", "streaming", "streaming-broker")
+
+    def _remove(self, profile: str, *services: str) -> None:
+        self.script("compose", "--profile", profile, "rm", "--stop", "--force", *services)
 
     def script(
         self,
@@ -77,13 +96,13 @@ class ComposeStack:
             raise ServiceError(f"stack.sh {command} failed: {done.stderr}{done.stdout}")
         return done.stdout
 
-    def rlm(self, *arguments: str) -> str:
-        """What a command of `rlm` prints next to broker 1."""
-        return self.script("compose", "exec", "-T", "rlm-1", "rlm", *arguments)
+    def rlm(self, *arguments: str, host: int = 1) -> str:
+        """What a command of `rlm` prints next to the broker with this number."""
+        return self.script("compose", "exec", "-T", f"rlm-{host}", "rlm", *arguments)
 
-    def status(self, topic: str) -> dict[str, Any]:
-        """The document of `rlm status`."""
-        document: dict[str, Any] = json.loads(self.rlm("status", topic, "--json"))
+    def status(self, topic: str, *, host: int = 1) -> dict[str, Any]:
+        """The document of `rlm status`, next to the broker with this number."""
+        document: dict[str, Any] = json.loads(self.rlm("status", topic, "--json", host=host))
         return document
 
     def broker_tool(self, tool: str, *arguments: str) -> str:
@@ -97,6 +116,26 @@ class ComposeStack:
         command = f"PATH=$PATH:{_TOOLS}; {pipeline}"
         return self.script("compose", "run", "--rm", "-T", "client", "sh", "-euc", command)
 
+    def client_process(self, pipeline: str) -> subprocess.Popen[str]:
+        """Start a shell pipeline in a container of its own, with a pipe to it and from it."""
+        command = f"PATH=$PATH:{_TOOLS}; {pipeline}"
+        return subprocess.Popen(
+            [SCRIPT, "compose", "run", "--rm", "-T", "client", "sh", "-euc", command],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def replace(self, service: str, tag: str) -> None:
+        """Replace a service's container by one of the image with a tag."""
+        changed = ("compose", "up", "-d", "--no-deps", service)
+        self.script(*changed, variables={"RLM_TAG": tag})
+
+    def image_id(self, service: str) -> str:
+        """The image of a service's container."""
+        return self.script("compose", "images", "--quiet", service).strip()
+
     def kill(self, service: str) -> None:
         """Kill a service's container. Unlike after `compose kill`, no engine restarts it."""
         self.script("compose", "stop", "-t", "0", service)
@@ -104,6 +143,42 @@ class ComposeStack:
     def start(self, service: str) -> None:
         """Start a service that was killed."""
         self.script("compose", "start", service)
+
+    def restart(self, *services: str) -> None:
+        """Stop services as an orderly shutdown does, and start them again."""
+        self.script("compose", "restart", "-t", "60", *services)
+
+    @contextmanager
+    def without(self, service: str) -> Iterator[None]:
+        """Kill a service, and start it when the block ends."""
+        self.kill(service)
+        try:
+            yield
+        finally:
+            self.start(service)
+
+    def cut_off(self, service: str) -> AbstractContextManager[None]:
+        """Take a service off the network until the block ends."""
+        return self._engine.cut_off(service)
+
+    def replace_host(self, number: int) -> None:
+        """Start a killed broker and its `rlm` again on a host whose disk is empty."""
+        broker, rlm = f"broker-{number}", f"rlm-{number}"
+        self.script("compose", "rm", "--stop", "--force", broker, rlm)
+        self._engine.remove_volumes(f"{broker}-data", f"{rlm}-state", f"{rlm}-cache")
+        self.script("compose", "up", "-d", "--no-deps", broker, rlm)
+
+    def leads(self, number: int, topic: str) -> bool:
+        """Whether a broker leads a partition of a topic."""
+        described = self.broker_tool("kafka-topics", "--describe", "--topic", topic)
+        leaders = re.findall(r"Leader: (\S+)", described)
+        assert leaders, described
+        return str(number) in leaders
+
+    def elect_preferred_leaders(self) -> None:
+        """Let each partition be led by the first of its replicas, as in a balanced cluster."""
+        every = ("--election-type", "preferred", "--all-topic-partitions")
+        self.broker_tool("kafka-leader-election", *every)
 
     def wait_ready(self) -> None:
         """Wait until `rlm processes` shows all brokers, managers and gateways as ready."""

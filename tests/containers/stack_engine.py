@@ -1,0 +1,55 @@
+"""What compose has no command for: cut a container off its network, and remove one's volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import docker
+from docker import DockerClient
+from docker.models.containers import Container
+
+from tests.services.containers.engine import find_engine
+
+_OF_PROJECT = "com.docker.compose.project"
+_OF_SERVICE = "com.docker.compose.service"
+
+
+class StackEngine:
+    """The engine's own names of a compose project's network and volumes. Not thread-safe."""
+
+    def __init__(self, project: str) -> None:
+        """`project` is the name of the compose project."""
+        self._project = project
+
+    @contextmanager
+    def cut_off(self, service: str) -> Iterator[None]:
+        """Take a service's container off the network until the block ends.
+
+        Packets to it are lost, as after a cable was pulled. It comes back under its name, but the
+        engine may give it another address.
+        """
+        with self._client() as client:
+            network = client.networks.get(f"{self._project}_default")
+            container = self._container(client, service)
+            network.disconnect(container)
+            try:
+                yield
+            finally:
+                network.connect(container, aliases=[service])
+
+    def remove_volumes(self, *names: str) -> None:
+        """Remove volumes by their names in the compose file. No container may have them."""
+        with self._client() as client:
+            for name in names:
+                client.volumes.get(f"{self._project}_{name}").remove()
+
+    @contextmanager
+    def _client(self) -> Iterator[DockerClient]:
+        with closing(docker.from_env(**find_engine().client_arguments)) as client:
+            yield client
+
+    def _container(self, client: DockerClient, service: str) -> Container:
+        labels = [f"{_OF_PROJECT}={self._project}", f"{_OF_SERVICE}={service}"]
+        (container,) = client.containers.list(filters={"label": labels})
+        return container
