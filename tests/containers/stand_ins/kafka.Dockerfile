@@ -11,7 +11,7 @@ COPY bin /opt/kafka/bin/
 COPY docker /etc/kafka/docker/
 # A checkout need not keep symbolic links.
 RUN for tool in broker-api-versions configs console-consumer console-producer get-offsets \
-        producer-perf-test topics; do ln -s kafka-tool.sh /opt/kafka/bin/kafka-$tool.sh; done
+        leader-election producer-perf-test topics; do ln -s kafka-tool.sh /opt/kafka/bin/kafka-$tool.sh; done
 RUN chown -R appuser:appuser /opt/kafka/config /opt/kafka/logs /mnt/shared/config \
     && chown -R appuser:root /var/lib/kafka /etc/kafka && chmod -R ug+w /var/lib/kafka /etc/kafka
 USER appuser

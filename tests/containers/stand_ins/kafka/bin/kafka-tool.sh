@@ -7,6 +7,7 @@ case $(basename "$0") in
     kafka-console-consumer.sh) class=org.apache.kafka.tools.consumer.ConsoleConsumer ;;
     kafka-console-producer.sh) class=org.apache.kafka.tools.ConsoleProducer ;;
     kafka-producer-perf-test.sh) class=org.apache.kafka.tools.ProducerPerformance ;;
+    kafka-leader-election.sh) class=org.apache.kafka.tools.LeaderElectionCommand ;;
     kafka-broker-api-versions.sh) class=org.apache.kafka.tools.BrokerApiVersionsCommand ;;
     *) echo "no such tool: $0" >&2; exit 1 ;;
 esac
