@@ -140,7 +140,7 @@ readme: $(STAMPS)/dev $(STAMPS)/broker ## Follow the README's first commands in 
 images: ## Build the image of rlm, and print its layers (SPARK=1: also that of the Spark jobs)
 	@deploy/stack.sh images
 
-up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quickstart MONITORING=1 SPARK=1)
+up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quickstart|streaming MONITORING=1 SPARK=1)
 	@deploy/stack.sh up $(SERVICES)
 
 down: ## End the compose stack (VOLUMES=1: delete its data, too)

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tag=${RLM_TAG:-latest}
 targets="rlm${SPARK:+ spark}"
-profiles="--profile client --profile quickstart --profile monitoring --profile spark --profile spark-job"
+profiles="--profile client --profile quickstart --profile streaming --profile monitoring --profile spark --profile spark-job"
 
 main() {
     command=${1:-}
@@ -169,7 +169,7 @@ start() {
         explain "cannot start the stack:" "$(tail -n 15 "$log")"
     fi
     case ${1:-} in
-        quickstart) wait_until_ready quickstart ;;
+        quickstart | streaming) wait_until_ready "$1" ;;
         *) wait_until_ready rlm-1 rlm-2 rlm-3 ${SPARK:+spark-worker} ;;
     esac
     [ -z "${MONITORING:-}" ] || echo "Boards: http://127.0.0.1:${GRAFANA_PORT:-3000}, user admin, password in" \
