@@ -5,9 +5,9 @@ Folders whose tests share something expensive (three brokers, a Spark session, a
 logs) are one unit, and a package to pytest: their shared services start once, and end with them,
 because three idle brokers with their managers take half a processor. The longest units begin first,
 so that no worker is busy alone at the end. The Spark session is between the two folders of three
-brokers: with two workers the second cluster mostly starts when the first has ended. Nothing
-enforces that, so tests of three brokers must tolerate leaders that move under load. Among equals
-the order stays random.
+brokers: with two workers the second cluster mostly starts when the first has ended. The compose
+stack is the last of these folders for the same reason. Nothing enforces that, so tests of three
+brokers must tolerate leaders that move under load. Among equals the order stays random.
 
 Tests with services wait a part of their time. Of three or more workers, the last one fills these
 pauses: it takes only tests that compute, and its processes have a lower priority. The other workers
@@ -35,6 +35,7 @@ _SERVICE_FOLDERS = (
     "tests/integration/rlm/gateway/security",
     "tests/integration/rlm/gateway",
     "tests/integration/rsm/storage",
+    "tests/containers",
 )
 _WHOLE_FOLDERS = (*_COMPUTING_FOLDERS, *_SERVICE_FOLDERS)
 _LEAST_WORKERS = 3

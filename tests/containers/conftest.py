@@ -1,16 +1,21 @@
 """The compose stack and a tiered topic in it, which all tests here share.
 
-A test leaves the stack running and ready.
+A test leaves the stack running and ready. Tests of other folders run on if it does not start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from tests.containers.availability import WAY_OUT, engine_that_answers
+from tests.containers.local_engine import SetUpError
 from tests.containers.numbered_topic import NumberedTopic
 from tests.containers.stack import ComposeStack
+from tests.services.containers.engine import Engine
+from tests.services.service import ServiceError
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,10 +30,30 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[ComposeStack]:
-    """Three brokers, a store, and three rlm that are ready."""
-    with ComposeStack() as started:
+@contextmanager
+def _failures_without_traceback() -> Iterator[None]:
+    try:
+        yield
+    except (SetUpError, ServiceError) as error:
+        message = f"cannot run the tests of containers: {error} {WAY_OUT}"
+        raise pytest.fail.Exception(message, pytrace=False) from None
+
+
+@pytest.fixture(scope="package")
+def engine() -> Iterator[Engine]:
+    """The engine that answers. If none does, one is set up, which ends after these tests."""
+    with ExitStack() as exits:
+        with _failures_without_traceback():
+            found = exits.enter_context(engine_that_answers())
+        yield found
+
+
+@pytest.fixture(scope="package")
+def stack(engine: Engine) -> Iterator[ComposeStack]:
+    """Three brokers, a store, and three rlm of this checkout that are ready."""
+    with ExitStack() as exits:
+        with _failures_without_traceback():
+            started = exits.enter_context(ComposeStack(engine))
         yield started
 
 
@@ -39,7 +64,7 @@ def spark_cluster(stack: ComposeStack) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trimmed_topic(stack: ComposeStack) -> NumberedTopic:
     """A topic of which each partition's first records are in the store only."""
     topic = NumberedTopic(stack, "numbered")

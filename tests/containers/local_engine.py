@@ -1,5 +1,6 @@
 """`make containers-here`: Podman on a Debian machine that reaches no image registry.
 
+Where no engine answers, the tests of containers set it up by themselves, and end it.
 It starts Podman's service on a socket below build/containers, and makes images that replace the
 official ones under their own names: Debian by debootstrap, Python by Debian's packages, Kafka and
 Hadoop from their Maven artifacts, versitygw and fake-gcs-server from their Go modules, Azurite from
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 
 from tests.containers.health_checks import run_health_checks
-from tests.containers.stand_ins.images import build_all
+from tests.containers.stand_ins.images import STAND_INS, build_all
 from tests.services.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -86,12 +87,20 @@ def environment() -> dict[str, str]:
     }
 
 
+def can_be_set_up() -> bool:
+    """Whether this process may install Debian's packages and make networks."""
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
 def _up() -> None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+    if not can_be_set_up():
         raise SetUpError(
             "this needs Debian and root, for its packages, debootstrap and networks."
             " Run it as root on Debian, or use an engine that reaches a registry."
         )
+    absent = [str(path) for each in STAND_INS for path in each.context if not path.exists()]
+    if absent:
+        raise SetUpError(f"{', '.join(absent)} is missing. Make it: make containers-here")
     _install_missing_packages()
     ROOM.mkdir(parents=True, exist_ok=True)
     (ROOM / "containers.conf").write_text(_CONTAINERS_CONF)
@@ -185,9 +194,8 @@ def _down() -> None:
     remove = ["podman", "rm", "--force", "--all", "--time", "0"]
     subprocess.run(remove, check=True, env=environment(), stdout=subprocess.DEVNULL)
     if _is_serving() and _PROCESS_ID.exists():
-        process = Path("/proc") / _PROCESS_ID.read_text()
-        os.kill(int(process.name), signal.SIGTERM)
-        wait_until(lambda: not process.exists(), describe="Podman's service has ended")
+        os.kill(int(_PROCESS_ID.read_text()), signal.SIGTERM)
+        wait_until(lambda: not _is_serving(), describe="Podman's service has ended")
     _PROCESS_ID.unlink(missing_ok=True)
     # Podman binds it to itself; a mount point cannot be removed.
     subprocess.run(["umount", str(ROOM / "storage" / "overlay")], capture_output=True, check=False)

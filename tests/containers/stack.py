@@ -13,6 +13,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from tests.containers.stack_engine import StackEngine
+from tests.services.containers.engine import Engine
 from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
@@ -23,6 +24,7 @@ _BROKERS = "broker-1:9092,broker-2:9092,broker-3:9092"
 _TOOLS = "/opt/kafka/bin"
 HOSTS = (1, 2, 3)
 METADATA_TOPIC = "__remote_log_segment_metadata"
+_BUILT_S = 900.0
 _START_S = 480.0
 _RECOVERED_S = 180.0
 _PROJECT = "kafka-rlm-tests"
@@ -33,11 +35,13 @@ _ENVIRONMENT = {"COMPOSE_PROJECT_NAME": _PROJECT, "BIND_ADDRESS": "127.0.0.93"}
 class ComposeStack:
     """Runs within its `with` block, under a project name of its own. Not thread-safe."""
 
-    def __init__(self) -> None:
-        self._engine = StackEngine(_PROJECT)
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is the one that deploy/stack.sh finds."""
+        self._engine = StackEngine(engine, _PROJECT)
 
     def __enter__(self) -> Self:
-        """Start it. Raises ServiceError with the script's message."""
+        """Build its image and start it. Raises ServiceError with the script's message."""
+        self.script("images", deadline_s=_BUILT_S)
         try:
             self.script("up", deadline_s=_START_S)
         except ServiceError:
@@ -57,6 +61,7 @@ class ComposeStack:
     @contextmanager
     def spark(self) -> Iterator[None]:
         """Spark's master and a worker, which end with the block."""
+        self.script("images", variables={"SPARK": "1"}, deadline_s=_BUILT_S)
         try:
             self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
             yield

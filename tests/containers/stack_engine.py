@@ -9,7 +9,7 @@ import docker
 from docker import DockerClient
 from docker.models.containers import Container
 
-from tests.services.containers.engine import find_engine
+from tests.services.containers.engine import Engine
 
 _OF_PROJECT = "com.docker.compose.project"
 _OF_SERVICE = "com.docker.compose.service"
@@ -18,8 +18,9 @@ _OF_SERVICE = "com.docker.compose.service"
 class StackEngine:
     """The engine's own names of a compose project's network and volumes. Not thread-safe."""
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, engine: Engine, project: str) -> None:
         """`project` is the name of the compose project."""
+        self._arguments = engine.client_arguments
         self._project = project
 
     @contextmanager
@@ -46,7 +47,7 @@ class StackEngine:
 
     @contextmanager
     def _client(self) -> Iterator[DockerClient]:
-        with closing(docker.from_env(**find_engine().client_arguments)) as client:
+        with closing(docker.from_env(**self._arguments)) as client:
             yield client
 
     def _container(self, client: DockerClient, service: str) -> Container:

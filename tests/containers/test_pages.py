@@ -10,7 +10,7 @@ from tests.containers.stack import CHECKOUT, ComposeStack
 pytestmark = pytest.mark.timeout(1800)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def quick_start_commands(stack: ComposeStack) -> int:
     """The number of the quick start's commands, which were followed."""
     assert stack.ready_processes()

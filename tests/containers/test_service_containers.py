@@ -12,9 +12,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests.services.containers.engine import Engine, find_engine
+from tests.services.containers.engine import Engine
 from tests.services.containers.provider import ContainerProvider, open_container_provider
 
+pytestmark = pytest.mark.timeout(1800)
 _CHECKOUT = Path(__file__).parents[2]
 _STARTER = (
     "import pathlib, signal, sys\n"
@@ -22,11 +23,6 @@ _STARTER = (
     "open_container_provider().s3(pathlib.Path(sys.argv[1])).start()\n"
     "print('started', flush=True); signal.pause()"
 )
-
-
-@pytest.fixture
-def engine() -> Engine:
-    return find_engine()
 
 
 @pytest.fixture

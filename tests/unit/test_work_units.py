@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.work_units import is_filling_worker, next_computing
+from tests.work_units import is_filling_worker, next_computing, unit_of, uses_services
 
 
 def test_next_computing_when_services_and_computing_wait_then_simulation_before_unit() -> None:
@@ -15,6 +15,13 @@ def test_next_computing_when_services_and_computing_wait_then_simulation_before_
 
 def test_next_computing_when_only_services_wait_then_none() -> None:
     assert next_computing(["tests/hosts", "tests/e2e/test_chaos.py"]) is None
+
+
+def test_unit_when_of_the_compose_stack_then_its_files_share_it_and_may_be_repeated() -> None:
+    faults, pages = (f"tests/containers/test_{each}.py::test_it" for each in ("faults", "pages"))
+
+    assert unit_of(faults) == unit_of(pages)
+    assert uses_services(faults)
 
 
 @pytest.mark.parametrize(
