@@ -29,7 +29,7 @@ def main() -> str | None:
 
 @contextmanager
 def engine_that_answers() -> Iterator[Engine]:
-    """The engine that answers; without one, that of `make containers-here` until the block ends.
+    """The engine that answers; without one, a local one with images of the stack, until the end.
 
     Raises SetUpError with what that printed.
     """
@@ -37,7 +37,7 @@ def engine_that_answers() -> Iterator[Engine]:
     if engine is not None:
         yield engine
         return
-    _run_local_engine("up")
+    _run_local_engine("stack")
     try:
         yield find_engine()
     finally:

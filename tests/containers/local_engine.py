@@ -7,6 +7,7 @@ Hadoop from their Maven artifacts, versitygw and fake-gcs-server from their Go m
 its npm package. `deploy/stack.sh` finds the socket by itself.
 
     python -m tests.containers.local_engine up      # packages, service, images; skips what is there
+    python -m tests.containers.local_engine stack   # the same, with the images of the stack only
     python -m tests.containers.local_engine serve   # the service and health checks, until SIGTERM
     python -m tests.containers.local_engine down    # end all containers and the service
 """
@@ -18,10 +19,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.containers.health_checks import run_health_checks
-from tests.containers.stand_ins.images import STAND_INS, build_all
+from tests.containers.stand_ins.images import OF_OTHER_SERVICES, OF_THE_STACK, StandIn, build
 from tests.services.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -59,7 +61,12 @@ class SetUpError(Exception):
 
 def main() -> int:
     """Run the command of this command line."""
-    commands = {"up": _up, "serve": _serve, "down": _down}
+    commands = {
+        "up": lambda: _up((*OF_THE_STACK, *OF_OTHER_SERVICES)),
+        "stack": lambda: _up(OF_THE_STACK),
+        "serve": _serve,
+        "down": _down,
+    }
     command = commands.get(" ".join(sys.argv[1:]))
     if command is None:
         print(__doc__, file=sys.stderr)
@@ -92,13 +99,13 @@ def can_be_set_up() -> bool:
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def _up() -> None:
+def _up(images: Iterable[StandIn]) -> None:
     if not can_be_set_up():
         raise SetUpError(
             "this needs Debian and root, for its packages, debootstrap and networks."
             " Run it as root on Debian, or use an engine that reaches a registry."
         )
-    absent = [str(path) for each in STAND_INS for path in each.context if not path.exists()]
+    absent = [str(path) for each in images for path in each.context if not path.exists()]
     if absent:
         raise SetUpError(f"{', '.join(absent)} is missing. Make it: make containers-here")
     _install_missing_packages()
@@ -108,7 +115,7 @@ def _up() -> None:
     if not _is_serving():
         _start_service()
     _weigh_containers()
-    build_all(environment())
+    build(images, environment())
     print(f"containers: ready at unix://{SOCKET}")
 
 

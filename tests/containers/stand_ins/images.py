@@ -9,7 +9,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class StandIn:
 
 
 # The first name is that of Dockerfile.
-STAND_INS = (
+OF_THE_STACK = (
     StandIn(name="docker.io/library/python:3.11.14-slim-bookworm", dockerfile="python.Dockerfile"),
     StandIn(
         name=default_image(STORE),
@@ -47,6 +47,8 @@ STAND_INS = (
         dockerfile="kafka.Dockerfile",
         context=(_BUILD / "kafka" / "jars", _ROOM / "kafka" / "bin", _ROOM / "kafka" / "docker"),
     ),
+)
+OF_OTHER_SERVICES = (
     StandIn(
         name=default_image(AZURITE),
         dockerfile="azurite.Dockerfile",
@@ -65,11 +67,11 @@ STAND_INS = (
 )
 
 
-def build_all(environment: Mapping[str, str]) -> None:
-    """Build what is missing or changed, with the engine of `environment`."""
+def build(images: Iterable[StandIn], environment: Mapping[str, str]) -> None:
+    """Build what is missing or changed of them, with the engine of `environment`."""
     if _made_of(_DEBIAN, environment) is None:
         _import_debian(environment)
-    for each in STAND_INS:
+    for each in images:
         wanted = _content_hash(each)
         if _made_of(each.name, environment) == wanted:
             continue
