@@ -80,12 +80,9 @@ check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract t
 	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) -o tmp_path_retention_policy=failed --checks "make --no-print-directory static" \
 		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
-# In CI, which sets REPEAT, the tests of containers fail without an engine.
-test: services ## The static checks and every test
-	@left_out=; [ $(REPEAT) != 0 ] || $(BIN)/python -m tests.containers.availability || \
-		left_out=--ignore=tests/containers; \
-		$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static" \
-		--repeat=$(REPEAT) $$left_out tests
+test: services ## The static checks and every test but those of containers
+	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static" \
+		--repeat=$(REPEAT) --ignore=tests/containers tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@missing=; for each in $(PROGRAMS_OF_TESTS); do \

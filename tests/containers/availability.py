@@ -1,7 +1,4 @@
-"""Whether the tests of containers can run: an engine answers, or root on Debian sets one up.
-
-python -m tests.containers.availability     # exits with 1 and the way out if they cannot
-"""
+"""Finds the engine of the tests of containers; root on Debian sets one up if none answers."""
 
 from __future__ import annotations
 
@@ -18,13 +15,6 @@ WAY_OUT = (
     "Start Docker or Podman's socket and run `make test-containers`,"
     " or run that as root on Debian, where it sets up an engine."
 )
-
-
-def main() -> str | None:
-    """Return why the tests of containers are left out and how to run them, if they cannot run."""
-    if local_engine.can_be_set_up() or _answering() is not None:
-        return None
-    return f"Left out: tests/containers, because no engine answers. {WAY_OUT}"
 
 
 @contextmanager
@@ -63,7 +53,3 @@ def _answering() -> Engine | None:
         return find_engine()
     except ServiceMissingError:
         return None
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -33,17 +33,6 @@ def _run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPr
     )
 
 
-def test_availability_when_there_is_no_engine_then_one_line_names_the_way_out(
-    environment: dict[str, str],
-) -> None:
-    done = _run(environment, "tests.containers.availability")
-
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("Left out: tests/containers, because no engine answers.")
-    assert _WAY_OUT in line
-
-
 def test_tests_of_the_stack_when_there_is_no_engine_then_all_fail_with_the_way_out(
     environment: dict[str, str],
 ) -> None:
