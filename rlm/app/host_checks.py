@@ -8,7 +8,7 @@ from pathlib import Path
 from rlm.broker.client_check import check_client
 from rlm.config.load import Config, config_problems, load_config
 from rlm.gateway.app.security import check_tls
-from rlm.process.host_check import check_host
+from rlm.process.host_check import check_host, directory_problems
 from rlm.tls.http_tls import server_context
 from rlm.worker.plugin_check import check_plugins
 from rsm.segment.errors import InvalidConfigError
@@ -16,12 +16,16 @@ from rsm.system_clock import SystemClock
 
 
 def host_problems(config_path: Path) -> tuple[InvalidConfigError, ...]:
-    """Return all errors of the file; if there is none, the first one of each check of the host."""
+    """Return all errors of the file; if there is none, those of the host.
+
+    These are all errors of its directories, and the first one of plug-ins and of TLS files each.
+    """
     found = config_problems(config_path, check_client)
     if found:
         return found
     config = load_config(config_path)
-    return tuple(problem for check in HOST_CHECKS if (problem := _problem(check, config)))
+    others = (problem for check in _FILE_CHECKS if (problem := _problem(check, config)))
+    return (*directory_problems(config), *others)
 
 
 def _problem(check: Callable[[Config], object], config: Config) -> InvalidConfigError | None:
@@ -41,10 +45,10 @@ def _check_http_tls(config: Config) -> None:
     server_context(config.rest_tls, SystemClock())
 
 
-HOST_CHECKS: tuple[Callable[[Config], object], ...] = (
-    check_host,
+_FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
     check_plugins,
     _check_gateway_tls,
     _check_http_tls,
 )
+HOST_CHECKS: tuple[Callable[[Config], object], ...] = (check_host, *_FILE_CHECKS)
 """Check log dirs, the store's root, plug-ins and TLS files. Each raises InvalidConfigError."""

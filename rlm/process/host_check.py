@@ -5,6 +5,8 @@ Only reads, so a caller that gets an error has changed nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rlm.config.load import Config
@@ -13,6 +15,10 @@ from rlm.source.denied_access import denied_access
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
 from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
+
+_LOG_DIRS = "log.dirs"
+_SET_LOG_DIR = "Set the log.dirs of the broker's server.properties, or mount the disk"
+_MOUNT_IT = "Mount it or create it: rlm never does"
 
 
 def check_host(config: Config) -> BrokerIdentity:
@@ -24,23 +30,50 @@ def check_host(config: Config) -> BrokerIdentity:
     to no partition.
     """
     for log_dir in config.host.log_dirs:
-        _require_directory(log_dir, key="log.dirs")
+        _require_directory(log_dir, key=_LOG_DIRS)
     check_directories(config)
     return read_broker_identity(config.host.log_dirs)
 
 
 def check_directories(config: Config) -> None:
     """Check the part of `check_host` that also applies to a host without a broker."""
+    for check in _directory_checks(config):
+        check()
+
+
+def directory_problems(config: Config) -> tuple[InvalidConfigError, ...]:
+    """Return all errors of which `check_host` raises the first."""
+    log_dirs = config.host.log_dirs
+    missing = _errors(partial(_require_directory, each, key=_LOG_DIRS) for each in log_dirs)
+    others = _errors(_directory_checks(config))
+    # The identity needs all log dirs: without one, its error repeats the one above.
+    identity = () if missing else _errors([partial(read_broker_identity, log_dirs)])
+    return (*missing, *others, *identity)
+
+
+def _directory_checks(config: Config) -> Iterator[Callable[[], object]]:
     log_dirs, state_dir = config.host.log_dirs, config.host.state_dir
     root = config.storage.filesystem_root
     if root is not None:
-        _require_directory(root, key=FILESYSTEM_ROOT_KEY)
-        _refuse_within_logs(root, log_dirs, key=FILESYSTEM_ROOT_KEY)
-    _refuse_within_logs(state_dir, log_dirs, key="state.dir")
-    check_state_dir(state_dir)
+        yield partial(_require_directory, root, key=FILESYSTEM_ROOT_KEY, advice=_MOUNT_IT)
+        yield partial(_refuse_within_logs, root, log_dirs, key=FILESYSTEM_ROOT_KEY)
+    yield partial(_refuse_within_logs, state_dir, log_dirs, key="state.dir")
+    yield partial(check_state_dir, state_dir)
 
 
-def _require_directory(path: Path, *, key: str) -> None:
+def _errors(checks: Iterable[Callable[[], object]]) -> tuple[InvalidConfigError, ...]:
+    return tuple(error for check in checks if (error := _error(check)) is not None)
+
+
+def _error(check: Callable[[], object]) -> InvalidConfigError | None:
+    try:
+        check()
+    except InvalidConfigError as error:
+        return error
+    return None
+
+
+def _require_directory(path: Path, *, key: str, advice: str = _SET_LOG_DIR) -> None:
     try:
         is_found = path.is_dir()
     except PermissionError as error:
@@ -53,10 +86,15 @@ def _require_directory(path: Path, *, key: str) -> None:
             advice="Let this user search the directory that refuses it",
         ) from error
     if not is_found:
-        raise InvalidConfigError("cannot find the directory", key=key, found=path)
+        raise InvalidConfigError("cannot find the directory", key=key, found=path, advice=advice)
 
 
 def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> None:
     resolved = path.resolve()
     if any(resolved.is_relative_to(log_dir.resolve()) for log_dir in log_dirs):
-        raise InvalidConfigError("directory lies within a log directory", key=key, found=path)
+        raise InvalidConfigError(
+            "the directory lies within a log directory",
+            key=key,
+            found=path,
+            advice="Set a directory outside of log.dirs: the broker does not start with this one",
+        )

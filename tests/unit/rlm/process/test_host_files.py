@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import Config, load_config
-from rlm.process.host_check import check_host
+from rlm.process.host_check import check_host, directory_problems
 from rlm.process.state_dir import locked_state_dir
 from rsm.segment.errors import InvalidConfigError
 
@@ -55,6 +55,43 @@ def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path
         check_host(config)
 
     assert not (tmp_path / "absent").exists()
+
+
+def test_directory_problems_when_several_directories_are_unusable_then_returns_all(
+    tmp_path: Path,
+) -> None:
+    absent = [tmp_path / "absent1", tmp_path / "absent2"]
+    (tmp_path / "file").touch()
+    state = tmp_path / "file" / "state"
+    config = _config(
+        tmp_path,
+        [_log_dir(tmp_path / "a"), *absent],
+        state=state,
+        root=tmp_path / "unmounted",
+    )
+
+    problems = directory_problems(config)
+
+    assert [(each.context["key"], each.context["found"]) for each in problems] == [
+        ("log.dirs", absent[0]),
+        ("log.dirs", absent[1]),
+        ("rsm.config.storage.filesystem.root", tmp_path / "unmounted"),
+        ("state.dir", state),
+    ]
+    assert "Mount it or create it: rlm never does." in str(problems[2])
+    assert all("advice" in each.context for each in problems)
+
+
+def test_directory_problems_when_only_the_brokers_differ_then_is_the_first_error_of_check_host(
+    tmp_path: Path,
+) -> None:
+    config = _config(tmp_path, [_log_dir(tmp_path / "a"), _log_dir(tmp_path / "b", node_id=2)])
+
+    (problem,) = directory_problems(config)
+
+    with pytest.raises(InvalidConfigError) as caught:
+        check_host(config)
+    assert str(problem) == str(caught.value)
 
 
 def test_check_host_when_log_dirs_of_two_brokers_then_refuses(tmp_path: Path) -> None:
