@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rlm.config.effective import SecretMask
+from rlm.source.denied_access import denied_access
 from rlm.worker.log_lines import KafkaClientFilter, OneLineFormatter
 from rsm.segment.errors import RetriableError
 
@@ -29,6 +30,7 @@ TEXT_MAX_BYTES = 1 << 20
 _FOLDER = "log"
 _SUFFIX = ".log"
 _PREVIOUS = ".1"
+_SUFFIXES = (_SUFFIX, _SUFFIX + _PREVIOUS)
 _MODE = 0o640
 
 
@@ -100,16 +102,19 @@ def keep_recent_log(state_dir: Path, process: str, mask: SecretMask) -> None:
 def logged_processes(state_dir: Path) -> tuple[str, ...]:
     """Return the names of the processes that have logged; RetriableError if there are none."""
     try:
-        files = [*(state_dir / _FOLDER).glob(f"*{_SUFFIX}*")]
+        with os.scandir(state_dir / _FOLDER) as entries:  # unlike glob, it reports refused access
+            files = [each.name for each in entries if each.name.endswith(_SUFFIXES)]
+    except FileNotFoundError:
+        files = []
     except OSError as error:
-        raise _unreadable(state_dir, error) from error
+        raise _unreadable(state_dir / _FOLDER, error) from error
     if not files:
         raise RetriableError(
             "no process has kept its log in this directory",
             state_dir=state_dir,
             advice="Look at the log of your service manager",
         )
-    names = {file.name.removesuffix(_PREVIOUS).removesuffix(_SUFFIX) for file in files}
+    names = {each.removesuffix(_PREVIOUS).removesuffix(_SUFFIX) for each in files}
     return tuple(sorted(names))
 
 
@@ -121,7 +126,7 @@ def recent_log(state_dir: Path, process: str) -> bytes:
         lines = _content(newest)
         return _content(newest.with_name(newest.name + _PREVIOUS)) + lines
     except OSError as error:
-        raise _unreadable(state_dir, error) from error
+        raise _unreadable(newest, error) from error
 
 
 def recent_log_text(state_dir: Path) -> bytes:
@@ -155,7 +160,15 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _unreadable(state_dir: Path, error: OSError) -> RetriableError:
+def _unreadable(path: Path, error: OSError) -> RetriableError:
+    fields, advice = {}, "Check the disk of state.dir"
+    if isinstance(error, PermissionError):
+        fields = dict(denied_access(Path(error.filename)))
+        advice = "Run the command as the user of `rlm run`"
     return RetriableError(
-        "the recent log cannot be read", state_dir=state_dir, reason=error.strerror
+        "the recent log cannot be read",
+        path=path,
+        **fields,
+        reason=error.strerror,
+        advice=advice,
     )

@@ -2,7 +2,9 @@
 
 Memory: one part, and its copy without secrets. The archive has at most PART_MAX_BYTES of a part,
 and TOTAL_MAX_BYTES of all parts, before compression. A note at the end of a part says where it was
-cut. The last member, MANIFEST, lists the others with their sizes, and why parts are missing.
+cut. All members are in one folder with the name of the archive, so that extracting it replaces no
+file of the current directory. The last member, MANIFEST, lists the others with their sizes, and why
+parts are missing.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ class BundleArchive:
             ) from error
         self._file = os.fdopen(descriptor, "wb")
         self._tar = tarfile.open(fileobj=self._file, mode="w:gz")  # noqa: SIM115 - see close
+        self._folder = _folder(path.name)
         self._created_s = int(os.fstat(descriptor).st_mtime)
         self._mask = SecretMask(secrets)
         self._left_bytes = TOTAL_MAX_BYTES
@@ -81,6 +84,13 @@ class BundleArchive:
         self.contents.append(self._mask.masked(line.encode()).decode())
 
     def _add_member(self, name: str, content: bytes) -> None:
-        member = tarfile.TarInfo(name)
+        member = tarfile.TarInfo(f"{self._folder}/{name}")
         member.size, member.mode, member.mtime = len(content), _MODE, self._created_s
         self._tar.addfile(member, io.BytesIO(content))
+
+
+def _folder(archive: str) -> str:
+    for suffix in (".tar.gz", ".tgz"):
+        if archive.endswith(suffix) and archive != suffix:
+            return archive.removesuffix(suffix)
+    return f"{archive}-content"  # not the name of the archive, which may be next to it

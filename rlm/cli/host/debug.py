@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import shlex
 import ssl
 import subprocess
 import sys
@@ -179,7 +180,8 @@ def _settings(config: Path) -> bytes:
 
 def _output_of(*arguments: str, config: Path) -> bytes:
     """Return the JSON of a command, run as its own process, because that can be ended in time."""
-    command = [sys.executable, "-m", "rlm", *arguments, "--json", "--config", str(config)]
+    options = [*arguments, "--json", "--config", str(config)]
+    command, typed = [sys.executable, "-m", "rlm", *options], shlex.join(["rlm", *options])
     try:
         done = subprocess.run(
             command,
@@ -192,15 +194,16 @@ def _output_of(*arguments: str, config: Path) -> bytes:
         raise RetriableError(
             "the command did not end in time",
             timeout_s=error.timeout,
-            advice="Run it by itself",
+            advice=f"Run it in a terminal: `{typed}`",
         ) from error
     if not done.stdout:
-        reason = done.stderr[-PART_MAX_BYTES:].decode(errors="replace").strip()
+        printed = " ".join(done.stderr[-PART_MAX_BYTES:].decode(errors="replace").split())
+        reported = printed.removeprefix("rlm: ").removesuffix(".")
         raise RetriableError(
             "the command failed",
+            command=typed,
             exit_code=done.returncode,
-            reason=reason,
-            advice="Run it by itself",
+            advice=f"It reported: {reported}" if reported else "Run it in a terminal",
         )
     return done.stdout
 

@@ -91,7 +91,7 @@ def _bundle(host: BrokerHost, path: Path) -> dict[str, str]:
 def _members(path: Path) -> dict[str, str]:
     with tarfile.open(path) as tar:
         return {
-            name: content.read().decode()
+            name.partition("/")[2]: content.read().decode()
             for name in tar.getnames()
             if (content := tar.extractfile(name)) is not None
         }

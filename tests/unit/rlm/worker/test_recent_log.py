@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -166,3 +168,31 @@ def test_processes_when_none_has_logged_then_the_error_names_what_has_the_log(
 ) -> None:
     with pytest.raises(RetriableError, match="service manager"):
         logged_processes(tmp_path)
+
+
+@pytest.mark.parametrize("closed", ["log", "log/manager.log"])
+def test_processes_when_their_log_is_closed_to_this_user_then_the_error_says_so(
+    closed: str,
+) -> None:
+    """It was taken for a process that had logged nothing."""
+    user = os.geteuid() or 65534
+    with TemporaryDirectory() as name:  # other users can enter it, unlike pytest's own
+        state = Path(name)
+        state.chmod(0o755)
+        with closing(_log_of(state)) as log:
+            log.handle(_record("kept"))
+        (state / "log").chmod(0o755)
+        (state / closed).chmod(0)
+        before = os.geteuid()
+        os.seteuid(user)
+        try:
+            with pytest.raises(RetriableError) as caught:
+                recent_log_text(state)
+        finally:
+            os.seteuid(before)
+            (state / closed).chmod(0o700)
+
+    error = caught.value
+    assert error.context["refused_by"] == str(state / closed)
+    assert str(error).startswith("the recent log cannot be read: Permission denied (path=")
+    assert str(error).endswith("Run the command as the user of `rlm run`.")

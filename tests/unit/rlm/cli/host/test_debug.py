@@ -39,7 +39,7 @@ def _members(path: Path) -> dict[str, bytes]:
             for member in tar.getmembers():
                 content = tar.extractfile(member)
                 assert content is not None
-                yield member.name, content.read()
+                yield member.name.removeprefix("bundle/"), content.read()
 
     return dict(read())
 
@@ -66,6 +66,10 @@ def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_i
     assert masked == secrets
     assert {"README.txt", "versions.json", "config-check.json"} <= members.keys()
     assert {"status.json.error.txt", "processes.json.error.txt"} <= members.keys()
+    status = members["status.json.error.txt"].decode()
+    assert status.startswith("the command failed (command=rlm status --timeout 15 --json --config ")
+    assert ", exit_code=2). It reported: " in status
+    assert not status.rstrip().endswith("..")
     assert "host/log.error.txt  " in members["manifest.txt"].decode()
     assert "journalctl --unit" in members["README.txt"].decode()
     assert json.loads(members["config-check.json"])["ok"] is False
@@ -91,7 +95,23 @@ def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
         archive.add("part", lambda: b"content")
 
     with tarfile.open(path) as tar:
-        assert abs(tar.getmember("part").mtime - path.stat().st_mtime) < 60
+        assert abs(tar.getmember("bundle/part").mtime - path.stat().st_mtime) < 60
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("b.tar.gz", "b"), ("b.2.tgz", "b.2"), ("b.tar", "b.tar-content"), ("b", "b-content")],
+)
+def test_archive_when_extracted_then_all_files_are_in_a_folder_of_its_name(
+    name: str, folder: str, tmp_path: Path
+) -> None:
+    """Else they replace files of the current directory."""
+    path = tmp_path / name
+    with closing(BundleArchive(path, {})) as archive:
+        archive.add("README.txt", lambda: b"content")
+
+    with tarfile.open(path) as tar:
+        assert tar.getnames() == [f"{folder}/README.txt", f"{folder}/manifest.txt"]
 
 
 def test_archive_when_a_part_is_too_large_then_cut(path: Path) -> None:
