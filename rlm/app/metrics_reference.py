@@ -11,6 +11,7 @@ from rlm.metrics.description import MetricDescription
 from rlm.metrics.metadata import metadata_descriptions
 from rlm.metrics.metrics import Metrics
 from rlm.rest.supervisor_api import SUPERVISOR_METRICS
+from rsm.segment.errors import TieredStorageError
 
 _HEAD = """# Metrics
 
@@ -20,7 +21,13 @@ their process. A counter with labels appears with its first event, but `rlm_gaps
 `rlm_dead_letters_total` appear at 0 once the manager leads a partition of the topic. The unit
 `count` is the number of what the meaning names. `make docs` writes this page.
 
-| name | type | unit | labels and all of their values | meaning |
+A label has one of the listed values. Where the table describes values instead, the set is open: a
+new version, a library, a plug-in or your own names can add one. The class of an error is one of
+these, one that derives from them, or a class of Python or of a plug-in:
+
+{classes}
+
+| name | type | unit | labels and their values | meaning |
 |---|---|---|---|---|
 """
 
@@ -42,7 +49,16 @@ def render() -> str:
         f"{each.meaning} |"
         for each in metric_descriptions()
     )
-    return _HEAD + "\n".join(rows) + "\n"
+    return _HEAD.format(classes=_error_classes()) + "\n".join(rows) + "\n"
+
+
+def _error_classes() -> str:
+    names = [each.__name__ for each in TieredStorageError.__subclasses__() if _is_of_all(each)]
+    return "\n".join(f"- `{name}`" for name in names)
+
+
+def _is_of_all(error: type[TieredStorageError]) -> bool:
+    return error.__module__ == TieredStorageError.__module__
 
 
 if __name__ == "__main__":

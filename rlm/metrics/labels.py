@@ -12,11 +12,11 @@ TOPIC = any_of("topic", "a topic")
 PARTITION = any_of("partition", "the partition's number")
 BY_TOPIC = (TOPIC,)
 BY_PARTITION = (TOPIC, PARTITION)
-ERROR_CLASS = any_of("error", "the error's class, such as `RetriableError`")
+ERROR_CLASS = any_of("error", "the class of the error")
 FAILING_CAUSE = any_of(
     "cause",
-    "the error's message, such as `no space left on device`; causes beyond the first ten are "
-    "`other causes`",
+    "the message of the system or of the error, for example `no space left on device`; causes "
+    "beyond the first ten are `other causes`",
 )
 STORE_OPERATION = one_of(
     "operation",
@@ -24,7 +24,7 @@ STORE_OPERATION = one_of(
     *("read_range", "delete", "delete_many", "discard_uploads", "list", "expiry_rules"),
     "check_access",
 )
-STORE_RESULT = any_of("result", "`ok`, or the error's class, such as `NotFoundError`")
+STORE_RESULT = any_of("result", "`ok`, or the class of the error")
 PLUGIN = (
     any_of("class", "the plug-in, as `package.module:Class`"),
     any_of("method", "the called method"),
