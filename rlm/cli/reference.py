@@ -20,11 +20,27 @@ Every command has `-h`. Options of a command can be written before and after its
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed: an error is one line on standard error |
-| 2 | the command line, the configuration or the cluster's address is wrong; nothing was changed |
+| 1 | failed during its work, or found what it looks for (`status --check`, `check`) |
+| 2 | you must correct something first: the command line, the configuration, or what it names |
 | 130 | ended by Ctrl-C |
 
-A command that reports a condition by its exit code says so in its description.
+An error is one line on standard error, which ends with what to do. Exit code 1 is for:
+
+- a broker, a manager or the store that does not answer in time, or refuses a right,
+- a topic, a partition, a segment or a file of the store that does not exist,
+- stored data that is corrupt, or that this version cannot read,
+- a work that another process took over, and a time limit of a wait.
+
+The same command can succeed later, and part of its work can be done. Exit code 2 is for:
+
+- an unknown option, a value out of range, options that exclude each other, and a missing `--yes`,
+- a configuration file that is missing or invalid, or does not fit this host,
+- a cluster that the command cannot reach, or that refuses its first request,
+- a state that forbids the command: a topic that cannot be tiered, a pause, a live process.
+
+The same command fails again, and it has changed nothing. A command that waits for managers can find
+such a state later; what the managers did before stays. A command that reports a condition by its
+exit code says so in its description.
 
 | command | what it does |
 |---|---|
