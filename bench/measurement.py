@@ -22,7 +22,7 @@ class GoalOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A limit that a figure should reach, and an easier one, the floor, that a release must reach.
+    """A limit that a figure should reach, and an easier one, the floor, which grades a miss.
 
     Without a floor, a figure has met its goal or missed it.
     """
