@@ -91,13 +91,14 @@ class StreamedDeletions:
 
         Waits until the managers have completed the last segment of the stream. Raises
         RetriableError if they do not in time, or if a leader or its manager does not answer. Raises
-        InvalidConfigError if a partition is still streamed.
+        InvalidConfigError if a partition is still streamed, or would wait while deletions are
+        paused.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         streamed = [tip for tip in partitions if self._metadata.offload_segments(tip)]
         self._require_not_streamed(policy, streamed)
         for tip in streamed:
-            self._await_end(tip, deadline_ms)
+            self._await_end(policy, tip, deadline_ms)
         return tuple(
             SegmentDeletion(
                 segment=each,
@@ -223,8 +224,10 @@ class StreamedDeletions:
                 advice="First run `rlm topic set` with --offload-mode segment",
             )
 
-    def _await_end(self, tip: TopicIdPartition, deadline_ms: int) -> None:
+    def _await_end(self, policy: TopicPolicy, tip: TopicIdPartition, deadline_ms: int) -> None:
         while (segment_id := self._open_segment(tip)) is not None:
+            # Not at the time limit: while deletions are paused, the segment may stay open.
+            self._require_running(policy, {PausableTask.DELETE})
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
                     "the stream's last segment is not completed yet",
@@ -243,7 +246,10 @@ class StreamedDeletions:
         needed = {PausableTask.DELETE}
         if any(each.segment.to_copy for each in wanted):
             needed.add(PausableTask.COPY)
-        paused = needed & self._metadata.paused_tasks(policy.topic_id)
+        self._require_running(policy, needed)
+
+    def _require_running(self, policy: TopicPolicy, needed: Collection[PausableTask]) -> None:
+        paused = set(needed) & self._metadata.paused_tasks(policy.topic_id)
         if paused:
             raise InvalidConfigError(
                 "what the deletion needs is paused",

@@ -158,6 +158,34 @@ def test_examine_when_the_leaders_manager_is_silent_then_says_why() -> None:
 def test_examine_when_the_streams_last_segment_is_open_then_waits_for_its_end() -> None:
     command = Command()
     world = command.world
+    _open_segment(world)
+    before_ms = world.clock.monotonic_ms()
+
+    with pytest.raises(RetriableError, match="last segment is not completed yet"):
+        command.examine()
+
+    assert world.clock.monotonic_ms() - before_ms >= MINUTE_MS
+    world.cycle()
+    assert len(command.examine()) == STREAMED_COUNT
+
+
+def test_examine_when_the_last_segment_is_open_and_deletions_are_paused_then_names_the_pause() -> (
+    None
+):
+    """It waited for the whole time limit, and then named the segment only."""
+    command = Command()
+    world = command.world
+    _open_segment(world)
+    Pausing(world.metadata, world.new_id).pause(SEGMENTS, {PausableTask.DELETE})
+    before_ms = world.clock.monotonic_ms()
+
+    with pytest.raises(InvalidConfigError, match=r"paused=delete\)\. Resume it first"):
+        command.examine()
+
+    assert world.clock.monotonic_ms() == before_ms
+
+
+def _open_segment(world: StreamedWorld) -> None:
     streamed = world.streamed[0].metadata
     opened = replace(
         streamed,
@@ -170,14 +198,6 @@ def test_examine_when_the_streams_last_segment_is_open_then_waits_for_its_end() 
     )
     event = SegmentEvent(event_id=world.new_id(), metadata=opened)
     assert world.metadata.publish(event).accepted
-    before_ms = world.clock.monotonic_ms()
-
-    with pytest.raises(RetriableError, match="last segment is not completed yet"):
-        command.examine()
-
-    assert world.clock.monotonic_ms() - before_ms >= MINUTE_MS
-    world.cycle()
-    assert len(command.examine()) == STREAMED_COUNT
 
 
 def test_examine_when_a_copy_is_reported_as_damaged_then_it_is_no_copy() -> None:
