@@ -197,11 +197,20 @@ class ComposeStack:
 
     def ready_processes(self) -> set[tuple[str, str]]:
         """The roles and broker ids of what is ready."""
-        rows = [line.split() for line in self.rlm("processes").splitlines()]
-        return {(row[0], row[1]) for row in rows if row and row[0] in _ROLES and "ready" in row}
+        return ready_processes(json.loads(self.rlm("processes", "--json")))
 
 
 _ROLES = ("broker", "manager", "gateway")
+
+
+def ready_processes(document: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return role and broker id of what `rlm processes --json` shows as ready.
+
+    The table's text has the word "ready" also in "not ready".
+    """
+    return {
+        (each["role"], str(each["broker_id"])) for each in document["processes"] if each["ready"]
+    }
 
 
 def environment() -> dict[str, str]:

@@ -1,14 +1,18 @@
-"""`rlm processes --forget`: a dead process is recorded as stopped."""
+"""`rlm processes`: agrees with `rlm status`, and records a dead process as stopped."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from rlm.cli.host.processes import forget_process
+from rlm.cli.host.processes import forget_process, process_lines
+from rlm.status.attention import ProblemKind, find_problems
+from rlm.status.cluster_processes import cluster_processes
 from rlmm.events.registration import ProcessReadiness
 from rsm.segment.errors import InvalidConfigError
+from tests.containers.stack import ready_processes
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 _DEAD_AFTER_MS = 3_000
@@ -40,3 +44,32 @@ def test_forget_when_the_process_is_live_then_refused() -> None:
 def test_forget_when_no_process_has_the_id_then_refused() -> None:
     with pytest.raises(InvalidConfigError, match="no process has this id"):
         forget_process(Cluster().metadata, UUID(int=9), now_ms=0)
+
+
+def test_processes_when_the_store_is_away_then_the_manager_is_unready_as_in_the_status() -> None:
+    """The status names `rlm processes` as the next command, so that must show the same."""
+    cluster = Cluster()
+    ready, unready = (cluster.manager(each, f"10.0.0.{each}:8090") for each in (1, 2))
+    reason = "the store was not reached"
+    for each in (
+        replace(ready, readiness=ProcessReadiness.READY),
+        replace(unready, readiness=ProcessReadiness.NOT_READY, unready_reasons=(reason,)),
+    ):
+        assert cluster.metadata.publish(each).accepted
+    registrations = cluster.metadata.registrations()
+
+    rows = cluster_processes(
+        {1: "b1:9092", 2: "b2:9092"}, registrations, now_ms=registrations[0].heartbeat_ms
+    )
+    (problem,) = find_problems((), silent_managers={}, silent_leaders={}, processes=rows)
+
+    *others, line = (" ".join(line.split()) for line in process_lines(rows, width=None))
+    assert line.endswith(f" not ready {reason}")
+    assert [each for each in others if "not ready" in each] == []
+    assert (problem.kind, problem.process) == (ProblemKind.NOT_READY, "manager of broker 2")
+    assert problem.command == "rlm processes"
+    assert ready_processes({"processes": [row.to_json() for row in rows]}) == {
+        ("broker", "1"),
+        ("broker", "2"),
+        ("manager", "1"),
+    }
