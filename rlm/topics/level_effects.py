@@ -20,6 +20,7 @@ from rlm.policy.topic.topic_policy import (
     PolicyFlags,
     check_tierable,
     enabling_policy,
+    not_tierable,
 )
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
@@ -135,9 +136,7 @@ class LevelEffects:
     ) -> TopicPolicy:
         if policy is None:
             if view.is_internal:
-                raise InvalidConfigError(
-                    "topic cannot be tiered", topic=view.topic, rule=NOT_INTERNAL
-                )
+                raise not_tierable(view.topic, NOT_INTERNAL)
             check_tierable(configs, own_topics=self._own_topics)
         enabling = enabling_policy(
             topic=view.topic,

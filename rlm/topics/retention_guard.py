@@ -104,7 +104,7 @@ class RetentionKeeper:
                 return found
             reason = forbidden
         if self._log_once.changed(policy.topic_id, reason):
-            _log.warning(LogLine("topic cannot be tiered", topic=policy.topic, rule=reason))
+            _log.warning(LogLine("the topic cannot be tiered", topic=policy.topic, rule=reason))
         return reason
 
     def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:

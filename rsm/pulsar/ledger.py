@@ -51,7 +51,12 @@ class LedgerBlocks:
         first = next(entries, None)
         if first is None or not 0 <= first[0] <= MAX_ID:
             found = "no entries" if first is None else f"entry {first[0]}"
-            raise InvalidConfigError("not a ledger", ledger_id=self._ledger.ledger_id, found=found)
+            raise InvalidConfigError(
+                "the entries are not those of a ledger",
+                ledger_id=self._ledger.ledger_id,
+                found=found,
+                advice="Give at least one entry, with ids of 0 or more",
+            )
         first_entry_id, data = first
         builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first_entry_id)
         builder.add(data)

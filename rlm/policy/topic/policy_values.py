@@ -187,6 +187,7 @@ def _check_retention(policy: TopicPolicy, name: str, *, total: int, local: int) 
             topic=policy.topic,
             rule=f"{local_name} <= {name}",
             **{local_name: local, name: total},
+            advice=f"Lower {local_name}, or raise {name}",
         )
 
 
@@ -203,6 +204,7 @@ def _check_lag(
             topic=policy.topic,
             rule=f"{name} < {total[0]}",
             **{name: value, total[0]: total[1]},
+            advice=f"Lower {name}, or raise {total[0]}",
         )
     if local[1] != UNLIMITED and value > local[1]:
         raise InvalidConfigError(
@@ -210,6 +212,7 @@ def _check_lag(
             topic=policy.topic,
             rule=f"{name} <= {local[0]}",
             **{name: value, local[0]: local[1]},
+            advice=f"Lower {name}, or raise {local[0]}",
         )
 
 

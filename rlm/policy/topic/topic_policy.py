@@ -285,12 +285,19 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
-        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=NOT_INTERNAL)
+        raise not_tierable(topic, NOT_INTERNAL)
     if topic in frozenset(own_topics):
-        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=_NOT_OWN)
+        raise not_tierable(topic, _NOT_OWN)
     reason = untierable_reason(configs)
     if reason is not None:
-        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=reason)
+        raise not_tierable(topic, reason, advice="Change this setting of the topic first")
+
+
+def not_tierable(
+    topic: str, rule: str, *, advice: str = "Name another topic"
+) -> InvalidConfigError:
+    """Return the error of a topic that breaks a rule."""
+    return InvalidConfigError("the topic cannot be tiered", topic=topic, rule=rule, advice=advice)
 
 
 def untierable_reason(configs: TopicConfigs) -> str | None:

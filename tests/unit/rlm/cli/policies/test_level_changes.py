@@ -92,7 +92,7 @@ def test_change_when_a_topic_is_compacted_then_is_shown_as_not_following(
 
     lines, _ = shown(find_change(session(process), (LEVEL,)), capsys)
 
-    assert lines[-1].startswith(f"topic {TOPIC}: does not follow: topic cannot be tiered")
+    assert lines[-1].startswith(f"topic {TOPIC}: does not follow: the topic cannot be tiered")
     assert "cleanup.policy=compact" in lines[-1]
 
 
