@@ -206,7 +206,7 @@ _ROLES = ("broker", "manager", "gateway")
 def ready_processes(document: Mapping[str, Any]) -> set[tuple[str, str]]:
     """Return role and broker id of what `rlm processes --json` shows as ready.
 
-    The table's text has the word "ready" also in "not ready".
+    In the text of the table, the state "not ready" contains "ready", too.
     """
     return {
         (each["role"], str(each["broker_id"])) for each in document["processes"] if each["ready"]
