@@ -27,7 +27,7 @@ Every command has `-h`. Options of a command can be written before and after its
 An error is one line on standard error, which ends with what to do. Exit code 1 is for:
 
 - a broker, a manager or the store that does not answer in time, or refuses a right,
-- a topic, a partition, a segment or a file of the store that does not exist,
+- a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
 - a work that another process took over, and a time limit of a wait.
 
