@@ -7,17 +7,20 @@ rsm.config.confirmation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.cli.invocation.session import CommandSession
 from rlm.policy.retention import Limits, LogPiece, breaches, stored_pieces
 from rlm.policy.topic.topic_policy import lowered_retentions
-from rlmm.events.policy import PolicySetting, TopicPolicy
+from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.config.confirmation import confirm_on_terminal
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition
+
+_TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 
 def expiry_lines(
@@ -25,23 +28,49 @@ def expiry_lines(
 ) -> Iterator[str]:
     """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
 
-    `changes` are the policies of topics before and after. A topic without one before is not named.
+    `changes` are the policies of topics before and after. A topic that is not tiered before has the
+    broker's limits.
     """
     for before, after in changes:
-        if before is None or after is None:
+        if after is None or after == before:
             continue
-        lowered = lowered_retentions(before, after)
+        limited = _limits_before(before, after)
+        lowered = lowered_retentions(limited, after)
         if lowered:
             limits = ", ".join(
-                f"{each.field} {_limit_text(each, before)} -> {_limit_text(each, after)}"
+                f"{each.field} {_limit_text(each, limited)} -> {_limit_text(each, after)}"
                 for each in lowered
             )
+            if before is None:
+                yield f"topic {after.topic}: {limits}: data of the broker past it expires"
+                continue
             expiring = _expiring(session.metadata, session.clock, after)
             size = size_text(sum(piece.size_bytes for piece in expiring))
             yield (
                 f"topic {after.topic}: {limits}: at least {len(expiring)} stored segments, {size},"
                 " expire"
             )
+
+
+def _limits_before(before: TopicPolicy | None, after: TopicPolicy) -> TopicPolicy:
+    """Return `after` with the total retention by which data is kept before the change.
+
+    After the end of tiering, the broker keeps its data by its own limits, and the store has data by
+    those of the policy: the longer one counts.
+    """
+    return replace(
+        after,
+        retention_ms=_limit_before(before, after, PolicySetting.RETENTION_MS),
+        retention_bytes=_limit_before(before, after, PolicySetting.RETENTION_BYTES),
+    )
+
+
+def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: PolicySetting) -> int:
+    known = [] if before is None else [getattr(before, setting.field)]
+    untiered = getattr(after, f"untiered_{setting.field}")
+    if untiered is not None and (before is None or before.state not in _TIERED):
+        known.append(untiered)
+    return UNLIMITED if not known or UNLIMITED in known else max(known)
 
 
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:

@@ -54,9 +54,7 @@ _TopicArgument = Annotated[
 ]
 _DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run", help="Show the policy and the stored data that it expires; change nothing."
-    ),
+    typer.Option("--dry-run", help="Show the policy and the data that it expires; change nothing."),
 ]
 
 
@@ -200,9 +198,9 @@ def set_policy(
     *,
     yes: bool,
 ) -> TopicPolicy:
-    """Activate the policy, after a question if it shortens the retention of `current`."""
+    """Activate the policy, after a question if it shortens the topic's retention."""
     asked = session
-    if current is not None and not yes:  # a first policy has no earlier retention
+    if not yes:
         _, expiring = preview_policy(session, topic, flags, current)
         asked = confirm_expiry(session, expiring, yes=yes)
     return tiering_of(asked).enable(topic, flags, timeout_ms=asked.remaining_ms())

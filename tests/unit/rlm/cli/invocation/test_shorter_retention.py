@@ -38,6 +38,8 @@ POLICY = TopicPolicy(
     retention_ms=WEEK_MS,
     retention_bytes=-1,
 )
+FIRST = replace(POLICY, untiered_retention_ms=WEEK_MS, untiered_retention_bytes=-1)
+DISABLED = replace(FIRST, state=PolicyState.DISABLED, retention_ms=HOUR_MS)
 SEGMENT_COUNT = 3
 
 
@@ -102,6 +104,36 @@ def test_lines_when_the_time_becomes_shorter_then_name_the_limits_and_what_expir
     ]
 
 
+def test_lines_when_the_first_policy_is_below_the_brokers_limit_then_name_both(
+    process: Process,
+) -> None:
+    first = replace(FIRST, retention_ms=30)
+
+    assert lines(process, None, first) == [
+        f"topic {TOPIC}: retention_ms 7 days -> 30 ms: data of the broker past it expires"
+    ]
+
+
+@pytest.mark.parametrize("was_ms", [HOUR_MS, 2 * WEEK_MS], ids=["broker", "store"])
+def test_lines_when_a_topic_is_tiered_again_then_compare_with_what_keeps_its_data_longest(
+    process: Process, was_ms: int
+) -> None:
+    disabled = replace(DISABLED, retention_ms=was_ms)
+
+    (line,) = lines(process, disabled, replace(FIRST, retention_ms=HOUR_MS))
+
+    longest = "7 days" if was_ms < WEEK_MS else "14 days"
+    assert line.startswith(f"topic {TOPIC}: retention_ms {longest} -> 60 min: at least 3 ")
+
+
+def test_lines_when_a_first_policy_has_no_record_of_the_brokers_limit_then_it_had_none(
+    process: Process,
+) -> None:
+    (line,) = lines(process, None, POLICY)
+
+    assert "retention_ms unlimited -> 7 days" in line
+
+
 def test_lines_when_a_size_is_set_then_name_the_oldest_segments_above_it(process: Process) -> None:
     (line,) = lines(process, POLICY, replace(POLICY, retention_bytes=2 << 20))
 
@@ -111,14 +143,16 @@ def test_lines_when_a_size_is_set_then_name_the_oldest_segments_above_it(process
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (None, replace(POLICY, retention_ms=1)),
+        (None, FIRST),
+        (None, replace(FIRST, retention_ms=2 * WEEK_MS)),
+        (DISABLED, DISABLED),
         (POLICY, POLICY),
         (POLICY, replace(POLICY, retention_ms=-1)),
         (POLICY, replace(POLICY, retention_ms=WEEK_MS + 1)),
         (POLICY, replace(POLICY, local_retention_ms=0)),
         (POLICY, None),
     ],
-    ids=["first", "same", "unlimited", "longer", "local", "none"],
+    ids=["first", "first_longer", "stays_disabled", "same", "unlimited", "longer", "local", "none"],
 )
 def test_lines_when_total_retention_is_not_shorter_then_there_are_none(
     process: Process, before: TopicPolicy | None, after: TopicPolicy | None
@@ -159,12 +193,24 @@ def test_policy_when_shortened_and_the_user_does_not_agree_then_stays_as_it_is(
     assert process.policy().retention_ms == HOUR_MS
 
 
-def test_policy_when_it_is_the_first_or_no_terminal_is_there_then_set_without_a_question(
+def test_policy_when_the_first_is_below_the_brokers_limit_then_asks_before_the_topic_is_tiered(
     process: Process,
 ) -> None:
-    with terminal():
+    with terminal("n\n") as asked, pytest.raises(StoppedError):
+        set_policy(session(process), TOPIC, PolicyFlags(retention_ms=30), None, yes=False)
+
+    assert "retention_ms 7 days -> 30 ms" in asked.getvalue()
+    assert process.metadata.topic_policy(TOPIC_ID) is None
+    assert process.world.topics.overrides == {}
+
+
+def test_policy_when_not_shortened_or_no_terminal_is_there_then_set_without_a_question(
+    process: Process,
+) -> None:
+    with terminal() as asked:
         week = PolicyFlags(retention_ms=WEEK_MS)
         first = set_policy(session(process), TOPIC, week, None, yes=False)
+    assert "Shorten" not in asked.getvalue()
 
     set_policy(session(process), TOPIC, PolicyFlags(retention_ms=HOUR_MS), first, yes=False)
 
