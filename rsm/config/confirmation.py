@@ -5,11 +5,11 @@ One rule for all programs:
     --dry-run            shows what would happen; asks nothing, changes nothing
     --yes                acts without a question
     on a terminal        asks on standard error; every answer but y and yes changes nothing
-    without a terminal   refuses, before the command connects
+    without a terminal   refuses, before the command connects if its arguments say that it deletes
 
-A command that itself deletes nothing stored acts without a terminal: it sets what its arguments
-say, such as a shorter retention, or accepts a loss by `--force` (`confirm_on_terminal`). Schedulers
-and `spark-submit` give a job no terminal: those that delete need `--yes` there.
+A shorter retention and `--force` count as deletions. A command that loses nothing acts without a
+terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal: those that
+delete need `--yes` there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from rsm.segment.errors import InvalidConfigError, StoppedError
 YES_HELP = "Do not ask for confirmation."
 
 
-def require_consent(*, yes: bool, dry_run: bool) -> None:
-    """Raise InvalidConfigError if the command needs an answer and there is no terminal."""
+def require_consent(*, yes: bool, dry_run: bool, reason: str | None = None) -> None:
+    """Raise InvalidConfigError if the command needs an answer and there is no terminal.
+
+    `reason` is what would be lost.
+    """
     if not (yes or dry_run or _has_terminal()):
         raise InvalidConfigError(
             "cannot ask for confirmation without a terminal",
+            reason=reason,
             advice="Look with --dry-run, then give --yes",
         )
 

@@ -36,7 +36,8 @@ def test_retention_when_records_are_of_the_future_then_kept_and_reported(
 
     with host.running():
         host.wait_ready()
-        host.rlm("topic", "set", topic, "--retention-ms", "60000", "--local-retention-ms", "60000")
+        minute = ("--retention-ms", "60000", "--local-retention-ms", "60000")
+        host.rlm("topic", "set", topic, *minute, "--yes")
         wait_until(
             lambda: (
                 log.local_start_offset() == bases[1]

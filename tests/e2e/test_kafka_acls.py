@@ -191,7 +191,8 @@ def _dead_letters(config: Path, command: str, *arguments: str) -> list[dict[str,
 
 def _keep_segments(config: Path, count: int) -> None:
     """Have the oldest segments expire, and wait until the refused deletion is a dead letter."""
-    _rlm(config, "topic", "alter", _TOPIC, "--retention-bytes", str(count * SEGMENT_BYTES))
+    size = str(count * SEGMENT_BYTES)
+    _rlm(config, "topic", "alter", _TOPIC, "--retention-bytes", size, "--yes")
     wait_until(lambda: len(_dead_letters(config, "list")) == 1, _DEADLINE_S, "a dead letter")
 
 

@@ -33,7 +33,7 @@ def test_uninstall_when_the_metadata_topic_is_lost_then_restores_what_the_store_
     lifted = _overrides(kafka, topic_name)
 
     shown = host.rlm("uninstall", "--dry-run")
-    host.rlm("uninstall", "--force")
+    host.rlm("uninstall", "--force", "--yes")
 
     assert topic_name in shown
     assert lifted == {"retention.ms": "-1", "retention.bytes": "-1"}

@@ -71,7 +71,7 @@ def test_pattern_when_it_changes_then_topics_follow_unless_set_or_disabled(
         kafka.create_topic(disabled)
         host.rlm("policy", "set", pattern, "--retention", "1d", "--dry-run")
         before = _policies(host)
-        host.rlm("policy", "set", pattern, "--retention", "1d")
+        host.rlm("policy", "set", pattern, "--retention", "1d", "--yes")
         host.rlm("topic", "disable", disabled)
         kafka.create_topic(follows)
         kafka.create_topic(own)

@@ -26,7 +26,7 @@ def test_retention_when_run_then_reaches_its_end_and_each_record_is_explained(
         stored = _explained(host, topic_name, first)
         local = _explained(host, topic_name, newest)
         (would,) = _rows(host, topic_name, "--dry-run")
-        host.rlm("topic", "set", topic_name, "--retention-ms", str(RETENTION_MS))
+        host.rlm("topic", "set", topic_name, "--retention-ms", str(RETENTION_MS), "--yes")
 
         (done,) = _rows(host, topic_name)
 

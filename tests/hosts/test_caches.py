@@ -43,7 +43,8 @@ def test_caches_when_records_are_deleted_expire_or_lose_their_topic_then_hold_no
     cached = _cached(caching, cut, expired, deleted)
 
     operated.hosts[0].host.call(kafka_client.delete_records, bootstrap=caching.gateway, topic=cut)
-    caching.rlm("topic", "set", expired, "--retention-ms", "1", "--local-retention-ms", "1")
+    shortest = ("--retention-ms", "1", "--local-retention-ms", "1")
+    caching.rlm("topic", "set", expired, *shortest, "--yes")
     _wait_cached(caching, {deleted}, cut, expired, deleted)
     caching.stop()
     operated.ask(kafka_client.delete_topic, topic=deleted)

@@ -56,7 +56,7 @@ def test_retention_when_run_on_one_host_then_every_leader_expires(
     operated.hosts[0].rlm("topic", "set", topic_name, "--local-retention-ms", "1")
     operated.wait_trimmed(topic_name)
     assert _stored_logs(operated, topic_name)
-    operated.hosts[1].rlm("topic", "set", topic_name, "--retention-bytes", "1")
+    operated.hosts[1].rlm("topic", "set", topic_name, "--retention-bytes", "1", "--yes")
 
     found = json.loads(operated.hosts[2].rlm("retention", "run", topic_name, "--yes", "--json"))
 

@@ -11,28 +11,27 @@ from typing import Any
 _NEEDED = frozenset({"cluster", "dry_run", "yes"})
 
 
-def deletes(*, with_option: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Mark a command that deletes or releases what the cluster has: always, or with one option.
+def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Mark a command that deletes or releases what the cluster has: always, or with one of options.
 
     Use it below `with_cluster_options`. Without a terminal, the command ends when it takes the
     configuration, unless the user gave --yes or --dry-run: after it has checked its arguments,
     before it connects. It calls `confirm` when it knows what it deletes. TypeError for a command
-    without these options.
+    without these options. `with_any` are the names of parameters.
     """
 
     def mark(function: Callable[..., None]) -> Callable[..., None]:
-        needed = _NEEDED | ({with_option} if with_option else set())
-        if missing := needed - signature(function).parameters.keys():
+        if missing := _NEEDED.union(with_any) - signature(function).parameters.keys():
             raise TypeError(f"{function.__name__} deletes, but does not take {sorted(missing)}")
 
         @wraps(function)
         def command(**arguments: Any) -> None:  # noqa: ANN401 - what the command takes
-            is_deletion = not with_option or bool(arguments[with_option])
+            is_deletion = not with_any or any(arguments[each] for each in with_any)
             needs_consent = is_deletion and not (arguments["yes"] or arguments["dry_run"])
             cluster = replace(arguments.pop("cluster"), needs_consent=needs_consent)
             function(cluster=cluster, **arguments)
 
-        command.deletes_with = with_option  # type: ignore[attr-defined]  # a mark of this module
+        command.deletes_with = with_any  # type: ignore[attr-defined]  # a mark of this module
         return command
 
     return mark

@@ -1,8 +1,4 @@
-"""Shows what a shorter retention expires, and asks before managers delete it.
-
-A script states the retention that it sets, so without a terminal the command acts: the rule is in
-rsm.config.confirmation.
-"""
+"""Shows what a shorter retention expires, and asks before managers delete it."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from rlm.policy.retention import Limits, LogPiece, breaches, stored_pieces
 from rlm.policy.topic.topic_policy import lowered_retentions
 from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.config.confirmation import confirm_on_terminal
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition
@@ -74,16 +70,14 @@ def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: Polic
 
 
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
-    """Ask on a terminal if there are `expiry_lines`; return the session to go on with.
-
-    Raises as `confirm_on_terminal`.
-    """
+    """Ask if there are `expiry_lines`; return the session to go on with. Raises as `confirm`."""
     shown = tuple(lines)
     if not shown:
         return session
     remaining_ms = session.remaining_ms()
     question = "Shorten the retention, so that managers delete this data?"
-    confirm_on_terminal("\n".join([*shown, question]), yes=yes)
+    require_consent(yes=yes, dry_run=False, reason=shown[0])
+    confirm("\n".join([*shown, question]), yes=yes)
     return session.with_remaining(remaining_ms)
 
 

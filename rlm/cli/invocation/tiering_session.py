@@ -23,7 +23,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
 from rlm.worker.store_access import open_chunk_storage, stored_originals
 from rlmm.events.policy import OriginalConfig, TopicPolicy
-from rsm.config.confirmation import confirm, confirm_on_terminal
+from rsm.config.confirmation import confirm
 
 ForceOption = Annotated[
     bool,
@@ -83,8 +83,7 @@ def confirm_end(
         also = ", and give up records that are not stored in time" if force else ""
         confirm(f"Delete {objects_count} objects of {topic}{also}?", yes=yes)
     elif force:
-        question = f"Give up records of {topic} that are not stored in time?"
-        confirm_on_terminal(question, yes=yes)
+        confirm(f"Give up records of {topic} that are not stored in time?", yes=yes)
     return session.with_remaining(remaining_ms)
 
 

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_cluster_options
-@deletes(with_option="prune")
+@deletes("prune")
 def _apply(
     *,
     file: _File,

@@ -225,7 +225,7 @@ def _list(
 
 
 @with_cluster_options
-@deletes(with_option="delete_remote")
+@deletes("delete_remote", "force")
 def _disable(
     topic: _TopicArgument,
     *,

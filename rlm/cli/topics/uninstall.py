@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import typer
 
+from rlm.cli.invocation.consent import deletes
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -32,7 +33,7 @@ from rlm.topics.originals_restore import OriginalsRestore
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.store_access import open_chunk_storage, stored_originals
 from rlmm.events.policy import PolicyState, TopicPolicy
-from rsm.config.confirmation import confirm_on_terminal
+from rsm.config.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_cluster_options
+@deletes("force")
 def _uninstall(
     *,
     force: ForceOption = False,
@@ -58,11 +60,12 @@ def _uninstall(
 
     Removes the policies of patterns, and ends the tiering of each topic as `rlm topic disable`
     does. Stored data stays, and gateways serve it while they run. Let the managers run until the
-    command is done: they store what is not stored yet. You can run the command again.
+    command is done: they store what is not stored yet. You can run the command again. Without a
+    terminal and without --force, it asks nothing: it loses nothing.
 
     **Data loss:** with --force, the command gives up records that are not stored. --force also
-    restores topics from the store whose policies were lost with the metadata topic. Without a
-    terminal, the command asks nothing: it deletes nothing stored.
+    restores topics from the store whose policies were lost with the metadata topic: their unstored
+    records are not known.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -89,11 +92,12 @@ def _uninstall(
 def _confirmed(
     session: CommandSession, policies: list[TopicPolicy], *, force: bool, yes: bool
 ) -> CommandSession:
-    """Ask on a terminal; return the session to go on with."""
+    """Ask; without a terminal only before a loss. Return the session to go on with."""
     remaining_ms = session.remaining_ms()
     topics = ", ".join(policy.topic for policy in policies) or "no topic"
     also = ", and give up records that are not stored in time" if force else ""
-    confirm_on_terminal(f"End the tiering of {topics}{also}?", yes=yes)
+    ask = confirm if force else confirm_on_terminal
+    ask(f"End the tiering of {topics}{also}?", yes=yes)
     return session.with_remaining(remaining_ms)
 
 

@@ -80,7 +80,7 @@ def test_topic_disable_when_forced_then_gives_up_what_is_at_risk(
     assert rlm("set", topic_name, "--retention-ms", "-1").returncode == 0
     produce_old_records(kafka, topic_name, count=10)
 
-    done = rlm("disable", topic_name, "--force")
+    done = rlm("disable", topic_name, "--force", "--yes")
 
     assert done.returncode == 0, done.stderr
     assert overrides(kafka, topic_name) == {}
@@ -101,7 +101,7 @@ def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
     refused = rlm.run("uninstall")
 
     before = {topic: overrides(kafka, topic) for topic in (safe, risky)}
-    forced = rlm.run("uninstall", "--force")
+    forced = rlm.run("uninstall", "--force", "--yes")
     assert "retention.ms=86400000" in shown.stdout
     assert "at risk: partition 0 0..10" in shown.stdout
     assert (refused.returncode, forced.returncode) == (1, 0)
@@ -148,7 +148,7 @@ def test_uninstall_when_only_the_store_knows_a_topic_then_is_forced_to_restore_i
 
     refused = rlm.run("uninstall")
     before = overrides(kafka, topic_name)
-    forced = rlm.run("uninstall", "--force")
+    forced = rlm.run("uninstall", "--force", "--yes")
 
     assert refused.returncode == 1
     assert "retention.bytes=(no override), retention.ms=86400000" in refused.stderr

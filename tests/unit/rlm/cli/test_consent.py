@@ -15,6 +15,11 @@ from tests.unit.rlm.cli.test_help import COMMAND, commands_of
 
 COMMANDS = {" ".join(names): command for names, command in commands_of(COMMAND)}
 DELETING = {name: each for name, each in COMMANDS.items() if can_delete(each.callback)}
+DELETIONS = [
+    (name, option)
+    for name, each in DELETING.items()
+    for option in each.callback.deletes_with or ("",)
+]
 _ALSO_NEEDED = {"segments delete": ["--streamed"]}
 _DANGERS = ("**Data loss:**", "**Danger:**")
 _DELETES = re.compile(r"(\*\*Data loss:\*\* )?(delete|release|expire|purge)\b", re.IGNORECASE)
@@ -32,6 +37,7 @@ def options_of(command: Any) -> set[str]:
 def test_commands_when_marked_then_the_known_ones_are_among_them() -> None:
     """Otherwise the mark got lost on the way to the command line, and no test would notice."""
     assert {"dlq retry", "topic disable", "segments delete"} <= DELETING.keys()
+    assert {("topic disable", "force"), ("uninstall", "force")} <= {*DELETIONS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -61,8 +67,8 @@ def test_command_when_it_takes_yes_then_it_deletes_or_states_a_danger(name: str)
         assert name in DELETING or any(danger in text for text in texts for danger in _DANGERS)
 
 
-def arguments_of(name: str, directory: Path) -> list[str]:
-    """A command line of a command that deletes, with all that it needs but a confirmation."""
+def arguments_of(name: str, directory: Path, option: str = "") -> list[str]:
+    """A command line of a command that deletes by itself or with the option, not confirmed."""
     policies = directory / "policies.yaml"
     policies.write_text("topics:\n  orders: {}\n")
     values = {"--file": str(policies), "--holder": "spark"}
@@ -72,17 +78,17 @@ def arguments_of(name: str, directory: Path) -> list[str]:
             given.append("orders")
         elif each.required:
             given += [each.opts[0], values[each.opts[0]]]
-        elif each.name == COMMANDS[name].callback.deletes_with:
+        elif each.name == option:
             given.append(each.opts[0])
     return given
 
 
-@pytest.mark.parametrize("name", DELETING)
+@pytest.mark.parametrize(("name", "option"), DELETIONS)
 def test_command_when_it_would_delete_without_a_terminal_then_refused_before_it_connects(
-    name: str, tmp_path: Path
+    name: str, option: str, tmp_path: Path
 ) -> None:
     """No configuration is given, so a command that does not refuse ends with another error."""
-    given = arguments_of(name, tmp_path)
+    given = arguments_of(name, tmp_path, option)
 
     assert "cannot ask for confirmation without a terminal" in refused(*given)
     assert "no configuration" in refused(*given, "--dry-run")
@@ -95,10 +101,7 @@ def test_command_when_it_would_delete_without_a_terminal_then_refused_before_it_
 def test_command_when_it_deletes_only_with_an_option_then_it_needs_no_consent_without_it(
     name: str, tmp_path: Path
 ) -> None:
-    option = f"--{DELETING[name].callback.deletes_with.replace('_', '-')}"
-    given = [each for each in arguments_of(name, tmp_path) if each != option]
-
-    assert "no configuration" in refused(*given)
+    assert "no configuration" in refused(*arguments_of(name, tmp_path))
 
 
 def test_mark_when_a_command_lacks_an_option_then_it_cannot_be_made() -> None:

@@ -107,7 +107,7 @@ def test_confirm_when_standard_input_is_closed_then_refused_with_exit_code_2() -
     [
         _CONFIRM.format(yes=True),
         "require_consent(yes=False, dry_run=True)",
-        'confirm_on_terminal("Give up records?", yes=False)',
+        'confirm_on_terminal("End the tiering?", yes=False)',
     ],
 )
 def test_confirm_when_no_answer_is_needed_then_acts_without_a_question(call: str) -> None:

@@ -18,7 +18,7 @@ from rlm.cli.topics.topic import preview_policy, set_policy
 from rlm.config.load import client_command_config
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlmm.events.policy import PolicyState, TopicPolicy
-from rsm.segment.errors import StoppedError
+from rsm.segment.errors import InvalidConfigError, StoppedError
 from tests.metadata_builder import FINISHED, STARTED, claim, segment_metadata, step
 from tests.unit.rlm.topics.tiering_world import (
     TIMEOUT_MS,
@@ -204,16 +204,27 @@ def test_policy_when_the_first_is_below_the_brokers_limit_then_asks_before_the_t
     assert process.world.topics.overrides == {}
 
 
-def test_policy_when_not_shortened_or_no_terminal_is_there_then_set_without_a_question(
+def test_policy_when_not_shortened_then_set_without_a_question(process: Process) -> None:
+    week = PolicyFlags(retention_ms=WEEK_MS)
+
+    with terminal() as asked:
+        set_policy(session(process), TOPIC, week, None, yes=False)
+
+    assert "Shorten" not in asked.getvalue()
+    assert process.policy().retention_ms == WEEK_MS
+
+
+def test_policy_when_shortened_without_a_terminal_then_refused_with_the_limits_unless_yes(
     process: Process,
 ) -> None:
-    with terminal() as asked:
-        week = PolicyFlags(retention_ms=WEEK_MS)
-        first = set_policy(session(process), TOPIC, week, None, yes=False)
-    assert "Shorten" not in asked.getvalue()
+    hour = PolicyFlags(retention_ms=HOUR_MS)
 
-    set_policy(session(process), TOPIC, PolicyFlags(retention_ms=HOUR_MS), first, yes=False)
+    with pytest.raises(InvalidConfigError, match=r"7 days -> 60 min.* then give --yes"):
+        set_policy(session(process), TOPIC, hour, None, yes=False)
+    refused = process.metadata.topic_policy(TOPIC_ID)
+    set_policy(session(process), TOPIC, hour, None, yes=True)
 
+    assert refused is None
     assert process.policy().retention_ms == HOUR_MS
 
 
