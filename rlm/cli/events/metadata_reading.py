@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from rlm.cli.invocation.log_bounds import optional_topic_name
 from rlm.cli.invocation.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.worker.cluster_access import client_properties
@@ -24,7 +25,13 @@ POLL_MS = 500
 MAX_RECORDS = 1_000
 
 TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Only records about this topic.")
+    str | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Only records about this topic.",
+        callback=optional_topic_name,
+    ),
 ]
 PositionedNative = tuple[NativePosition, NativeRecord | None]
 """The position of a record of Kafka's own topic, and the record, None without a value."""

@@ -39,7 +39,7 @@ from rlm.worker.cluster_access import client_properties
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _CHECK = JsonShape(
     name="CheckResult",
@@ -131,6 +131,7 @@ def _check(
 
     Exit code 0 if nothing failed, 1 if something did, 2 if the cluster cannot be reached.
     """
+    _check_options(end_to_end=end_to_end, keep=keep, gateway_config=gateway_config)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,
@@ -164,6 +165,18 @@ def _check(
         raise typer.Exit(1)
 
 
+def _check_options(*, end_to_end: bool, keep: bool, gateway_config: Path | None) -> None:
+    """Raise InvalidConfigError for an option without effect, or a wrong file."""
+    given = {"--keep": keep, "--gateway-config": gateway_config is not None}
+    for option, is_given in given.items():
+        if is_given and not end_to_end:
+            raise InvalidConfigError(
+                f"{option} has no effect without --end-to-end", advice="Give both or none"
+            )
+    if gateway_config is not None:
+        client_command_config("localhost:9092", gateway_config, check_client)
+
+
 def _tools(
     session: CommandSession, client: ManagerClient, gateway_config: Path | None
 ) -> CheckTools:
@@ -173,8 +186,6 @@ def _tools(
     def live(role: ProcessRole) -> Sequence[ProcessRegistered]:
         return registered_live(session.metadata, session.clock, role)
 
-    if gateway_config is not None:
-        client_of("localhost:9092")  # so that a wrong file fails before anything is created
     return CheckTools(
         topics=session.topics,
         canaries=KafkaCanaryTopics(client_of),

@@ -11,6 +11,8 @@ from rsm.segment.errors import InvalidConfigError
 
 _OFFSET = re.compile(r"[0-9]{1,19}", re.ASCII)
 _EPOCH_MS = re.compile(r"@([0-9]{1,15})", re.ASCII)
+_GREATEST_PARTITION = 2**31 - 1  # Kafka's int32
+_GREATEST_OFFSET = 2**63 - 1  # Kafka's int64
 
 
 def require_topic_name(text: str) -> str:
@@ -20,6 +22,20 @@ def require_topic_name(text: str) -> str:
             "the topic's name is invalid", found=text, expected=TOPIC_NAME_RULE
         )
     return text
+
+
+def optional_topic_name(text: str | None) -> str | None:
+    """Return None, or as `require_topic_name`."""
+    return None if text is None else require_topic_name(text)
+
+
+def require_offset(offset: int | None) -> int | None:
+    """Return the offset, or None if none is given. InvalidConfigError above those of Kafka."""
+    if offset is not None and offset > _GREATEST_OFFSET:
+        raise InvalidConfigError(
+            "the offset is too large", found=offset, expected=f"at most {_GREATEST_OFFSET}"
+        )
+    return offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +56,12 @@ class PartitionName:
                 expected="TOPIC or TOPIC:PARTITION",
             )
         require_topic_name(topic)
+        if colon and int(partition) > _GREATEST_PARTITION:
+            raise InvalidConfigError(
+                "the partition's number is too large",
+                found=text,
+                expected=f"at most {_GREATEST_PARTITION}",
+            )
         return cls(topic=topic, partition=int(partition) if colon else None)
 
 
@@ -68,7 +90,7 @@ class Bound:
         Raises InvalidConfigError with the option's name.
         """
         if _OFFSET.fullmatch(text):
-            return cls(offset=int(text))
+            return cls(offset=require_offset(int(text)))
         if (since := _EPOCH_MS.fullmatch(text)) is not None:
             return cls(timestamp_ms=int(since[1]))
         try:

@@ -11,7 +11,7 @@ import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.invocation.amounts import iso_time, size_text
-from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.log_bounds import PartitionName, require_offset
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers, silence_of
 from rlm.cli.invocation.named_topic import find_tiered
@@ -66,7 +66,10 @@ _LOCATIONS = {
 }
 
 _Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
-_Offset = Annotated[int, typer.Argument(min=0, metavar="OFFSET", help="The record's offset.")]
+_Offset = Annotated[
+    int,
+    typer.Argument(min=0, metavar="OFFSET", help="The record's offset.", callback=require_offset),
+]
 
 
 def register(app: typer.Typer) -> None:

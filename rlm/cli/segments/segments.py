@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.log_bounds import PartitionName, require_offset
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -50,13 +50,21 @@ _StateOption = Annotated[
 _From = Annotated[
     int,
     typer.Option(
-        "--from", min=0, metavar="OFFSET", help="Only segments that end after this offset."
+        "--from",
+        min=0,
+        metavar="OFFSET",
+        help="Only segments that end after this offset.",
+        callback=require_offset,
     ),
 ]
 _To = Annotated[
     int | None,
     typer.Option(
-        "--to", min=0, metavar="OFFSET", help="Only segments that begin before this offset."
+        "--to",
+        min=0,
+        metavar="OFFSET",
+        help="Only segments that begin before this offset.",
+        callback=require_offset,
     ),
 ]
 _Wide = Annotated[
@@ -97,6 +105,8 @@ def _list(
     the date of its newest record. The metadata has no time of the oldest record.
     """
     name = PartitionName.parse(partition)
+    if wide and as_json:
+        raise InvalidConfigError("--wide and --json exclude each other", advice="Give one")
     if to_offset is not None and to_offset <= from_offset:
         raise InvalidConfigError(
             "no offsets are selected: --to is not above --from",

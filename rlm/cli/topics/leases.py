@@ -29,7 +29,7 @@ from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEASES_DOCUMENT = JsonShape(
@@ -59,9 +59,23 @@ _RELEASE_EXAMPLES = """Examples:
   rlm leases release orders --holder 'spark app-20300131-0001' --yes
 """
 
+
+def _require_holder(holder: str) -> str:
+    if not holder.strip():
+        raise InvalidConfigError(
+            "the holder is empty", option="--holder", advice="`rlm leases list` shows the holders"
+        )
+    return holder
+
+
 _Holder = Annotated[
     str,
-    typer.Option("--holder", metavar="H", help="The holder, as `rlm leases list` shows it."),
+    typer.Option(
+        "--holder",
+        metavar="H",
+        help="The holder, as `rlm leases list` shows it.",
+        callback=_require_holder,
+    ),
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the leases; release none.")]
 

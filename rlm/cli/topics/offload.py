@@ -11,7 +11,7 @@ from uuid import uuid4
 import typer
 
 from rlm.cli.invocation.amount_options import seconds
-from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.log_bounds import PartitionName, require_offset
 from rlm.cli.invocation.manager_access import copy_progress, manager_client
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
@@ -94,7 +94,11 @@ OFFLOAD_REQUEST_DOCUMENT = JsonShape(
 _To = Annotated[
     int | None,
     typer.Option(
-        "--to", min=0, metavar="OFFSET", help="Store only segments wholly before this offset."
+        "--to",
+        min=0,
+        metavar="OFFSET",
+        help="Store only segments wholly before this offset.",
+        callback=require_offset,
     ),
 ]
 _Wait = Annotated[
