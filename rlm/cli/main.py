@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from rlm.cli.invocation.ending import run_app
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.readable_command import readable_help
+from rlm.cli.invocation.readable_command import ReadableGroup, readable_help
 
 _DISTRIBUTION = "kafka-rlm"
 
@@ -101,7 +101,7 @@ _COMPLETION_HELP: Mapping[str, str] = MappingProxyType(
 )
 
 
-class _Commands(TyperGroup):
+class _Commands(ReadableGroup):
     """Imports a command's module only when the command is used: importing all takes seconds.
 
     `commands` has only names and summaries, for the help and for suggestions.

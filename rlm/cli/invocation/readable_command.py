@@ -2,8 +2,8 @@
 
 typer shows an argument's type, a required argument in braces, a default text in parentheses and a
 range as an inequality. Texts of help have **bold** for the reference in docs. Why a value is
-invalid is pydantic's text. An unknown option or value suggests a similar one, as typer does for
-commands.
+invalid is pydantic's text. An unknown command, option or value suggests the most similar one; typer
+lists all that are a little similar.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 _TYPE = re.compile(r" <[\w ]+>$")
 _DEFAULT_TEXT = re.compile(r"\[default: \(([^)]*)\)")
@@ -64,6 +64,29 @@ class ReadableCommand(TyperCommand):
                     formatter.write_dl(rows)
 
 
+class ReadableGroup(TyperGroup):
+    """A group of commands that suggests at most one option or command."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's are private
+        super().__init__(**{**settings, "suggest_commands": False})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            _suggest_one_option(error)
+            raise
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            close = get_close_matches(args[0], self.commands, n=1)
+            if close:
+                error.message = f"{error.message.removesuffix('.')}. Did you mean {close[0]!r}?"
+            raise
+
+
 def _with_close_value(message: str) -> str:
     """Return the message about a value that is none of a list, with the most similar one."""
     found = _UNKNOWN_VALUE.match(message)
@@ -86,6 +109,7 @@ def readable_help(app: typer.Typer) -> None:
     for command in app.registered_commands:
         command.cls = ReadableCommand
     for group in app.registered_groups:
+        group.cls = ReadableGroup
         if group.typer_instance is not None:
             readable_help(group.typer_instance)
 

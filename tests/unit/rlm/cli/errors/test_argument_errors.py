@@ -12,7 +12,11 @@ from tests.unit.rlm.cli.golden_text import assert_golden
 SEGMENT = "AAAAAAAAAAAAAAAAAAAABw"
 ARGUMENTS = (
     "stats",
+    "plugin",
+    "zzz",
+    "--verison",
     "topic enabel orders",
+    "topic --hlep",
     "status --chek",
     "status --interval soon",
     "status --interval 3",

@@ -97,3 +97,24 @@ def test_option_when_mistyped_then_only_the_most_similar_one_is_suggested() -> N
             app.main(["group", "run", typed], standalone_mode=False)
 
         assert raised.value.format_message() == text  # type: ignore[attr-defined]  # typer's
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["group", "rnu"], "No such command 'rnu'. Did you mean 'run'?"),
+        (["group", "zzz"], "No such command 'zzz'."),
+        (["group", "--hlep"], "No such option: --hlep. Did you mean '--help'?"),
+        (["group", "--zzz"], "No such option: --zzz"),
+    ],
+)
+def test_group_when_a_command_or_option_is_mistyped_then_only_the_most_similar_is_suggested(
+    arguments: list[str], text: str
+) -> None:
+    def command() -> None:
+        """Do it."""
+
+    with pytest.raises(typer.TyperException) as raised:
+        _built(command).main(arguments, standalone_mode=False)
+
+    assert raised.value.format_message() == text
