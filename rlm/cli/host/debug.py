@@ -26,6 +26,7 @@ from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
 from rlm.cli.invocation.options import ConfigOption
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
+from rlm.cli.terminal.lines import print_lines
 from rlm.config.effective import effective_settings, secret_settings
 from rlm.config.load import load_command_config, load_gateway_config
 from rlm.config.values import HostPort
@@ -102,9 +103,13 @@ def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
     secrets = secret_settings(config)
     with closing(BundleArchive(path, secrets)) as archive:
         collect(archive, config, now)
+    show_bundle(archive.contents, path)
+
+
+def show_bundle(contents: Iterable[str], path: Path) -> None:
+    """Print the parts, and the path on a line of its own, which is not wrapped."""
     with printing():
-        for line in archive.contents:
-            typer.echo(line)
+        print_lines(contents)
         typer.echo(path)
 
 

@@ -1,19 +1,23 @@
-"""Ends a command with an exit code, and prints an error as one line, which a terminal wraps.
+"""Ends a command with an exit code, and prints its error; a terminal wraps the lines.
 
 exit code 0  done
           1  failed
           2  the command line, the configuration or the cluster's address is wrong
         130  ended by Ctrl-C
 
-An error of `rlm` is one line on standard error; a stack trace is a bug.
+An error of `rlm` is one line on standard error, after the usage if the command line is wrong. A
+stack trace is a bug.
 """
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from types import FrameType
+from typing import Any
 
 import typer
 
@@ -49,15 +53,32 @@ def run_app(app: typer.Typer) -> None:
     start = CommandStart(monotonic_s=time.monotonic() - time.process_time())
     interrupt = Interrupt()
     try:
-        app(prog_name="rlm", obj=start)
+        code = app(prog_name="rlm", obj=start, standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except typer.TyperException as error:
+        _print_error(usage_lines(error))
+        sys.exit(error.exit_code)
     except (Exception, KeyboardInterrupt) as error:
         if interrupt.is_received or isinstance(error, KeyboardInterrupt):
             sys.exit(_INTERRUPTED)
         if not isinstance(error, TieredStorageError):
             raise
-        for line in fitted([error_line(error)], error_width()):
-            sys.stderr.write(f"{line}\n")
+        _print_error([error_line(error)])
         sys.exit(exit_code(error))
+    sys.exit(code or 0)  # None, or the code of typer.Exit
+
+
+def _print_error(lines: Iterable[str]) -> None:
+    for line in fitted(lines, error_width()):
+        sys.stderr.write(f"{line}\n")
+
+
+def usage_lines(error: Any) -> Sequence[str]:  # noqa: ANN401 - typer's is private
+    """Return the lines on standard error for a wrong command line: its usage, and what is wrong."""
+    text = io.StringIO()
+    error.show(text)
+    return text.getvalue().splitlines()
 
 
 def exit_code(error: TieredStorageError) -> int:

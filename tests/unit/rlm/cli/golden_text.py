@@ -11,6 +11,9 @@ from pathlib import Path
 
 GOLDEN = Path(__file__).parent / "golden"
 COLUMNS = 80
+TYPED = "$ "
+"""The prompt before a command that a person types, which is no output."""
+
 _IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 
 
@@ -19,7 +22,8 @@ def assert_golden(
 ) -> None:
     """AssertionError unless a reviewed file has these lines, none wider than a terminal."""
     lines, path = [*printed], golden / name
-    assert [line for line in lines if is_narrow and len(line) > COLUMNS] == []
+    printed_lines = [line for line in lines if not line.startswith(TYPED)]
+    assert [line for line in printed_lines if is_narrow and len(line) > COLUMNS] == []
     if _IS_WRITTEN:
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

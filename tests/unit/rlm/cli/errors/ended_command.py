@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
+import typer
 
-from rlm.cli.invocation.ending import error_line, exit_code
+from rlm.cli.invocation.ending import error_line, exit_code, usage_lines
 from rlm.cli.terminal.lines import fitted
 from rsm.segment.errors import TieredStorageError
-from tests.unit.rlm.cli.golden_text import COLUMNS
+from tests.unit.rlm.cli.golden_text import COLUMNS, TYPED
 from tests.unit.rlm.cli.test_help import COMMAND
 
 _ADVICE = re.compile(r"\. [A-Z`].*\.$")
@@ -20,17 +21,16 @@ _EXPECTATIONS = ("expected=", "rule=", "did_you_mean=")
 
 def ended(command: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
     """Yield the command, its lines on standard error, and its exit code."""
-    error: TieredStorageError | None = None
-    code: object = 0
     try:
-        COMMAND.main(shlex.split(command), prog_name="rlm")
-    except SystemExit as exited:
-        code = exited.code
-    except TieredStorageError as found:
-        error = found
+        code = COMMAND.main(shlex.split(command), prog_name="rlm", standalone_mode=False)
+        ending = [f"exit code {code or 0}"]
+    except typer.TyperException as error:
+        ending = [*filter(None, usage_lines(error)), f"exit code {error.exit_code}"]
+    except TieredStorageError as error:
+        ending = [*shown(error)]
     yield f"$ rlm {command}"
     yield from (line for line in capsys.readouterr().err.splitlines() if line)
-    yield from [f"exit code {code}"] if error is None else shown(error)
+    yield from ending
 
 
 def shown(error: TieredStorageError) -> Iterator[str]:
@@ -42,7 +42,7 @@ def shown(error: TieredStorageError) -> Iterator[str]:
 def on_terminal(lines: list[str]) -> Iterator[str]:
     """Yield the lines as a terminal of 80 columns shows them."""
     for line in lines:
-        yield from fitted([line], COLUMNS) if line.startswith("rlm: ") else [line]
+        yield from [line] if line.startswith(TYPED) else fitted([line], COLUMNS)
 
 
 def without_advice(lines: list[str]) -> list[str]:

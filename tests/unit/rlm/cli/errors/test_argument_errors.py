@@ -83,4 +83,4 @@ def test_arguments_when_wrong_then_one_line_says_what_why_and_what_to_do(
     lines = [line for command in ARGUMENTS for line in (*ended(command, capsys), "")]
 
     assert without_advice(lines) == []
-    assert_golden("errors_arguments.txt", on_terminal(lines), is_narrow=False)
+    assert_golden("errors_arguments.txt", on_terminal(lines))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -211,3 +214,26 @@ def test_metrics_when_a_manager_answers_then_its_prometheus_text(address: str) -
 
     with closing(cluster.client()) as client:
         assert client.metrics(cluster.manager(1, address)) is not None
+
+
+_SHOWN = """
+from pathlib import Path
+from rlm.cli.host.debug import show_bundle
+
+note = "not obtained: the cluster cannot be reached (bootstrap_servers=broker:9092). Check it."
+show_bundle([f"status.json.error.txt  90 bytes  {note}"], Path("/tmp/" + "b" * 90))
+"""
+
+
+def test_bundle_when_shown_on_a_terminal_then_parts_are_wrapped_but_not_its_path() -> None:
+    reader, terminal = os.openpty()
+    environment = {**os.environ, "COLUMNS": "80"}
+
+    subprocess.run([sys.executable, "-c", _SHOWN], stdout=terminal, env=environment, check=True)
+
+    os.close(terminal)
+    *parts, path = os.read(reader, 4096).decode().splitlines()
+    os.close(reader)
+    assert path == f"/tmp/{'b' * 90}"
+    assert len(parts) == 2
+    assert max(map(len, parts)) <= 80

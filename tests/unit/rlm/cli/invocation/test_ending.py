@@ -73,20 +73,46 @@ run_app(app)
 """
 
 
-def test_error_when_printed_on_a_terminal_then_wrapped_at_80_columns_elsewhere_one_line() -> None:
+@pytest.mark.parametrize(
+    ("command", "code", "whole_lines"),
+    [
+        (["-c", _FAILING], 1, 0),
+        (["-m", "rlm", "topic", "set", "orders", "--inherit", "retntion-ms"], 2, 3),
+    ],
+    ids=["error", "usage"],
+)
+def test_error_when_printed_on_a_terminal_then_wrapped_at_80_columns_elsewhere_one_line(
+    command: list[str], code: int, whole_lines: int
+) -> None:
     reader, terminal = os.openpty()
-    command = [sys.executable, "-c", _FAILING]
     environment = {**os.environ, "COLUMNS": "80"}
 
-    subprocess.run(command, stderr=terminal, env=environment, check=False)
-    piped = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *command], stderr=terminal, env=environment, check=False)
+    piped = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
 
     os.close(terminal)
     shown = os.read(reader, 4096).decode().splitlines()
     os.close(reader)
-    assert len(shown) > 1
+    wrapped = shown[whole_lines:]
+    assert len(wrapped) > 1
     assert max(map(len, shown)) <= 80
-    assert piped.stderr == f"{' '.join(line.strip() for line in shown)}\n"
+    one_line = " ".join(line.strip() for line in wrapped)
+    assert piped.stderr.splitlines() == [*shown[:whole_lines], one_line]
+    assert (done.returncode, piped.returncode) == (code, code)
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("return", 0), ("raise typer.Exit(7)", 7), ("raise typer.Abort", 1)]
+)
+def test_command_when_it_ends_without_an_error_then_its_exit_code_and_no_trace(
+    ending: str, code: int
+) -> None:
+    lines = _FAILING.splitlines()
+    program = "\n".join(f"    {ending}" if "raise" in line else line for line in lines)
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 def _run(error: str) -> subprocess.CompletedProcess[str]:
