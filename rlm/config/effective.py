@@ -14,10 +14,10 @@ from pathlib import Path
 
 from rlm.config.client_properties import PREFIX
 from rlm.config.load import load_gateway_config
-from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.reference import default_text
 from rlm.config.sections import CLIENT_KEYS, SECTIONS
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS
+from rsm.config.properties import Properties, Property, read_properties
 from rsm.config.storage import PLUGIN_KEYS
 from rsm.config.units import Unit, unit_of
 from rsm.secret_keys import is_secret

@@ -26,7 +26,6 @@ from rlm.config.offloading import (
     OffloadingConfig,
     TopicDefaultsConfig,
 )
-from rlm.config.properties import Properties, Property, named_source, read_properties
 from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.sections import (
     CLIENT_KEYS,
@@ -43,6 +42,7 @@ from rlm.config.tls import NAME_TEMPLATE_KEY, GatewayTlsConfig, RestTlsConfig
 from rsm.config.choices import GivenSettings
 from rsm.config.fetch_cache import CACHE_PATH_KEY
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, METADATA_PREFIX
+from rsm.config.properties import Properties, Property, named_source, read_properties
 from rsm.config.section import SET_IT, Section, keys_of, parse_section, section_problems
 from rsm.config.storage import (
     STORE_KEYS,

@@ -15,11 +15,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from rlm.config.host_address import is_loopback, is_unspecified
-from rsm.config.values import split_list
+from rsm.config.values import TOPIC_NAME_RULE, is_topic_name, split_list
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
-TOPIC_NAME_RULE = "up to 249 letters, digits, '.', '_' and '-'"
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 
@@ -124,11 +122,6 @@ def _check_name_template(value: str) -> str:
     if value.count("{node}") != 1 or _HOST_NAME.fullmatch(name) is None:
         raise ValueError("a host name with {node} in it once")
     return value
-
-
-def is_topic_name(value: str) -> bool:
-    """Whether Kafka permits the name for a topic."""
-    return _TOPIC_NAME.fullmatch(value) is not None and value not in {".", ".."}
 
 
 def _check_topic_name(value: str) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm.config.load import Config
-from rlm.config.properties import read_properties
 from rsm.config.fetch_cache import CACHE_PATH_KEY
+from rsm.config.properties import read_properties
 from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.secret_keys import is_secret
 from rsm.segment.log_line import LogLine

@@ -13,8 +13,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from rsm.segment.errors import InvalidConfigError
+
 _HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
+TOPIC_NAME_RULE = "up to 249 letters, digits, '.', '_' and '-'"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -23,6 +27,20 @@ class CopyVerification(Enum):
 
     NONE = "none"
     READ = "read"
+
+
+def is_topic_name(value: str) -> bool:
+    """Whether Kafka permits the name for a topic."""
+    return _TOPIC_NAME.fullmatch(value) is not None and value not in {".", ".."}
+
+
+def require_topic_name(text: str) -> str:
+    """Return a name that Kafka permits for a topic; raises InvalidConfigError for any other."""
+    if not is_topic_name(text):
+        raise InvalidConfigError(
+            "the topic's name is invalid", found=text, expected=TOPIC_NAME_RULE
+        )
+    return text
 
 
 def _parse_directory(value: object) -> object:

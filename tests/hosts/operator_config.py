@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from rlm.config.properties import parse_properties
+from rsm.config.properties import parse_properties
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _FIRST_LINE = re.compile(r"^    # rlm\.properties\b", re.MULTILINE)

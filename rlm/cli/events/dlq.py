@@ -14,7 +14,6 @@ import typer
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
 from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.consent import deletes
-from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.named_topic import find_topic
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -37,6 +36,7 @@ from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.values import require_topic_name
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
 

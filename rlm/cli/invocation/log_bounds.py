@@ -6,22 +6,13 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rlm.config.values import TOPIC_NAME_RULE, is_topic_name
+from rsm.config.values import require_topic_name
 from rsm.segment.errors import InvalidConfigError
 
 _OFFSET = re.compile(r"[0-9]{1,19}", re.ASCII)
 _EPOCH_MS = re.compile(r"@([0-9]{1,15})", re.ASCII)
 _GREATEST_PARTITION = 2**31 - 1  # Kafka's int32
 _GREATEST_OFFSET = 2**63 - 1  # Kafka's int64
-
-
-def require_topic_name(text: str) -> str:
-    """Return a name that Kafka permits for a topic; raises InvalidConfigError for any other."""
-    if not is_topic_name(text):
-        raise InvalidConfigError(
-            "the topic's name is invalid", found=text, expected=TOPIC_NAME_RULE
-        )
-    return text
 
 
 def optional_topic_name(text: str | None) -> str | None:

@@ -11,7 +11,7 @@ import typer
 
 from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.cli.invocation.amounts import age_text, size_text
-from rlm.cli.invocation.log_bounds import PartitionName, require_topic_name
+from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.managers import managers_defaults
 from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
@@ -43,6 +43,7 @@ from rlmm.events.policy import (
 from rlmm.events.policy_level import PolicyLevel
 from rsm.config.choices import Layout
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.values import require_topic_name
 from rsm.segment.coverage import log_bytes, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

@@ -11,7 +11,7 @@ import typer
 
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.consent import deletes
-from rlm.cli.invocation.log_bounds import PartitionName, require_topic_name
+from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers
 from rlm.cli.invocation.named_topic import find_tiered
@@ -31,6 +31,7 @@ from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
 from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonShape
+from rsm.config.values import require_topic_name
 from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(

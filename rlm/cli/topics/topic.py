@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.consent import deletes
-from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic, find_topic
 from rlm.cli.invocation.options import (
@@ -39,6 +38,7 @@ from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
 from rlmm.events.policy import PolicyState, TopicPolicy
+from rsm.config.values import require_topic_name
 from rsm.segment.errors import InvalidConfigError
 
 _SET_EXAMPLE = "Example: rlm topic set orders --local-retention 1h --config rlm.properties"

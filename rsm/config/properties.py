@@ -1,6 +1,6 @@
 """Parses a Java .properties file into keys, values and line numbers.
 
-This module knows only the file's grammar; rlm.config.sections gives keys a meaning. As in Java, the
+This module knows only the grammar of the file; the caller gives keys a meaning. As in Java, the
 last of equal keys wins. Values are stripped, as in Kafka. The encoding is UTF-8.
 """
 
