@@ -24,10 +24,13 @@ from rlmm.dead_letters.dead_letter import topic_configs
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
+from spark_tools.connection import refused_client
 
 MAX_TIMEOUT_MS = 3_600_000
 """The longest request timeout of librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
 
+_CHECK_ADDRESS = "Check the address, and the security settings of the Kafka client"
+_CHECK_RIGHTS = "Check the name, and the ACLs of this client: deploy/kafka/acls.sh"
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
@@ -68,11 +71,14 @@ def find_topics(
             "the topics cannot be listed",
             servers=client.get("bootstrap.servers"),
             reason=exception.args[0].str(),
+            advice=_CHECK_ADDRESS,
         ) from exception
     found = sorted(name for name in every if name not in _INTERNAL and pattern.fullmatch(name))
     if not found:
         raise InvalidConfigError(
-            "the pattern matches no topic's name", subscribePattern=pattern.pattern
+            "the pattern matches no topic's name",
+            subscribePattern=pattern.pattern,
+            advice="Check the pattern",
         )
     return tuple(found)
 
@@ -162,6 +168,7 @@ def _describe(
                     "the brokers do not answer",
                     servers=client.get("bootstrap.servers"),
                     reason=error.str(),
+                    advice=_CHECK_ADDRESS,
                 ) from exception
             missing = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             raise (MissingTopicError if missing else InvalidConfigError)(
@@ -169,6 +176,7 @@ def _describe(
                 topic=topic,
                 servers=client.get("bootstrap.servers"),
                 reason=error.str(),
+                advice="Check the name" if missing else _CHECK_RIGHTS,
             ) from exception
     return found
 
@@ -189,7 +197,4 @@ def _admin(client: Mapping[str, str]) -> AdminClient:
     try:
         return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
     except KafkaException as exception:
-        raise InvalidConfigError(
-            "the Kafka client cannot be created from its configuration",
-            reason=exception.args[0].str(),
-        ) from exception
+        raise refused_client(client, exception.args[0].str()) from exception

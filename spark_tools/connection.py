@@ -7,18 +7,20 @@ only the driver reads. An option overrides the file. Keys that the jobs do not u
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import javaproperties
-
 from rsm.config.amounts import parse_duration
 from rsm.config.metadata_manager import METADATA_MANAGER_KEY, metadata_plugin
+from rsm.config.properties import Properties, read_properties
+from rsm.config.section import SET_IT
 from rsm.config.storage import RSM_KEYS, StorageConfig, parse_storage, plugin_prefixes
+from rsm.config.values import TOPIC_NAME_RULE, is_topic_name
 from rsm.layout.keys import ObjectKeys
 from rsm.opening import open_segments, open_store
 from rsm.plugins.plugin import Plugin
+from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
@@ -33,13 +35,14 @@ CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
 _DEFAULT_ORPHAN_GRACE = "1d"
-_DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
+DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
+_NO_FILE = Properties(source="", entries={})
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options without a prefix that this module reads."""
 KEYS = (
-    OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | RSM_KEYS
+    OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, DEAD_LETTER_TOPIC} | RSM_KEYS
 )
 """All keys that this module reads, without the client's, which librdkafka validates."""
 
@@ -131,7 +134,8 @@ class StoreConnection:
 class ClusterConnection:
     """The addresses and settings of the cluster, its metadata topic, and the store.
 
-    `client` is librdkafka's configuration. `values` are all given keys.
+    `client` is librdkafka's configuration. `values` are all given keys, and `file` has those of the
+    configuration file.
     """
 
     client: Mapping[str, str] = field(repr=False)
@@ -139,16 +143,17 @@ class ClusterConnection:
     metadata_plugin: Plugin | None = None
     store: StoreConnection
     values: Mapping[str, str] = field(repr=False)
+    file: Properties = field(default=_NO_FILE, repr=False)
 
     @property
     def dead_letter_topic(self) -> str:
         """The topic of dead letters."""
-        return self.values.get(_DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
+        return self.values.get(DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
     def dead_letter_topic_is_named(self) -> bool:
         """Whether the user names the topic; the default topic exists from its first record on."""
-        return _DEAD_LETTER_TOPIC in self.values
+        return DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
@@ -157,12 +162,20 @@ class ClusterConnection:
         try:
             return parse_duration(text)
         except ValueError as error:
-            raise InvalidConfigError(
-                "the option's value is invalid",
-                option=_ORPHAN_GRACE,
+            raise self.invalid(
+                "the setting is invalid",
+                _ORPHAN_GRACE,
                 found=text,
                 expected="a duration, such as 1d; without a unit in ms",
             ) from error
+
+    def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
+        """Return an error with the file and line of `key`, or with the option that overrides it."""
+        return _invalid(self.values, self.file, message, key, **context)
+
+    def locating(self) -> AbstractContextManager[None]:
+        """Return a context that adds to an InvalidConfigError where its key is from, as above."""
+        return _located(self.values, self.file)
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:
@@ -170,15 +183,16 @@ class ClusterConnection:
 
         Raises InvalidConfigError for a missing option and for an unreadable file.
         """
-        of_file = file_values(options.get(CONFIG))
+        file = _file_properties(options.get(CONFIG))
+        of_file = file.values()
         values = {**of_file, **options}
         servers = _servers(options) or _servers(of_file)
         if not servers:
-            raise InvalidConfigError("an option is missing", option=BOOTSTRAP)
+            raise _invalid(values, file, "a setting is missing", BOOTSTRAP, advice=SET_IT)
         kafkas = client_settings(options) if takes_kafkas else {}
         client = {**_of_client(of_file), **kafkas, **_of_client(options)}
-        _require_topic_names(values)
-        with _naming_option():
+        with _located(values, file):
+            _require_topic_names(values)
             store = StoreConnection.from_config(parse_storage(values))
             plugin = metadata_plugin(values)
         return cls(
@@ -187,7 +201,20 @@ class ClusterConnection:
             metadata_plugin=plugin,
             store=store,
             values=values,
+            file=file,
         )
+
+
+def refused_client(client: Mapping[str, str], reason: str) -> InvalidConfigError:
+    """Return the error for settings that librdkafka rejects; it shows no secret."""
+    blamed = max((key for key in client if key in reason), key=len, default=None)
+    shows_secret = any(value and value in reason for key, value in client.items() if is_secret(key))
+    return InvalidConfigError(
+        "the Kafka client rejects a setting",
+        **({} if blamed is None else {"key": f"{CLIENT_PREFIX}{blamed}"}),
+        reason="(not shown)" if shows_secret else reason,
+        advice="Correct or remove it",
+    )
 
 
 def names_brokers(options: Mapping[str, str]) -> bool:
@@ -197,17 +224,29 @@ def names_brokers(options: Mapping[str, str]) -> bool:
 
 def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the prefixes of plug-ins' keys; the options or their file name the plug-ins."""
-    return plugin_prefixes({**file_values(options.get(CONFIG)), **options})
+    return plugin_prefixes({**_file_properties(options.get(CONFIG)).values(), **options})
 
 
 @contextmanager
-def _naming_option() -> Iterator[None]:
-    """Name the wrong key of a configuration's parser as an option."""
+def _located(values: Mapping[str, str], file: Properties) -> Iterator[None]:
+    """Add to an error where its key is from, if it has one."""
     try:
         yield
     except InvalidConfigError as error:
         context = dict(error.context)
-        raise InvalidConfigError(error.message, option=context.pop("key"), **context) from None
+        key = context.pop("key", None)
+        if key is None:
+            raise
+        raise _invalid(values, file, error.message, str(key), **context) from error.__cause__
+
+
+def _invalid(
+    values: Mapping[str, str], file: Properties, message: str, key: str, **context: object
+) -> InvalidConfigError:
+    """Return an error with the file and line of `key`, or with the option that overrides it."""
+    if file.source and values.get(key) == file.get(key):
+        return file.invalid(message, key, **context)
+    return InvalidConfigError(message, option=key, **context)
 
 
 def _servers(values: Mapping[str, str]) -> str | None:
@@ -224,23 +263,15 @@ def _of_client(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_topic_names(values: Mapping[str, str]) -> None:
-    """Raise InvalidConfigError for an empty name, which does not select the default."""
-    for key in (_METADATA_TOPIC, _DEAD_LETTER_TOPIC):
-        if not values.get(key, "default").strip():
+    """Raise InvalidConfigError for an invalid name; an empty one does not select the default."""
+    for key in (_METADATA_TOPIC, DEAD_LETTER_TOPIC):
+        name = values.get(key, "default")
+        if not is_topic_name(name):
             raise InvalidConfigError(
-                "the option's value is invalid", option=key, found="", expected="a topic's name"
+                "the topic's name is invalid", key=key, found=name, expected=TOPIC_NAME_RULE
             )
 
 
-def file_values(path: str | None) -> Mapping[str, str]:
+def _file_properties(path: str | None) -> Properties:
     """Return the keys of a file of properties, none without a file. InvalidConfigError."""
-    if path is None:
-        return {}
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        loaded: Mapping[str, str] = javaproperties.loads(text)
-    except (OSError, UnicodeDecodeError, javaproperties.InvalidUEscapeError) as error:
-        raise InvalidConfigError(
-            "configuration file cannot be read", file=path, reason=error
-        ) from error
-    return {key: value.strip() for key, value in loaded.items()}
+    return _NO_FILE if path is None else read_properties(Path(path))

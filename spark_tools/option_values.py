@@ -183,5 +183,9 @@ def unknown_option(
     by_key = {each.lower().removeprefix(common_prefix): each for each in known}
     key = name.lower().removeprefix(common_prefix)
     close = get_close_matches(key, by_key, n=1, cutoff=_MIN_LIKENESS)
-    nearest = {"nearest": by_key[close[0]]} if close else {}
-    return InvalidConfigError("unknown option", option=name, **nearest)
+    suggestion = (
+        {"did_you_mean": by_key[close[0]]}
+        if close
+        else {"advice": "Remove it: docs/spark-jobs.md has all options"}
+    )
+    return InvalidConfigError("the option is unknown", option=name, **suggestion)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import RetriableError
+from spark_tools.connection import refused_client
 
 _BY_KEY = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the key selects the partition."""
@@ -83,7 +84,4 @@ def _producer(client: Mapping[str, str]) -> Producer:
     try:
         return Producer(config, logger=logging.getLogger("librdkafka.producer"))
     except KafkaException as exception:
-        raise InvalidConfigError(
-            "the Kafka producer cannot be created from its configuration",
-            reason=exception.args[0].str(),
-        ) from exception
+        raise refused_client(client, exception.args[0].str()) from exception

@@ -13,8 +13,9 @@ from spark_tools.audit.command import REPORT as AUDIT_REPORT
 from spark_tools.audit.command import command_parser as audit_parser
 from spark_tools.export.command import REPORT as EXPORT_REPORT
 from spark_tools.export.command import command_parser as export_parser
-from spark_tools.invocation.arguments import JobParser, shared_arguments
+from spark_tools.invocation.arguments import shared_arguments
 from spark_tools.invocation.ending import EXIT_CODES, FAILED_REPORT, RUNNING_REPORT
+from spark_tools.invocation.parser import JobParser
 from spark_tools.option_values import SourceOption
 from spark_tools.reading.source_options import CONNECTION_OPTIONS, READ_OPTIONS
 from spark_tools.repair.command import REPORT as REPAIR_REPORT

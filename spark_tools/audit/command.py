@@ -37,7 +37,6 @@ from spark_tools.audit.page.report import report_page
 from spark_tools.cluster_topics import ensure_dead_letter_topic, find_partitions
 from spark_tools.connection import CONFIG, ClusterConnection
 from spark_tools.invocation.arguments import (
-    JobParser,
     add_confirmation,
     count_above_zero,
     duration_in_ms,
@@ -53,6 +52,7 @@ from spark_tools.invocation.ending import (
     report_shape,
     run_job,
 )
+from spark_tools.invocation.parser import JobParser
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_url import without_secrets
@@ -98,7 +98,8 @@ def audit(arguments: argparse.Namespace) -> int:
         _require_file_may_be(Path(arguments.page))
     connection.store.require_own_manager()
     connection.store.require_listing()
-    find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
+    with connection.locating():
+        find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
     open_it = partial(
         open_metadata, connection, timeout_ms=timeout_ms, cache=arguments.metadata_cache
     )
@@ -137,19 +138,15 @@ def audit(arguments: argparse.Namespace) -> int:
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
     """Raise InvalidConfigError for an argument that has no effect without another one."""
     if arguments.yes and arguments.treatment is None:
-        raise InvalidConfigError(
-            "option has no effect without another one",
-            option="--yes",
-            expected="--delete or --quarantine",
-        )
+        raise _idle("--yes", "--delete or --quarantine")
     if arguments.price is not None and arguments.page is None:
-        raise InvalidConfigError(
-            "option has no effect without another one", option="--price", expected="--page"
-        )
+        raise _idle("--price", "--page")
     if arguments.currency is not None and arguments.price is None:
-        raise InvalidConfigError(
-            "option has no effect without another one", option="--currency", expected="--price"
-        )
+        raise _idle("--currency", "--price")
+
+
+def _idle(option: str, other: str) -> InvalidConfigError:
+    return InvalidConfigError(f"{option} has no effect without {other}", advice="Give both or none")
 
 
 def _require_consent(arguments: argparse.Namespace) -> None:
@@ -158,7 +155,10 @@ def _require_consent(arguments: argparse.Namespace) -> None:
 
 
 def _price(text: str) -> float:
-    price = float(text)
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
     if not 0 <= price < math.inf:
         raise argparse.ArgumentTypeError(f"not a price: {text!r}")
     return price
@@ -170,7 +170,11 @@ def _require_file_may_be(path: Path) -> None:
             pass
     except OSError as error:
         raise InvalidConfigError(
-            "cannot write a file there", option="--page", found=path, reason=error.strerror
+            "cannot write the file",
+            option="--page",
+            found=path,
+            reason=error.strerror,
+            advice="Check its path and permissions",
         ) from error
 
 

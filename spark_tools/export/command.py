@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from rsm.config.json_shape import JsonField
 from rsm.segment.errors import InvalidConfigError
+from spark_tools.cluster_topics import find_partitions
 from spark_tools.connection import OPTION_PREFIXES, ClusterConnection
 from spark_tools.export.job import (
     Export,
@@ -23,7 +24,6 @@ from spark_tools.export.job import (
 from spark_tools.export.skipped import SKIPPED_RANGE, SkipCause, SkippedRange, skipped_json
 from spark_tools.export.writing import COLUMNS_OF_PATHS
 from spark_tools.invocation.arguments import (
-    JobParser,
     given_options,
     require_known,
     shared_arguments,
@@ -37,6 +37,7 @@ from spark_tools.invocation.ending import (
     report_shape,
     run_job,
 )
+from spark_tools.invocation.parser import JobParser
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 from spark_tools.reading.summary import readable_size
 from spark_tools.rows.schema import UNREADABLE
@@ -78,8 +79,11 @@ def export(arguments: argparse.Namespace) -> int:
     require_known(ours)  # ReadOptions validates the data source's options
     connection = ClusterConnection.of(options)
     read = ReadOptions.of(options)
-    _require_exportable(read)  # fails before Spark starts
+    # Report a user's mistake before Spark starts.
+    _require_exportable(read)
     decoding = resolve(read.decode, read.topics)
+    with connection.locating():
+        find_partitions(connection.client, read.topics, timeout_ms=read.timeout_ms)
     settings = ExportSettings(
         file_bytes=arguments.file_size, by_date=arguments.partition_by == "date", decoding=decoding
     )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
 
 from rsm.config.amounts import format_duration, parse_duration, parse_size
 from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.config.confirmation import YES_HELP
+from rsm.config.properties import read_properties
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.connection import (
@@ -21,16 +19,16 @@ from spark_tools.connection import (
     CONFIG,
     KEYS,
     OPTION_PREFIXES,
-    file_values,
     names_brokers,
     plugin_key_prefixes,
 )
 from spark_tools.invocation.ending import CHOSEN_OUTCOMES, JobOutcome
+from spark_tools.invocation.parser import JobParser, PrintVersion, one_of
 from spark_tools.option_values import unknown_option
 
-_DISTRIBUTION = "kafka-rlm"
 _DEFAULT_TIMEOUT = "60s"
 _SHORTEST_TIMEOUT_MS = 100
+_NO_OUTCOME = "none"
 
 
 def count_above_zero(text: str) -> int:
@@ -82,50 +80,6 @@ def _timeout_in_ms(text: str) -> int:
     return found_ms
 
 
-class _PrintVersion(argparse.Action):
-    """Prints the version and exits. Only then looks for it: `spark-submit` may not install it."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        try:
-            version = importlib.metadata.version(_DISTRIBUTION)
-        except importlib.metadata.PackageNotFoundError:
-            version = f"of unknown version: {_DISTRIBUTION} is not installed as a package"
-        sys.stdout.write(f"{parser.prog} {version}\n")
-        parser.exit()
-
-
-class _Help(argparse.HelpFormatter):
-    """Shows all names of an option before its value, as `rlm` and Python 3.13 do."""
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        if not action.option_strings or action.nargs == 0:
-            return super()._format_action_invocation(action)
-        return f"{', '.join(action.option_strings)} {self._format_args(action, '')}"
-
-
-class JobParser(argparse.ArgumentParser):
-    """A parser of a job whose arguments with a value have an example, for docs/spark-jobs.md.
-
-    `deletes`: the job can delete what the cluster has, and asks before.
-    """
-
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of the parent
-        self.examples: dict[str, str] = {}
-        self.deletes = False
-        super().__init__(**settings)
-
-    def add_argument(self, *names: Any, example: str = "", **settings: Any) -> argparse.Action:  # noqa: ANN401 - as above
-        """Add an argument; `example` is a value for it."""
-        action = super().add_argument(*names, **settings)
-        self.examples[action.dest] = example
-        return action
-
-    @property
-    def arguments(self) -> tuple[argparse.Action, ...]:
-        """All arguments, in the order of the help."""
-        return tuple(self._actions)
-
-
 def shared_arguments(name: str, description: str, *, example: str, operands: str = "") -> JobParser:
     """Return a parser with the arguments of all jobs, which `rlm` names the same.
 
@@ -136,13 +90,10 @@ def shared_arguments(name: str, description: str, *, example: str, operands: str
         usage=f"%(prog)s [OPTIONS]{operands}",
         description=description,
         epilog=f"Example: {example}",
-        formatter_class=_Help,
-        allow_abbrev=False,
-        add_help=False,
     )
     parser.add_argument("-h", "--help", action="help", help="Show this message and exit.")
     parser.add_argument(
-        "--version", nargs=0, action=_PrintVersion, help="Print the version and exit."
+        "--version", nargs=0, action=PrintVersion, help="Print the version and exit."
     )
     _add_cluster(parser)
     parser.add_argument(
@@ -218,12 +169,8 @@ def add_confirmation(parser: JobParser, *, dry_run: str) -> None:
 
 def _outcomes(text: str) -> tuple[JobOutcome, ...]:
     known = {each.value: each for each in CHOSEN_OUTCOMES}
-    names = [] if text == "none" else [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in known]:
-        raise argparse.ArgumentTypeError(
-            f"not {unknown[0]!r}, but some of {','.join(known)}, or none"
-        )
-    return tuple(known[name] for name in names)
+    names = [] if text == _NO_OUTCOME else [name.strip() for name in text.split(",")]
+    return tuple(known[one_of((*known, _NO_OUTCOME), name)] for name in names)
 
 
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
@@ -236,11 +183,15 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
     for text in arguments.option:
         key, equals, value = text.partition("=")
         if not equals:
-            raise InvalidConfigError("an option has no value", found=text, expected="KEY=VALUE")
+            raise InvalidConfigError(
+                "a setting has no value", option="--option", found=text, expected="KEY=VALUE"
+            )
         values[key.strip()] = value.strip()
     if arguments.bootstrap_server is not None:
         if arguments.config is not None:
-            raise InvalidConfigError("--config and --bootstrap-server exclude each other: give one")
+            raise InvalidConfigError(
+                "--config and --bootstrap-server exclude each other", advice="Give one"
+            )
         values[BOOTSTRAP] = arguments.bootstrap_server
     if arguments.config is not None:
         values[CONFIG] = arguments.config
@@ -258,10 +209,13 @@ def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
     if arguments.command_config is None:
         return {}
     if arguments.bootstrap_server is None:
-        raise InvalidConfigError("--command-config requires --bootstrap-server")
+        raise InvalidConfigError(
+            "--command-config has no effect without --bootstrap-server",
+            advice="Give both or none",
+        )
     return {
         key if key in KEYS or key.startswith(OPTION_PREFIXES) else f"{CLIENT_PREFIX}{key}": value
-        for key, value in file_values(arguments.command_config).items()
+        for key, value in read_properties(Path(arguments.command_config)).values().items()
     }
 
 

@@ -18,7 +18,7 @@ from types import FrameType, MappingProxyType
 
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
-from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
+from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of, is_invalid_config
 
 _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
@@ -176,7 +176,11 @@ def _begin_summary(path: Path) -> None:
         _write_summary(path, {"outcome": "running"})
     except (OSError, ValueError) as error:
         raise InvalidConfigError(
-            "cannot write a file there", option="--summary", found=path, reason=error
+            "cannot write the file",
+            option="--summary",
+            found=path,
+            reason=error.strerror if isinstance(error, OSError) else error,
+            advice="Check its path and permissions",
         ) from error
 
 
@@ -224,7 +228,8 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
         reason = " ".join(str(error).split())
         exit_code = _WRONG if isinstance(error, InvalidConfigError) else _FAILED
     except SPARK_ERRORS as error:
-        reason, exit_code = cause_of(error), _FAILED
+        reason = cause_of(error)
+        exit_code = _WRONG if is_invalid_config(error) else _FAILED
     except OSError as error:
         reason, exit_code = str(error), _FAILED
     except Exception as error:

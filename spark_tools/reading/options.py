@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+from rsm.config.values import require_topic_name
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES
@@ -194,7 +195,7 @@ def _topics(
             "no topics are selected", expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}"
         )
     if given.has("subscribe"):
-        return given.listed("subscribe", "topics, comma-separated")
+        return tuple(map(require_topic_name, given.listed("subscribe", "topics, comma-separated")))
     return tuple(partitions or ())
 
 
@@ -204,7 +205,7 @@ def _assigned(given: OptionValues) -> Mapping[str, frozenset[int]] | None:
     expected = 'like {"orders":[0,1]}'
     assigned = given.mapping("assign", expected)
     partitions = {
-        topic: frozenset(each)
+        require_topic_name(topic): frozenset(each)
         for topic, each in assigned.items()
         if isinstance(each, list) and each and all(_is_number(number, 0) for number in each)
     }

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rsm.config.confirmation import confirm, require_consent
+from rsm.config.values import require_topic_name
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
-from spark_tools.connection import ClusterConnection
+from spark_tools.connection import DEAD_LETTER_TOPIC, ClusterConnection
 from spark_tools.invocation.arguments import (
-    JobParser,
     add_confirmation,
     count_above_zero,
     duration_in_s,
@@ -29,6 +29,7 @@ from spark_tools.invocation.ending import (
     report_shape,
     run_job,
 )
+from spark_tools.invocation.parser import JobParser
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
@@ -76,7 +77,8 @@ def repair(arguments: argparse.Namespace) -> int:
     require_known(options, passed_on=(PREFIX,))
     connection = ClusterConnection.of(options)
     parking_topic = _parking_topic(connection, arguments)
-    require_producer(connection.client)
+    with connection.locating():
+        require_producer(connection.client)
     timeout_ms = arguments.timeout_ms
     dead_letter_topic = connection.dead_letter_topic
     partitions = _dead_letter_partitions(connection, arguments)
@@ -136,11 +138,15 @@ def _outcome(counts: Mapping[str, int]) -> JobOutcome:
 def _require_arguments(arguments: argparse.Namespace) -> None:
     """Raise InvalidConfigError for a missing option, and for one without effect."""
     if not arguments.dry_run and arguments.checkpoint is None:
-        raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
+        raise InvalidConfigError(
+            "--checkpoint is missing", advice="Give --checkpoint DIR, or look with --dry-run"
+        )
     if arguments.dry_run:
         for option in ("--interval", "--report"):
             if vars(arguments)[option.removeprefix("--")] is not None:
-                raise InvalidConfigError("the option has no effect with --dry-run", option=option)
+                raise InvalidConfigError(
+                    f"{option} has no effect with --dry-run", advice="Give one"
+                )
 
 
 def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:
@@ -148,18 +154,20 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
     dead_letter_topic, metadata_topic = connection.dead_letter_topic, connection.metadata_topic
     parking_topic: str = arguments.parking_topic or f"{dead_letter_topic}.parked"
     if dead_letter_topic == metadata_topic:
-        raise InvalidConfigError(
+        raise connection.invalid(
             "the dead-letter topic is the metadata topic",
-            option="remote.delete.dead.letter.topic",
+            DEAD_LETTER_TOPIC,
             found=dead_letter_topic,
+            advice="Name another topic",
         )
     if parking_topic in (dead_letter_topic, metadata_topic):
         raise InvalidConfigError(
             "parked dead letters need a topic of their own",
             option="--parking-topic",
             found=parking_topic,
+            advice="Name another topic",
         )
-    return parking_topic
+    return require_topic_name(parking_topic)
 
 
 def _dead_letter_partitions(

@@ -12,8 +12,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import javaproperties
-
+from rsm.config.properties import read_properties
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.option_values import OptionValues, unknown_option, wrong_value
 from spark_tools.schemas.decode_options import (
@@ -156,22 +155,12 @@ class DecodeSettings:
 def _registry_values(given: OptionValues) -> OptionValues:
     """Return the registry's keys, including those of the file."""
     path = given.text(f"{REGISTRY_PREFIX}config")
-    of_file = {} if path is None else _file_values(path)
+    of_file = {} if path is None else read_properties(Path(path)).values()
     options = {name: given.text(name) for name in given.names()}
     values = {**of_file, **{name: text for name, text in options.items() if text is not None}}
     return OptionValues(
         {name: text for name, text in values.items() if name.startswith(REGISTRY_PREFIX)}
     )
-
-
-def _file_values(path: str) -> Mapping[str, str]:
-    try:
-        loaded: Mapping[str, str] = javaproperties.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidConfigError(
-            "a file cannot be read", option=f"{REGISTRY_PREFIX}config", file=path, reason=error
-        ) from error
-    return {key: value.strip() for key, value in loaded.items()}
 
 
 def _require_urls(text: str) -> None:

@@ -49,7 +49,12 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     if jars is not None:
         found = sorted(str(path) for path in Path(jars).glob("*.jar"))
         if not found:
-            raise InvalidConfigError("the directory has no jars", option="--jars", found=jars)
+            raise InvalidConfigError(
+                "the directory has no jars",
+                option="--jars",
+                found=jars,
+                advice="docs/spark.md says how to fetch them",
+            )
         builder = builder.config("spark.jars", ",".join(found))
     with _handler_kept(signal.SIGINT), _environment():
         spark = builder.getOrCreate()

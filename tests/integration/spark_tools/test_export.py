@@ -113,4 +113,6 @@ def test_export_when_the_user_is_wrong_then_one_line_and_exit_2(
     )
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "rlm-export: unknown option (option=colums, nearest=columns)\n"
+    assert done.stderr == (
+        "rlm-export: the option is unknown (option=colums, did_you_mean=columns)\n"
+    )

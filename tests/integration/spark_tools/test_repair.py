@@ -339,7 +339,7 @@ def test_repair_when_the_user_is_wrong_then_reported_before_any_work(
 
     with pytest.raises(InvalidConfigError, match="the checkpoint is that of another topic"):
         repair(arguments(world, "--checkpoint", str(checkpoint.parent)))
-    with pytest.raises(InvalidConfigError, match="a checkpoint is needed"):
+    with pytest.raises(InvalidConfigError, match="--checkpoint is missing"):
         repair(arguments(world))
     missing = "remote.delete.dead.letter.topic=missing"
     with pytest.raises(InvalidConfigError, match="the topic cannot be found"):

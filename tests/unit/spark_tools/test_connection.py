@@ -10,7 +10,7 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.settings import FilesystemSettings
-from spark_tools.connection import ClusterConnection
+from spark_tools.connection import ClusterConnection, refused_client
 
 _SEGMENT_ID = RemoteLogSegmentId(
     topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
@@ -45,7 +45,7 @@ def test_connection_when_its_file_is_malformed_then_the_file_is_named(
     config = tmp_path / "rlm.properties"
     config.write_bytes(content)
 
-    with pytest.raises(InvalidConfigError, match="cannot be read") as raised:
+    with pytest.raises(InvalidConfigError, match="configuration file") as raised:
         ClusterConnection.of({"config": str(config)})
 
     assert str(config) in str(raised.value)
@@ -97,6 +97,33 @@ def test_connection_when_the_grace_is_no_duration_then_refused() -> None:
 
     with pytest.raises(InvalidConfigError, match=r"remote\.orphan\.grace\.ms, found=1w"):
         _ = found.orphan_grace_ms
+
+
+def test_connection_when_a_setting_of_its_file_is_invalid_then_file_and_line_are_named(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "rlm.properties"
+    file.write_text("bootstrap.servers=a:1\nrsm.config.storage.backend=tape\n")
+
+    with pytest.raises(InvalidConfigError) as of_file:
+        ClusterConnection.of({"config": str(file)})
+    with pytest.raises(InvalidConfigError) as overridden:
+        ClusterConnection.of({"config": str(file), "rsm.config.storage.backend": "disk"})
+
+    where = {name: of_file.value.context.get(name) for name in ("file", "line", "key")}
+    assert where == {"file": str(file), "line": 2, "key": "rsm.config.storage.backend"}
+    assert overridden.value.context["option"] == "rsm.config.storage.backend"
+    assert "file" not in overridden.value.context
+
+
+def test_connection_when_the_client_rejects_a_setting_then_named_without_a_secret() -> None:
+    client = {"sasl.password": "hush", "sasl.pasword": "x"}
+
+    named = refused_client(client, 'No such configuration property: "sasl.pasword"')
+    hidden = refused_client(client, "invalid value hush")
+
+    assert named.context["key"] == "client.sasl.pasword"
+    assert "hush" not in str(hidden)
 
 
 def test_connection_when_a_file_has_sizes_and_durations_then_jobs_read_it(tmp_path: Path) -> None:

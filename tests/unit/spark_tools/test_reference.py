@@ -21,12 +21,12 @@ from spark_tools.export.file_ranges import FileRange
 from spark_tools.export.job import ExportPlan, ExportProgress
 from spark_tools.export.ranges import ExportedRange
 from spark_tools.export.skipped import SkipCause, SkippedRange, skipped_json
-from spark_tools.invocation.arguments import JobParser
 from spark_tools.invocation.ending import (
     EXIT_CODES,
     JobOutcome,
     ended,
 )
+from spark_tools.invocation.parser import JobParser
 from spark_tools.reference import JOBS, default_of, names_of, render
 from spark_tools.repair.outcomes import OUTCOME_MEANINGS, RepairOutcome
 from tests.metadata_builder import ORDERS

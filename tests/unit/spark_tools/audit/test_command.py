@@ -22,7 +22,7 @@ def arguments(root: Path, *more: str) -> Namespace:
 def test_audit_when_its_page_can_not_be_written_then_reported_before_any_work(
     page: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidConfigError, match="cannot write a file there"):
+    with pytest.raises(InvalidConfigError, match="cannot write the file"):
         audit(arguments(tmp_path, "--page", str(tmp_path / page)))
 
 
@@ -35,9 +35,9 @@ def test_audit_when_its_store_is_not_there_then_reported_before_any_work(tmp_pat
     ("more", "named"),
     [
         (["--yes"], "--delete or --quarantine"),
-        (["--price", "0.02"], "expected=--page"),
-        (["--currency", "EUR", "--page", "audit.html"], "expected=--price"),
-        (["--option", "remote.orphan.grace=1"], "nearest=remote.orphan.grace.ms"),
+        (["--price", "0.02"], "no effect without --page"),
+        (["--currency", "EUR", "--page", "audit.html"], "no effect without --price"),
+        (["--option", "remote.orphan.grace=1"], "did_you_mean=remote.orphan.grace.ms"),
         (["--option", "timeoutMs=1"], "option=timeoutMs"),
     ],
 )

@@ -31,7 +31,7 @@ def test_export_when_records_would_never_be_exported_then_reported_before_any_wo
 
 def test_export_when_a_key_is_misspelt_then_reported(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidConfigError, match=r"unknown option.*nearest=rsm\.config\.key\.prefix"
+        InvalidConfigError, match=r"option is unknown.*did_you_mean=rsm\.config\.key\.prefix"
     ):
         export(arguments(tmp_path, "rsm.config.key.prefx", "cold"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_tools.invocation.arguments import JobParser
+from spark_tools.invocation.parser import JobParser
 from spark_tools.reference import JOBS
 
 CHECKOUT = Path(__file__).resolve().parents[4]

@@ -31,6 +31,10 @@ LOST = (
 OURS = (
     "Job aborted: Traceback\nrsm.segment.errors.CorruptError: a chunk is damaged object=a\n  at z"
 )
+WRONG = (
+    "Job aborted: Traceback\n"
+    "rsm.segment.errors.InvalidConfigError: the store cannot be opened (root=/a)\n  at z"
+)
 PYTHONS = (
     "An exception was thrown from the Python worker: Traceback (most recent call last):\n"
     '  File "worker.py", line 1, in main\n    loads()\n    ^^^^^^^\n'
@@ -61,6 +65,7 @@ def raising(error: BaseException) -> Callable[[], int]:
         (InvalidConfigError("an option is missing", option="x"), 2, "an option is missing"),
         (RetriableError("the topic\ncannot be read"), 1, "the topic cannot be read"),
         (PySparkException(OURS), 1, "a chunk is damaged object=a"),
+        (PySparkException(WRONG), 2, "the store cannot be opened (root=/a)"),
         (PySparkException("Table not found\n  at z"), 1, "Table not found"),
         (PySparkException(PYTHONS), 1, "ModuleNotFoundError: No module named 'spark_tools'"),
         (Py4JError(LOST), 1, "java.lang.NoClassDefFoundError: scala/X"),

@@ -85,7 +85,7 @@ def test_options_when_permissive_then_a_column_lists_what_is_unreadable() -> Non
         ({"subscribe": "a", "maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger"),
         ({"subscribe": "a", "maxBytesPerTrigger": "1g"}, "maxBytesPerTrigger"),
         ({"subscribe": "a", "leaseMs": "86400001"}, "leaseMs"),
-        ({"subscribe": "a", "startingOffset": "earliest"}, "nearest=startingOffsets"),
+        ({"subscribe": "a", "startingOffset": "earliest"}, "did_you_mean=startingOffsets"),
         ({"subscribe": "a", "startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
         ({"subscribe": "a", "minOffsetsPerTrigger": "5"}, "instead=maxOffsetsPerTrigger"),
     ],
@@ -111,7 +111,16 @@ def test_options_when_an_unknown_one_is_like_none_then_none_is_suggested() -> No
     with pytest.raises(InvalidConfigError) as raised:
         ReadOptions.of({"subscribe": "a", "header": "true"})
 
-    assert raised.value.context == {"option": "header"}
+    assert raised.value.context["option"] == "header"
+    assert "did_you_mean" not in raised.value.context
+
+
+@pytest.mark.parametrize(
+    "given", [{"subscribe": "orders,a b"}, {"assign": '{"a b":[0]}'}], ids=["subscribe", "assign"]
+)
+def test_options_when_a_topics_name_is_invalid_then_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidConfigError, match=r"topic's name is invalid \(found=a b"):
+        ReadOptions.of(given)
 
 
 def test_options_when_a_pattern_is_given_then_no_topic_is_named() -> None:
