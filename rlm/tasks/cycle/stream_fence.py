@@ -12,10 +12,10 @@ from dataclasses import replace
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.ports import Ports
-from rlmm.events.segment import SegmentEvent
+from rlm.tasks.deleting.expirer import start_deletion
 from rlmm.spi import SegmentRecord
+from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import SegmentState
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +24,7 @@ class StreamFence:
     """Records the fences of led partitions. Not thread-safe."""
 
     def __init__(self, ports: Ports) -> None:
-        self._metadata = ports.metadata
-        self._clock = ports.clock
-        self._new_id = ports.new_id
+        self._ports = ports
 
     def look(self, view: PartitionView) -> PartitionView:
         """Fence what is open, also while deletions are paused, and return the view after that.
@@ -41,24 +39,17 @@ class StreamFence:
 
     def _fence(self, view: PartitionView, record: SegmentRecord) -> SegmentRecord:
         """Return the record after the fence; the same one if the stream has ended meanwhile."""
-        started = record.metadata.in_state(
-            SegmentState.DELETE_SEGMENT_STARTED,
-            event_timestamp_ms=self._clock.wall_ms(),
-            writer=view.writer,
-        )
-        result = self._metadata.publish(
-            SegmentEvent(
-                event_id=self._new_id(), metadata=started, expected_state=record.metadata.state
-            )
-        )
-        _log.info(
-            LogLine(
-                "fenced a stream of another process",
-                segment_id=started.segment_id,
-                base_offset=started.offsets.start_offset,
-                broker_id=record.metadata.writer.broker_id,
-                leader_epoch=record.metadata.writer.leader_epoch,
-                accepted=result.accepted,
-            )
-        )
-        return replace(record, metadata=started) if result.accepted else record
+        metadata = record.metadata
+        fields = {
+            "segment_id": metadata.segment_id,
+            "base_offset": metadata.offsets.start_offset,
+            "broker_id": metadata.writer.broker_id,
+            "leader_epoch": metadata.writer.leader_epoch,
+        }
+        try:
+            started = start_deletion(self._ports, metadata, view.writer)
+        except FencedError as error:
+            _log.info(LogLine("stream of another process not fenced", **fields, error=error))
+            return record
+        _log.info(LogLine("fenced a stream of another process", **fields))
+        return replace(record, metadata=started)

@@ -42,6 +42,7 @@ class Expirer:
         first_pause_ms: int,
         max_failing: int = 1_000,
     ) -> None:
+        self._ports = ports
         self._storage = ports.storage
         self._metadata = ports.metadata
         self._dead_letters = ports.dead_letters
@@ -120,21 +121,7 @@ class Expirer:
         metadata = action.record.metadata
         if metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
             return metadata
-        started = metadata.in_state(
-            SegmentState.DELETE_SEGMENT_STARTED,
-            event_timestamp_ms=self._clock.wall_ms(),
-            writer=writer,
-        )
-        result = self._metadata.publish(
-            SegmentEvent(event_id=self._new_id(), metadata=started, expected_state=metadata.state)
-        )
-        if not result.accepted:
-            raise FencedError(
-                "deletion refused by the metadata",
-                segment=metadata.segment_id,
-                reason=result.refusal,
-            )
-        return started
+        return start_deletion(self._ports, metadata, writer)
 
     def _failed_again(self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError) -> None:
         segment = metadata.segment_id
@@ -184,3 +171,27 @@ class Expirer:
             ),
         )
         self._is_dead_lettering = True
+
+
+def start_deletion(
+    ports: Ports, metadata: RemoteLogSegmentMetadata, writer: Writer
+) -> RemoteLogSegmentMetadata:
+    """Record that a segment's deletion has started, and return the segment in that state.
+
+    Raises FencedError if the metadata refuses it, RetriableError if it cannot be written.
+    """
+    started = metadata.in_state(
+        SegmentState.DELETE_SEGMENT_STARTED,
+        event_timestamp_ms=ports.clock.wall_ms(),
+        writer=writer,
+    )
+    result = ports.metadata.publish(
+        SegmentEvent(event_id=ports.new_id(), metadata=started, expected_state=metadata.state)
+    )
+    if not result.accepted:
+        raise FencedError(
+            "deletion refused by the metadata",
+            segment=metadata.segment_id,
+            reason=result.refusal,
+        )
+    return started
