@@ -186,13 +186,7 @@ class WithPartsDeletedEarly(SimulatedProcess):
 class WithoutGateways(SimulatedProcess):
     """Objects stay until live gateways have applied the end of their segment's life."""
 
-    def make_views(self) -> PartitionViews:
-        return _NoGateways(
-            self.ports,
-            leadership=self.leadership,
-            lanes=(self.copies, self.repairs, self.streams, self.merges),
-            limits=self.settings.limits,
-        )
+    views_type = _NoGateways
 
     def make_expirer(self) -> Expirer:
         return _AtOnceExpirer(
@@ -215,13 +209,7 @@ class WithStreamsAtOnce(SimulatedProcess):
 class WithoutFences(SimulatedProcess):
     """Finish first: an earlier leader's stream is fenced before the next one begins."""
 
-    def make_views(self) -> PartitionViews:
-        return _AnyCopies(
-            self.ports,
-            leadership=self.leadership,
-            lanes=(self.copies, self.repairs, self.streams, self.merges),
-            limits=self.settings.limits,
-        )
+    views_type = _AnyCopies
 
 
 class WithStreamsAfterAnyHistory(SimulatedProcess):

@@ -97,6 +97,7 @@ class Process:
     copies_type: type[CopyLanes] = CopyLanes
     streams_type: type[StreamLanes] = StreamLanes
     expiries_type: type[ExpiryLanes] = ExpiryLanes
+    views_type: type[PartitionViews] = PartitionViews
 
     def __init__(
         self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
@@ -238,7 +239,7 @@ class Process:
         )
 
     def make_views(self) -> PartitionViews:
-        return PartitionViews(
+        return self.views_type(
             self.ports,
             leadership=self.leadership,
             lanes=(self.copies, self.repairs, self.streams, self.merges),
