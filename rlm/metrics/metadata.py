@@ -7,9 +7,8 @@ metrics, each of its own cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from rlm.metrics.description import (
@@ -20,36 +19,11 @@ from rlm.metrics.description import (
     explained,
     one_of,
 )
+from rlm.metrics.measure import Measure
 from rlmm.events.fold_state import Refusal
 from rlmm.follow.applier import CORRUPT, MISPLACED, NEWER_VERSION, UNSUPPORTED
 from rlmm.metrics import MetadataMetrics
 from rlmm.spi import UnreadyReason
-
-# Values by their labels' values.
-Samples = Iterable[tuple[tuple[str, ...], float]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """Represents one metric; a counter's exported name has the suffix `_total`."""
-
-    name: str
-    kind: str
-    unit: MetricUnit
-    labels: tuple[MetricLabel, ...]
-    meaning: str
-    samples: Callable[[MetadataMetrics], Samples]
-
-    @property
-    def description(self) -> MetricDescription:
-        """Return its description, with the exported name."""
-        return MetricDescription(
-            name=f"{self.name}_total" if self.kind == "counter" else self.name,
-            kind=self.kind,
-            unit=self.unit,
-            labels=self.labels,
-            meaning=self.meaning,
-        )
 
 
 class MetadataCollector(Collector):
@@ -59,15 +33,12 @@ class MetadataCollector(Collector):
         self._counted = counted
 
     def describe(self) -> Iterable[Metric]:
-        return [_family(measure) for measure in _MEASURES]
+        return [measure.empty_family() for measure in _MEASURES]
 
     def collect(self) -> Iterable[Metric]:
         counted = self._counted()
         for measure in _MEASURES:
-            family = _family(measure)
-            for labels, value in measure.samples(counted):
-                family.add_metric(labels, value)
-            yield family
+            yield measure.family(counted)
 
 
 def metadata_descriptions() -> Sequence[MetricDescription]:
@@ -75,20 +46,16 @@ def metadata_descriptions() -> Sequence[MetricDescription]:
     return tuple(measure.description for measure in _MEASURES)
 
 
-def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
-    described = measure.description
-    return kind(measure.name, described.help, labels=described.label_names)
-
-
 def _gauge(
     name: str, unit: MetricUnit, meaning: str, value: Callable[[MetadataMetrics], float]
-) -> _Measure:
-    return _Measure(name, "gauge", unit, (), meaning, lambda counted: [((), value(counted))])
+) -> Measure[MetadataMetrics]:
+    return Measure(name, "gauge", unit, (), meaning, lambda counted: [((), value(counted))])
 
 
-def _counter(name: str, meaning: str, value: Callable[[MetadataMetrics], float]) -> _Measure:
-    return _Measure(
+def _counter(
+    name: str, meaning: str, value: Callable[[MetadataMetrics], float]
+) -> Measure[MetadataMetrics]:
+    return Measure(
         name, "counter", MetricUnit.COUNT, (), meaning, lambda counted: [((), value(counted))]
     )
 
@@ -98,8 +65,8 @@ def _by_reason(
     reason: MetricLabel,
     meaning: str,
     values: Callable[[MetadataMetrics], Mapping[str, int]],
-) -> _Measure:
-    return _Measure(
+) -> Measure[MetadataMetrics]:
+    return Measure(
         name,
         "counter",
         MetricUnit.COUNT,
@@ -109,7 +76,7 @@ def _by_reason(
     )
 
 
-_MEASURES = (
+_MEASURES: tuple[Measure[MetadataMetrics], ...] = (
     _counter(
         "rlm_metadata_events_applied",
         "Metadata events that the fold accepted.",
@@ -152,7 +119,7 @@ _MEASURES = (
         "1 while the metadata is ready, else 0.",
         lambda m: m.is_ready,
     ),
-    _Measure(
+    Measure(
         "rlm_metadata_not_ready",
         "gauge",
         MetricUnit.FLAG,
@@ -166,7 +133,7 @@ _MEASURES = (
         "Records of the metadata topic that are not applied yet.",
         lambda m: m.lag_events_count,
     ),
-    _Measure(
+    Measure(
         "rlm_metadata_position",
         "gauge",
         MetricUnit.OFFSET,

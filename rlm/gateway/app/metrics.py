@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
@@ -23,19 +21,16 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.metrics.description import (
     MetricDescription,
-    MetricLabel,
     MetricUnit,
     any_of,
     explained,
     one_of,
 )
 from rlm.metrics.labels import PARTITION, TOPIC
+from rlm.metrics.measure import Measure, Samples
 from rlm.remote_read.anomalies import AnomalyLabels
 from rlmm.state.anomalies import AnomalyKind
 from rsm.cache.chunk_cache import ChunkCacheState
-
-# Pairs of label values and sample value.
-Samples = Iterable[tuple[tuple[str, ...], float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,29 +44,6 @@ class GatewaySources:
     cache_budget_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """One metric; a counter is scraped with `_total` after its name."""
-
-    name: str
-    kind: str
-    unit: MetricUnit
-    labels: tuple[MetricLabel, ...]
-    meaning: str
-    samples: Callable[[GatewaySources], Samples]
-
-    @property
-    def description(self) -> MetricDescription:
-        """Return its description, with the exported name."""
-        return MetricDescription(
-            name=f"{self.name}_total" if self.kind == "counter" else self.name,
-            kind=self.kind,
-            unit=self.unit,
-            labels=self.labels,
-            meaning=self.meaning,
-        )
-
-
 class GatewayMetrics(Collector):
     """The gateway's collector. Register it once. Thread-safe."""
 
@@ -79,14 +51,11 @@ class GatewayMetrics(Collector):
         self._sources = sources
 
     def describe(self) -> Iterable[Metric]:
-        return [_family(measure) for measure in _MEASURES]
+        return [measure.empty_family() for measure in _MEASURES]
 
     def collect(self) -> Iterable[Metric]:
         for measure in _MEASURES:
-            family = _family(measure)
-            for labels, value in measure.samples(self._sources):
-                family.add_metric(labels, value)
-            yield family
+            yield measure.family(self._sources)
         counts = self._sources.counts
         throttled = SummaryMetricFamily(_THROTTLE_TIME.name, _THROTTLE_TIME.help, labels=[])
         throttled.add_metric([], counts.throttled_count, counts.throttled_ms)
@@ -106,12 +75,6 @@ def gateway_descriptions() -> Sequence[MetricDescription]:
         _THROTTLE_TIME,
         _FIRST_BATCH,
     )
-
-
-def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
-    described = measure.description
-    return kind(measure.name, described.help, labels=described.label_names)
 
 
 def _one(value: Callable[[GatewaySources], float]) -> Callable[[GatewaySources], Samples]:
@@ -150,8 +113,8 @@ _FIRST_BATCH = MetricDescription(
     meaning="Time from the start of a read to its batches. `source`: where the first batch was.",
 )
 _REMOTE_LOG = "kafka_log_remote"
-_MEASURES = (
-    _Measure(
+_MEASURES: tuple[Measure[GatewaySources], ...] = (
+    Measure(
         "kafka_server_remote_fetch_bytes",
         "counter",
         MetricUnit.BYTES,
@@ -159,7 +122,7 @@ _MEASURES = (
         "Bytes of stored data sent to clients.",
         _by_topic(lambda counts: counts.size_bytes),
     ),
-    _Measure(
+    Measure(
         "kafka_server_remote_fetch_requests",
         "counter",
         MetricUnit.COUNT,
@@ -167,7 +130,7 @@ _MEASURES = (
         "Reads of a partition from the store that started.",
         _by_topic(lambda counts: counts.requests),
     ),
-    _Measure(
+    Measure(
         "kafka_server_remote_fetch_errors",
         "counter",
         MetricUnit.COUNT,
@@ -175,7 +138,7 @@ _MEASURES = (
         "Reads of a partition from the store that ended with KAFKA_STORAGE_ERROR.",
         _by_topic(lambda counts: counts.errors),
     ),
-    _Measure(
+    Measure(
         f"{_REMOTE_LOG}_reader_task_queue_size",
         "gauge",
         MetricUnit.COUNT,
@@ -183,7 +146,7 @@ _MEASURES = (
         "Reads of a partition from the store that run or wait for a thread.",
         _one(lambda sources: sources.permits.taken_count),
     ),
-    _Measure(
+    Measure(
         f"{_REMOTE_LOG}_reader_task_queue_limit",
         "gauge",
         MetricUnit.COUNT,
@@ -191,7 +154,7 @@ _MEASURES = (
         "Maximum of `kafka_log_remote_reader_task_queue_size`.",
         _one(lambda sources: sources.permits.slot_count),
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_fetches_awaiting_permit",
         "gauge",
         MetricUnit.COUNT,
@@ -199,7 +162,7 @@ _MEASURES = (
         "Fetches that wait for the quota or for a slot in the queue of reads.",
         _one(lambda sources: sources.permits.waiting_count),
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_remote_partitions",
         "counter",
         MetricUnit.COUNT,
@@ -209,7 +172,7 @@ _MEASURES = (
             ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
         ],
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_client_remote_bytes",
         "counter",
         MetricUnit.BYTES,
@@ -217,7 +180,7 @@ _MEASURES = (
         "Bytes of stored data sent, by client id.",
         lambda sources: [((name,), size) for name, size in sources.counts.clients.sizes().items()],
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_connections",
         "gauge",
         MetricUnit.COUNT,
@@ -225,7 +188,7 @@ _MEASURES = (
         "Connections of clients that are open.",
         _one(lambda sources: sources.counts.connections),
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_connections_accepted",
         "counter",
         MetricUnit.COUNT,
@@ -233,7 +196,7 @@ _MEASURES = (
         "Connections of clients accepted, including those that were refused at once.",
         _one(lambda sources: sources.counts.accepted),
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_connections_closed",
         "counter",
         MetricUnit.COUNT,
@@ -243,7 +206,7 @@ _MEASURES = (
             ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
         ],
     ),
-    _Measure(
+    Measure(
         "rlm_gateway_read_anomalies",
         "counter",
         MetricUnit.COUNT,
@@ -255,7 +218,7 @@ _MEASURES = (
         "Reads that failed because of a stored object.",
         lambda sources: list(sources.anomalies().items()),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_bytes",
         "gauge",
         MetricUnit.BYTES,
@@ -263,7 +226,7 @@ _MEASURES = (
         "Bytes of memory with chunks that are cached, being read or being sent.",
         _one(lambda sources: sources.cache().buffered_bytes),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_budget_bytes",
         "gauge",
         MetricUnit.BYTES,
@@ -271,7 +234,7 @@ _MEASURES = (
         "Maximum of `rlm_chunk_cache_bytes` (rsm.config.fetch.chunk.cache.size).",
         _one(lambda sources: sources.cache_budget_bytes),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_requests",
         "counter",
         MetricUnit.COUNT,
@@ -279,7 +242,7 @@ _MEASURES = (
         "Lookups of chunks.",
         _cache_requests,
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_evictions",
         "counter",
         MetricUnit.COUNT,
@@ -287,7 +250,7 @@ _MEASURES = (
         "Chunks evicted to make room for others.",
         _one(lambda sources: sources.cache().evicted_count),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_read_ahead",
         "counter",
         MetricUnit.COUNT,
@@ -295,7 +258,7 @@ _MEASURES = (
         "Chunks prefetched.",
         _one(lambda sources: sources.cache().counts.read_ahead_count),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_reads_in_flight",
         "gauge",
         MetricUnit.COUNT,
@@ -303,7 +266,7 @@ _MEASURES = (
         "Chunks being read from the store.",
         _one(lambda sources: sources.cache().reading_count),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_waiting",
         "gauge",
         MetricUnit.COUNT,
@@ -311,7 +274,7 @@ _MEASURES = (
         "Reads that wait for memory of the cache.",
         _one(lambda sources: sources.cache().waiting_count),
     ),
-    _Measure(
+    Measure(
         "rlm_chunk_cache_readers",
         "gauge",
         MetricUnit.COUNT,
