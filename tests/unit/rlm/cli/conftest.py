@@ -1,7 +1,8 @@
-"""A manager's real HTTP API, with the answers that a test sets."""
+"""A manager's real HTTP API, with the answers that a test sets; logging, which commands change."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -28,3 +29,13 @@ def address(view: StatedView) -> Iterator[str]:
     yield str(local_address(bound))
     server.stop()
     bound.close()
+
+
+@pytest.fixture
+def logging_as_before() -> Iterator[None]:
+    """A command configures the log of its process."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from errno import ENOSPC
 from pathlib import Path
 
@@ -40,16 +39,6 @@ PYTHONS = (
     '  File "worker.py", line 1, in main\n    loads()\n    ^^^^^^^\n'
     "ModuleNotFoundError: No module named 'spark_tools'\n SQLSTATE: 38000\n\tat org.apache.X"
 )
-
-
-@pytest.fixture(autouse=True)
-def handlers_of_signals() -> Iterator[None]:
-    """A job sets its own handlers; the fixture restores those of the tests."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    logging.disable(logging.NOTSET)
 
 
 def raising(error: BaseException) -> Callable[[], int]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import shlex
-import signal
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -119,16 +117,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     monkeypatch.delenv("RLM_CONFIG", raising=False)
-
-
-@pytest.fixture(autouse=True)
-def handlers_of_signals() -> Iterator[None]:
-    """A job sets its own handlers; the fixture restores those of the tests."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    logging.disable(logging.NOTSET)
 
 
 def ended(command: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 from uuid import UUID
 
@@ -31,6 +30,7 @@ from tests.unit.rlm.cli.stated_managers import Cluster
 from tests.unit.rlm.policy.topic.test_topic_policy import OWN_TOPICS, configs
 from tests.unit.rlm.topics.tiering_world import TOPIC, World
 
+pytestmark = pytest.mark.usefixtures("logging_as_before")
 CONFIG = client_command_config("broker1:9092", None, lambda _: None)
 VIEW = ClusterView(
     cluster_id="memory",
@@ -112,16 +112,6 @@ ERRORS: Mapping[str, Callable[[], object]] = {
     "a live process": lambda: _forgotten(is_live=True),
     "objects that cannot be deleted": lambda: require_deleted([DEAD_LETTERED]),
 }
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """A command configures the log of its process."""
-    root = logging.getLogger()
-    handlers, level = [*root.handlers], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def test_cluster_when_it_refuses_then_one_line_says_what_why_and_what_to_do(

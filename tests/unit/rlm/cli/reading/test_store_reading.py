@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +19,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.remote_world import segment_of
 from tests.stored_attempts import StoredAttempts
 
+pytestmark = pytest.mark.usefixtures("logging_as_before")
 BASE_MS = 1_700_000_000_000
 
 
@@ -44,16 +43,6 @@ def config(tmp_path: Path, root: Path) -> Path:
         f"rsm.config.storage.backend=filesystem\nrsm.config.storage.filesystem.root={root}\n"
     )
     return path
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """The command configures the log of its process."""
-    root = logging.getLogger()
-    handlers, level = [*root.handlers], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def tip_of(topic: str = "orders", number: int = 7, partition: int = 0) -> TopicIdPartition:
