@@ -161,7 +161,7 @@ class SegmentStorageManager(RemoteStorageManager):
         return tuple(fault for stored in metadata.objects if (fault := check.fault_of(stored)))
 
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
-        self.forget(stored.key for stored in metadata.objects)
+        self.forget(metadata.object_keys)
         (failures,) = delete_segments(self._storage, [metadata])
         if failures:
             first = next(iter(failures.values()))

@@ -26,7 +26,7 @@ def delete_segments(
     one of them. An object without a recorded length may never have been complete: its uploads are
     discarded. Never raises.
     """
-    keys = [[stored.key for stored in segment.objects] for segment in segments]
+    keys = [segment.object_keys for segment in segments]
     unfinished = {
         stored.key
         for segment in segments

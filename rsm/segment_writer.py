@@ -159,7 +159,7 @@ class ObjectsWriter(SegmentWriter):
         recorded = (metadata.segment_id, metadata.segment_size_bytes)
         written = (self._segment_id, self._log_bytes)
         planned = [planned.key for planned in self._objects]
-        if recorded != written or [each.key for each in metadata.objects] != planned:
+        if recorded != written or list(metadata.object_keys) != planned:
             raise CorruptError(
                 "the written segment is not the recorded one",
                 segment_id=self._segment_id,

@@ -251,7 +251,7 @@ class ReadAnomalies:
 
 def damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
     """Return the key of the object named in the error's chain, else of the log's object."""
-    keys = {stored.key for stored in metadata.objects}
+    keys = set(metadata.object_keys)
     for each in _chain(error):
         if isinstance(each, TieredStorageError):
             named = next((v for v in each.context.values() if v in keys), None)

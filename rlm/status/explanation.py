@@ -319,5 +319,5 @@ def _containing(record: SegmentRecord, readable: OffsetRange | None) -> Containi
         max_timestamp_ms=metadata.max_timestamp_ms,
         state_since_ms=record.changed_ms,
         is_dead_lettered=record.is_dead_lettered,
-        object_keys=tuple(each.key for each in metadata.objects),
+        object_keys=metadata.object_keys,
     )

@@ -48,7 +48,7 @@ class DeadLetter:
     @property
     def object_keys(self) -> tuple[str, ...]:
         """The objects that may still be in the store."""
-        return tuple(stored.key for stored in self.metadata.objects)
+        return self.metadata.object_keys
 
 
 def encode(dead_letter: DeadLetter) -> EncodedRecord:

@@ -130,7 +130,7 @@ class PluginStorageManager(RemoteStorageManager):
         def check() -> tuple[ObjectFault, ...]:
             faults = self._inner.check_objects(metadata, read=read, attempt=watched)
             others = {each.object_key for each in require_types(faults, ObjectFault)}
-            others -= {stored.key for stored in metadata.objects}
+            others -= set(metadata.object_keys)
             if others:
                 raise ValueError(f"faults of objects of another segment: {sorted(others)}")
             return faults
@@ -202,7 +202,7 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     """Return a copy whose objects are the planned ones, each with length and checksum."""
     require_type(copied.custom_metadata, bytes)
     objects = require_types(copied.objects, StoredObject)
-    if [each.key for each in objects] != [planned.key for planned in metadata.objects]:
+    if [each.key for each in objects] != list(metadata.object_keys):
         raise ValueError("its objects are not the planned ones")
     if any(each.length_bytes is None or each.crc32c is None for each in objects):
         raise ValueError("an object has no length or no CRC32C")

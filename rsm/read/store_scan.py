@@ -240,7 +240,7 @@ class StoreScan:
             if companion.metadata.layout == layout.name:
                 metadata = self._finished(attempt, companion.metadata, planned)
                 lengths = {each.name: each.length_bytes for each in attempt.objects.values()}
-                absent = (each.key for each in metadata.objects if each.key not in lengths)
+                absent = (key for key in metadata.object_keys if key not in lengths)
                 return _Described(
                     metadata=metadata,
                     lineage=companion.companions.lineage,

@@ -97,6 +97,11 @@ class RemoteLogSegmentMetadata:
     def topic_id_partition(self) -> TopicIdPartition:
         return self.segment_id.topic_id_partition
 
+    @property
+    def object_keys(self) -> tuple[str, ...]:
+        """The keys of all objects that the record names, in the order in which they are written."""
+        return tuple(stored.key for stored in self.objects)
+
     def in_state(
         self,
         state: SegmentState,

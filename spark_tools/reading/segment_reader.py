@@ -79,7 +79,7 @@ class SegmentReader:
         return type(error)(
             "a stored segment cannot be read",
             segment_id=metadata.segment_id,
-            objects=",".join(stored.key for stored in metadata.objects),
+            objects=",".join(metadata.object_keys),
             offset=self.next_offset,
             reason=error,
         )

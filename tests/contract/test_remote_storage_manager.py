@@ -110,8 +110,8 @@ def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_chec
     copied = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
     written = copied.objects
 
-    assert stored_keys(storage) == sorted(stored.key for stored in metadata.objects)
-    assert [stored.key for stored in written] == [stored.key for stored in metadata.objects]
+    assert stored_keys(storage) == sorted(metadata.object_keys)
+    assert [stored.key for stored in written] == list(metadata.object_keys)
     for stored in written:
         content = storage.read_range(stored.key, WHOLE)
         assert (stored.length_bytes, stored.crc32c) == (len(content), crc32c(content))
@@ -333,7 +333,7 @@ def test_delete_when_called_twice_then_all_objects_are_gone(
     manager.delete_log_segment_data(metadata)
     manager.delete_log_segment_data(metadata)
 
-    assert stored_keys(storage) == sorted(stored.key for stored in kept.objects)
+    assert stored_keys(storage) == sorted(kept.object_keys)
     with pytest.raises(NotFoundError):
         manager.fetch_index(metadata, IndexType.OFFSET)
 
@@ -383,6 +383,6 @@ def test_forget_when_something_was_read_then_nothing_of_the_object_is_kept(
 
     manager.forget([companion, "never read"])
 
-    assert companion in kept <= {stored.key for stored in metadata.objects}
+    assert companion in kept <= set(metadata.object_keys)
     assert companion not in manager.kept_objects()
     assert manager.fetch_index(metadata, IndexType.OFFSET) == b"offset index"

@@ -88,7 +88,7 @@ def batches() -> Iterator[tuple[int, int]]:
 def stored_objects(
     storage: ChunkStorage, metadata: RemoteLogSegmentMetadata
 ) -> list[tuple[str, bytes, object]]:
-    keys = [stored.key for stored in metadata.objects]
+    keys = list(metadata.object_keys)
     return [(key, storage.read_range(key, WHOLE), storage.info(key).attributes) for key in keys]
 
 
@@ -152,7 +152,7 @@ def test_seal_when_the_process_dies_between_two_objects_then_what_is_left_is_fou
     storage: ChunkStorage, layout: SegmentLayout
 ) -> None:
     metadata = planned(manager_of(storage, layout))
-    keys = [stored.key for stored in metadata.objects]
+    keys = list(metadata.object_keys)
 
     for number in range(1, len(keys)):
         writer = opened(manager_of(DyingStorage(storage, number), layout), metadata)

@@ -99,7 +99,7 @@ def first_unreadable(
 
 def _is_away(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
     """Return whether somebody took an object: readers wait until it is back, or copied again."""
-    keys = [stored.key for stored in metadata.objects]
+    keys = list(metadata.object_keys)
     return any(key in world.damaged_objects and not world.objects.exists(key) for key in keys)
 
 

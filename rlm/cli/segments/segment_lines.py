@@ -162,7 +162,7 @@ def _cells(
         newest if wide else date,
         _epochs_text(metadata.segment_leader_epochs),
         metadata.layout,
-        " ".join(each.key for each in metadata.objects),
+        " ".join(metadata.object_keys),
     )
 
 

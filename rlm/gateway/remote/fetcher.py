@@ -342,7 +342,7 @@ class RemoteFetcher:
             raise CorruptError(
                 "a stored batch is corrupt",
                 segment_id=metadata.segment_id,
-                objects=",".join(stored.key for stored in metadata.objects),
+                objects=",".join(metadata.object_keys),
                 offset=wanted.offset,
                 reason=error,
             ) from error
@@ -353,7 +353,7 @@ class RemoteFetcher:
         lease.release()
         for key in keys:
             self._cache.discard(key)
-        self._storage.forget(stored.key for stored in metadata.objects)
+        self._storage.forget(metadata.object_keys)
 
 
 def _is_little(cut: Cut, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata) -> bool:

@@ -153,7 +153,7 @@ class CopyRecords:
         A crash would leave unplanned objects without a record. Every process keeps the custom
         metadata as long as the segment exists (KIP-917).
         """
-        planned = {each.key for each in started.objects}
+        planned = set(started.object_keys)
         found = {each.key for each in copied.objects}
         if found != planned:
             raise UnsupportedError(

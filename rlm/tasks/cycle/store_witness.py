@@ -57,7 +57,7 @@ class StoreWitness:
         for tip in partitions:
             with suppress(RetriableError):  # the follower has not read its metadata to the end
                 for metadata in self._at_both_ends(tip):
-                    yield from (stored.key for stored in metadata.objects[:1])
+                    yield from metadata.object_keys[:1]
 
     def _at_both_ends(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentMetadata]:
         finished = (SegmentState.COPY_SEGMENT_FINISHED,)

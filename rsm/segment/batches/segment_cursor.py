@@ -122,7 +122,7 @@ class SegmentCursor:
         return CorruptError(
             message,
             segment_id=metadata.segment_id,
-            objects=",".join(stored.key for stored in metadata.objects),
+            objects=",".join(metadata.object_keys),
             offset=self._next_offset,
             position=self._position,
             **context,

@@ -51,7 +51,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         world.send(*deleted, deleted[0], alive, b"no letter")
         unknown = world.dead_letter(segment_metadata(77, partition=world.partition))
         world.send(unknown)
-        kept = {stored.key for stored in alive.metadata.objects}
+        kept = set(alive.metadata.object_keys)
         expected = "refused 2\nrepaired 5\nsuperseded 1\nunreadable 1\n"
 
         for batch, repaired in (("3", 6), ("9", 5)):
@@ -102,7 +102,7 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 
     told = capsys.readouterr().out
     assert told == "refused 2\nrepaired 3\nsuperseded 1\nunreadable 1\n"
-    assert world.names() == {stored.key for stored in another.metadata.objects}
+    assert world.names() == set(another.metadata.object_keys)
     values = {value for value, _ in world.received(world.parked)}
     assert values == {b"no letter", encode(another).value, encode(short).value}
 
@@ -145,7 +145,7 @@ def test_repair_when_given_an_interval_then_later_dead_letters_too_until_stopped
         def send_later_and_stop() -> None:
             try:
                 wait_until(lambda: state(first) is DELETE_FINISHED, deadline_s=120.0)
-                assert world.names() == {stored.key for stored in later.metadata.objects}
+                assert world.names() == set(later.metadata.object_keys)
                 world.send(later)
                 wait_until(lambda: state(later) is DELETE_FINISHED, deadline_s=120.0)
             finally:
@@ -221,7 +221,7 @@ def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no
     """Scenario 74: another process, killed between batches or within one."""
     deleted, alive = send_many(host, world)
     everything = world.names()
-    kept = {stored.key for stored in alive.metadata.objects}
+    kept = set(alive.metadata.object_keys)
     checkpoint = tmp_path / "checkpoint"
 
     settings = ("--yes", "--jars", str(connector), "--checkpoint", str(checkpoint), "--batch", "2")
@@ -278,7 +278,7 @@ def require_only_alive(
     host: BrokerHost, world: RepairWorld, deleted: list[DeadLetter], alive: DeadLetter
 ) -> None:
     """All letters of `send_many` are done, and no harm is."""
-    assert world.names() == {stored.key for stored in alive.metadata.objects}
+    assert world.names() == set(alive.metadata.object_keys)
     with host.metadata() as metadata:
         for dead_letter in (*deleted, alive):
             record = metadata.segment(dead_letter.metadata.segment_id)
@@ -325,7 +325,7 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     assert capsys.readouterr().out == "waiting 1\n"
     assert written() == [newer, newer]
     assert world.received(world.parked) == []
-    assert world.names() == {stored.key for stored in dead_letter.metadata.objects}
+    assert world.names() == set(dead_letter.metadata.object_keys)
 
 
 def test_repair_when_the_user_is_wrong_then_reported_before_any_work(

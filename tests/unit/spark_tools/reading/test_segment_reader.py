@@ -54,7 +54,7 @@ def test_read_piece_when_the_object_is_damaged_then_named_once_with_the_offset(
         offsets_of(world, piece(metadata, 37, 100))
 
     assert caught.value.context["segment_id"] == metadata.segment_id
-    assert caught.value.context["objects"] == ",".join(each.key for each in metadata.objects)
+    assert caught.value.context["objects"] == ",".join(metadata.object_keys)
     assert caught.value.context["offset"] == 37
     assert str(caught.value).count("a stored segment cannot be read") == 1
 

@@ -129,7 +129,7 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
 
     found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
 
-    assert found.listed == {subject(DYING): frozenset(each.key for each in DYING.objects)}
+    assert found.listed == {subject(DYING): frozenset(DYING.object_keys)}
     assert found.objects_count == {subject(s): len(s.objects) for s in (DYING, DYING_TOO)}
     out_of_range_cache = [
         found.judgement((0, n), dead_letter(each)).decision
