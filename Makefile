@@ -146,7 +146,7 @@ up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quic
 down: ## End the compose stack (VOLUMES=1: delete its data, too)
 	@deploy/stack.sh down $(if $(VOLUMES),--volumes)
 
-test-containers: $(STAMPS)/dev $(STAMPS)/jars $(STAMPS)/versitygw ## The tests of the compose stack; as root on Debian they set up an engine
+test-containers: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus) ## The tests of the compose stack; as root on Debian they set up an engine
 	$(PYTEST) -q -n 0 tests/containers
 
 test-services: services ## Tests of stores and brokers whose services run in containers
@@ -159,7 +159,7 @@ test-services: services ## Tests of stores and brokers whose services run in con
 test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The rules and boards, by a real Prometheus
 	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
 
-containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw azurite fake-gcs hadoop) ## Where no registry is reachable: Podman, and stand-ins for official images
+containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## Where no registry is reachable: Podman, and stand-ins for official images
 	@$(BIN)/python -m tests.containers.local_engine up
 
 containers-end: ## End what make containers-here started, and all its containers

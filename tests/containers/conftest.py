@@ -17,6 +17,8 @@ from tests.containers.stack import ComposeStack
 from tests.services.containers.engine import Engine
 from tests.services.service import ServiceError
 
+_REPORT = pytest.StashKey[list[str]]()
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
@@ -28,6 +30,14 @@ def pytest_runtest_makereport(
     if report.failed and isinstance(stack, ComposeStack):
         report.sections.append(("containers", stack.script("compose", "logs", "--tail", "20")))
     return report
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Show what the stack reported of itself."""
+    for line in config.stash.get(_REPORT, []):
+        terminalreporter.line(line)
 
 
 @contextmanager
@@ -49,11 +59,12 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="package")
-def stack(engine: Engine) -> Iterator[ComposeStack]:
+def stack(engine: Engine, pytestconfig: pytest.Config) -> Iterator[ComposeStack]:
     """Three brokers, a store, and three rlm of this checkout that are ready."""
     with ExitStack() as exits:
         with _failures_without_traceback():
             started = exits.enter_context(ComposeStack(engine))
+        pytestconfig.stash[_REPORT] = started.report
         yield started
 
 

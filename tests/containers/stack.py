@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Self
 
 from tests.containers.stack_engine import StackEngine
 from tests.services.containers.engine import Engine
+from tests.services.ports import free_ports
 from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
@@ -38,12 +40,16 @@ class ComposeStack:
     def __init__(self, engine: Engine) -> None:
         """`engine` is the one that deploy/stack.sh finds."""
         self._engine = StackEngine(engine, _PROJECT)
+        self.report: list[str] = []
+        """What a run shows of it: the layers of its image, its time to start, its status."""
 
     def __enter__(self) -> Self:
         """Build its image and start it. Raises ServiceError with the script's message."""
-        self.script("images", deadline_s=_BUILT_S)
+        self.report += _last_lines(self.script("images", deadline_s=_BUILT_S), "Layers of")
+        started = time.monotonic()
         try:
             self.script("up", deadline_s=_START_S)
+            self.report.append(f"The stack was ready in {time.monotonic() - started:.0f} s.")
         except ServiceError:
             self.__exit__(None, None, None)
             raise
@@ -76,6 +82,17 @@ class ComposeStack:
             yield
         finally:
             self._remove("streaming", "streaming", "streaming-broker")
+
+    @contextmanager
+    def prometheus(self) -> Iterator[str]:
+        """The URL of the stack's Prometheus, which ends with the block."""
+        (port,) = free_ports(1)
+        started = ("compose", "--profile", "monitoring", "up", "-d", "--no-deps", "prometheus")
+        try:
+            self.script(*started, variables={"PROMETHEUS_PORT": str(port)})
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            self._remove("monitoring", "prometheus")
 
     def _remove(self, profile: str, *services: str) -> None:
         self.script("compose", "--profile", profile, "rm", "--stop", "--force", *services)
@@ -198,6 +215,12 @@ class ComposeStack:
     def ready_processes(self) -> set[tuple[str, str]]:
         """The roles and broker ids of what is ready."""
         return ready_processes(json.loads(self.rlm("processes", "--json")))
+
+
+def _last_lines(text: str, first: str) -> list[str]:
+    """The lines from the one with such a beginning to the end."""
+    lines = text.splitlines()
+    return lines[next(i for i, line in enumerate(lines) if line.startswith(first)) :]
 
 
 _ROLES = ("broker", "manager", "gateway")

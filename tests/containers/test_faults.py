@@ -20,6 +20,11 @@ def test_status_when_asked_on_each_host_then_each_reports_the_same_without_probl
     assert documents[0]["totals"]["stored_segments"] > 0
     assert [each["totals"] for each in documents] == [documents[0]["totals"]] * len(HOSTS)
     assert [each["problems"] for each in documents] == [[]] * len(HOSTS)
+    for number in HOSTS:
+        stack.report += [
+            f"rlm status, host {number}:",
+            *stack.rlm("status", host=number).splitlines(),
+        ]
 
 
 @pytest.mark.parametrize("how", ["stopped", "cut off"])

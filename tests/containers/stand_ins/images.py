@@ -13,7 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services.containers.images import AZURITE, FAKE_GCS, HADOOP, KAFKA, STORE, default_image
+from tests.services.containers.images import (
+    AZURITE,
+    FAKE_GCS,
+    HADOOP,
+    KAFKA,
+    PROMETHEUS,
+    STORE,
+    default_image,
+)
 
 _ROOM = Path(__file__).resolve().parent
 _BUILD = _ROOM.parents[2] / "build"
@@ -46,6 +54,11 @@ OF_THE_STACK = (
         name=default_image(KAFKA),
         dockerfile="kafka.Dockerfile",
         context=(_BUILD / "kafka" / "jars", _ROOM / "kafka" / "bin", _ROOM / "kafka" / "docker"),
+    ),
+    StandIn(
+        name=default_image(PROMETHEUS),
+        dockerfile="prometheus.Dockerfile",
+        context=(_BUILD / "prometheus" / "prometheus",),
     ),
 )
 OF_OTHER_SERVICES = (

@@ -14,6 +14,7 @@ _COMPOSE_FILE = Path(__file__).resolve().parents[3] / "docker-compose.yml"
 _DEFAULT = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
 KAFKA = "KAFKA_IMAGE"
 STORE = "STORE_IMAGE"
+PROMETHEUS = "PROMETHEUS_IMAGE"
 AZURITE = "AZURITE_IMAGE"
 FAKE_GCS = "FAKE_GCS_IMAGE"
 HADOOP = "HADOOP_IMAGE"
