@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts readme demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers test-services containers-here \
-	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services
+	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services images-of-tests
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -54,6 +54,8 @@ CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3
 # At most this many failed tests with services are repeated, and listed if they pass then.
 REPEAT ?= 0
+WITH_CONTAINERS = $(filter-out 0,$(CONTAINERS))
+CONTAINERS ?= 1
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount systemd-analyze
 # Stamps, and the directories whose removal makes them void.
@@ -80,9 +82,16 @@ check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract t
 	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) -o tmp_path_retention_policy=failed --checks "make --no-print-directory static" \
 		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
-test: services ## The static checks and every test but those of containers
-	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static" \
+# The tests of containers run by themselves: their clusters would starve those of the others. What they
+# need is made ready before.
+test: services ## The static checks and every test (CONTAINERS=0: but those of containers)
+	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static $(if $(WITH_CONTAINERS),images-of-tests)" \
 		--repeat=$(REPEAT) --ignore=tests/containers tests
+	$(if $(WITH_CONTAINERS),$(PYTEST) -v -n 0 --repeat=$(REPEAT) tests/containers)
+
+# If this fails, the tests of containers report the same.
+images-of-tests: $(STAMPS)/dev
+	-@$(BIN)/python -m tests.containers.availability >/dev/null
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@missing=; for each in $(PROGRAMS_OF_TESTS); do \
@@ -146,8 +155,8 @@ up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quic
 down: ## End the compose stack (VOLUMES=1: delete its data, too)
 	@deploy/stack.sh down $(if $(VOLUMES),--volumes)
 
-test-containers: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus) ## The tests of the compose stack; as root on Debian they set up an engine
-	$(PYTEST) -q -n 0 tests/containers
+test-containers: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus) ## The tests of the compose stack, the long ones too; as root on Debian they set up an engine
+	$(PYTEST) -v -n 0 --long tests/containers
 
 test-services: services ## Tests of stores and brokers whose services run in containers
 	$(PYTEST) -q -n 0 --services=containers tests/integration/test_kafka_service.py \

@@ -1,4 +1,8 @@
-"""Finds the engine of the tests of containers; root on Debian sets one up if none answers."""
+"""Finds the engine of the tests of containers; root on Debian sets one up if none answers.
+
+As a program it prepares that, so that the tests find the image of rlm built:
+`make test` runs it while the tests of other levels run.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.containers import local_engine
+from tests.containers.stack import SCRIPT
 from tests.services.containers.engine import Engine, find_engine
-from tests.services.service import ServiceMissingError
+from tests.services.service import ServiceError, ServiceMissingError
 
 WAY_OUT = (
     "Start Docker or Podman's socket and run `make test-containers`,"
     " or run that as root on Debian, where it sets up an engine."
+    " `make test CONTAINERS=0` leaves these tests out."
 )
 
 
@@ -32,6 +38,17 @@ def engine_that_answers() -> Iterator[Engine]:
         yield find_engine()
     finally:
         _run_local_engine("down")
+
+
+def main() -> int:
+    """Build the image of rlm by the engine that answers, or by one that ends then."""
+    try:
+        with engine_that_answers():
+            subprocess.run([SCRIPT, "images"], stdin=subprocess.DEVNULL, check=True)
+    except (ServiceError, local_engine.SetUpError, subprocess.CalledProcessError) as error:
+        print(f"cannot prepare the tests of containers: {error} {WAY_OUT}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _run_local_engine(command: str) -> None:
@@ -53,3 +70,7 @@ def _answering() -> Engine | None:
         return find_engine()
     except ServiceMissingError:
         return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
