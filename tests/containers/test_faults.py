@@ -27,6 +27,7 @@ def test_status_when_asked_on_each_host_then_each_reports_the_same_without_probl
         ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["stopped", "cut off"])
 def test_store_when_it_is_away_then_writes_continue_and_readers_get_all_after_it_is_back(
     stack: ComposeStack, trimmed_topic: NumberedTopic, how: str
@@ -43,6 +44,7 @@ def test_store_when_it_is_away_then_writes_continue_and_readers_get_all_after_it
     assert reader.sorted_numbers() == trimmed_topic.expected()
 
 
+@pytest.mark.long
 def test_host_when_it_is_replaced_by_one_with_an_empty_disk_then_it_serves_what_it_leads(
     stack: ComposeStack, trimmed_topic: NumberedTopic
 ) -> None:
@@ -77,6 +79,7 @@ def test_leader_of_the_metadata_topic_when_it_is_cut_off_then_others_store_and_s
     trimmed_topic.wait_stored()
 
 
+@pytest.mark.long
 def test_hosts_when_restarted_one_after_another_then_clients_lose_and_repeat_nothing(
     stack: ComposeStack, trimmed_topic: NumberedTopic
 ) -> None:

@@ -23,6 +23,7 @@ def test_quick_start_page_when_followed_then_prints_what_it_shows(
     assert quick_start_commands == 6
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick_start_commands", "spark_cluster")
 def test_spark_page_when_followed_then_spark_audits_repairs_and_exports_what_is_stored() -> None:
     """The jobs run on a standalone cluster, next to the brokers and the store of the stack."""

@@ -16,6 +16,7 @@ _RECORDS = 1_000
 _STORED_S = 180.0
 
 
+@pytest.mark.long
 def test_broker_when_it_is_lost_before_its_segment_rolled_then_the_store_has_the_records(
     stack: ComposeStack,
 ) -> None:
