@@ -17,7 +17,8 @@ from tests.containers.stack import ComposeStack
 from tests.services.containers.engine import Engine
 from tests.services.service import ServiceError
 
-_REPORT = pytest.StashKey[list[str]]()
+_STACK = pytest.StashKey[ComposeStack]()
+_LINES_OF_EACH = "40"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -26,9 +27,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the containers' logs with a failure."""
     report = yield
-    stack = item.funcargs.get("stack")
-    if report.failed and isinstance(stack, ComposeStack):
-        report.sections.append(("containers", stack.script("compose", "logs", "--tail", "20")))
+    stack = item.config.stash.get(_STACK, None)
+    if report.failed and stack is not None:
+        logs = stack.script("compose", "logs", "--tail", _LINES_OF_EACH)
+        report.sections.append(("containers", logs))
     return report
 
 
@@ -36,8 +38,9 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Show what the stack reported of itself."""
-    for line in config.stash.get(_REPORT, []):
-        terminalreporter.line(line)
+    if _STACK in config.stash:
+        for line in config.stash[_STACK].report:
+            terminalreporter.line(line)
 
 
 @contextmanager
@@ -64,7 +67,7 @@ def stack(engine: Engine, pytestconfig: pytest.Config) -> Iterator[ComposeStack]
     with ExitStack() as exits:
         with _failures_without_traceback():
             started = exits.enter_context(ComposeStack(engine))
-        pytestconfig.stash[_REPORT] = started.report
+        pytestconfig.stash[_STACK] = started
         yield started
 
 
