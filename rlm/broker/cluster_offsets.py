@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView
-from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
+from rlm.broker.list_offsets import fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import PartitionOffsets
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 

@@ -9,11 +9,11 @@ REQUEST_TIMED_OUT means that the leader has deleted while a follower is down.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rlm.broker.errors import error_of
 from rlm.broker.list_offsets import LogEnd, fetch_log_end
 from rlm.broker.partition_results import PartitionResults, by_name, by_topic
+from rlm.broker.spi import RecordDeletion
 from rlm.wire.api.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
@@ -28,19 +28,6 @@ from rsm.segment.ids import TopicIdPartition
 
 # How long the leader waits for its followers, after it has deleted.
 _FOLLOWERS_TIMEOUT_MS = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordDeletion:
-    """Represents the deletion of records below `before_offset`, in `leader_epoch`."""
-
-    before_offset: int
-    leader_epoch: int
-
-    def __post_init__(self) -> None:
-        # -1 is the protocol's "up to the high watermark", which no caller may request.
-        if self.before_offset < 0 or self.leader_epoch < 0:
-            raise ValueError(f"not a deletion of records, its offset or epoch is negative: {self}")
 
 
 def delete_records(

@@ -8,11 +8,11 @@ response.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from rlm.broker.errors import error_of
 from rlm.broker.partition_results import PartitionResults, by_name, by_topic
+from rlm.broker.spi import PartitionOffsets
 from rlm.wire.api.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -39,15 +39,6 @@ class LogEnd(Enum):
     LOG_START = (_EARLIEST, _READ_UNCOMMITTED)
     LAST_STABLE_OFFSET = (_LATEST, _READ_COMMITTED)
     HIGH_WATERMARK = (_LATEST, _READ_UNCOMMITTED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionOffsets:
-    """Represents three ends of a log, fetched in this order, so that each is ≤ the next."""
-
-    log_start_offset: int
-    last_stable_offset: int
-    high_watermark: int
 
 
 def fetch_log_end(

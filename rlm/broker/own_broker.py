@@ -13,16 +13,12 @@ from typing import TypeVar
 
 from rlm.broker.bootstrap import Bootstrap, OpenConnection
 from rlm.broker.cluster import ClusterView, fetch_cluster_view
-from rlm.broker.delete_records import RecordDeletion, delete_records
+from rlm.broker.delete_records import delete_records
 from rlm.broker.errors import ForeignClusterError
-from rlm.broker.list_offsets import (
-    PartitionOffsets,
-    fetch_first_offsets_since,
-    fetch_partition_offsets,
-)
+from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.shared_offsets import SharedOffsets
-from rlm.broker.spi import Broker
+from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
 from rlm.wire.connection import Requester
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Lock
 
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import PartitionOffsets
 from rsm.segment.ids import TopicIdPartition
 
 _Offsets = PartitionResults[PartitionOffsets]

@@ -8,11 +8,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from rlm.broker.delete_records import RecordDeletion
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rsm.segment.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOffsets:
+    """Represents three ends of a log, fetched in this order, so that each is ≤ the next."""
+
+    log_start_offset: int
+    last_stable_offset: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDeletion:
+    """Represents the deletion of records below `before_offset`, in `leader_epoch`."""
+
+    before_offset: int
+    leader_epoch: int
+
+    def __post_init__(self) -> None:
+        # -1 is the protocol's "up to the high watermark", which no caller may request.
+        if self.before_offset < 0 or self.leader_epoch < 0:
+            raise ValueError(f"not a deletion of records, its offset or epoch is negative: {self}")
 
 
 class Broker(ABC):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
 from rlmm.events.pause import PausableTask

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import LEADER, PARTITION_REPORT, PartitionReport
 from rlm.status.document_parts import ANOMALY, GAP, PARTITION, Json, anomaly_to_json, gap_to_json

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView

@@ -18,10 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from rlm.broker.delete_records import RecordDeletion
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker
+from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
 from rlm.worker.external import ExternalSystems
 from rlmm import codec
 from rlmm.events.segment import SegmentEvent

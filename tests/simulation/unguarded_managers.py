@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import RecordDeletion
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.removal import PartitionRemains, RemovalPlan
 from rlm.policy.view import Damage

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import count
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.plan import DeleteSegment, Plan
 from rlm.policy.stream.permit import StreamPermit

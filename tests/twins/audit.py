@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.spi import RecordDeletion
 from rlm.policy.leftovers import has_never_finished
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded

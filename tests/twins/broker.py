@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.errors import PartitionGoneError
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker
+from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
 from rsm.segment.errors import (
     FencedError,
     RetriableError,

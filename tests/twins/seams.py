@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
-from rlm.broker.delete_records import RecordDeletion
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker
+from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
 from rlmm import codec
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.segment import SegmentEvent

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.stream.ending import EndReason, StreamProgress
 from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
 from rlm.source.log_part import JoinedParts

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import PartitionOffsets
 from rlm.metrics.metrics import Metrics
 from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.plan import Plan, plan

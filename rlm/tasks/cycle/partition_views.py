@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.context.ports import Ports

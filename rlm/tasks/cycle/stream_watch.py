@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.stream.permit import (
     StreamPermit,
     due_because,

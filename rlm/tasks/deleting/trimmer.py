@@ -15,7 +15,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.spi import RecordDeletion
 from rlm.policy.anomalies import undamaged
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlm.broker.list_offsets import PartitionOffsets
-from rlm.broker.spi import Broker
+from rlm.broker.spi import Broker, PartitionOffsets
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 

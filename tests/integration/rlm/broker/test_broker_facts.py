@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from rlm.broker.bootstrap import Bootstrap, parse_servers
-from rlm.broker.delete_records import RecordDeletion
-from rlm.broker.list_offsets import PartitionOffsets, fetch_first_offsets_since
+from rlm.broker.list_offsets import fetch_first_offsets_since
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
+from rlm.broker.spi import PartitionOffsets, RecordDeletion
 from rlm.broker.topics.topic_configs import (
     RETENTION_MS,
     TopicConfigs,

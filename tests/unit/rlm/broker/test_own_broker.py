@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from rlm.broker.bootstrap import Bootstrap, parse_servers
-from rlm.broker.delete_records import RecordDeletion
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
+from rlm.broker.spi import PartitionOffsets, RecordDeletion
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,

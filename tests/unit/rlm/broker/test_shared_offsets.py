@@ -9,9 +9,9 @@ from threading import Event, Lock
 
 import pytest
 
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.shared_offsets import SharedOffsets
+from rlm.broker.spi import PartitionOffsets
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import topic_id_partition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, RolledSegment
 from rlmm.events.policy import PolicyState, TopicPolicy
