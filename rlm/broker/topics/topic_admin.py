@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
-from rlm.broker.topics.default_retention import DefaultRetention, read_default_retention
-from rlm.broker.topics.topic_configs import (
-    TopicConfigs,
+from rlm.broker.topics.config_requests import (
     alter_topic_configs,
     read_on_replicas,
     read_topic_configs,
 )
+from rlm.broker.topics.default_retention import DefaultRetention, read_default_retention
+from rlm.broker.topics.topic_configs import TopicConfigs
 from rlm.wire.connection import Requester
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
