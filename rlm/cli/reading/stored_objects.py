@@ -11,7 +11,7 @@ import typer
 from rlm.cli.invocation.session import CommandSession
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document_parts import Json, anomaly_to_json
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rlmm.state.anomalies import Anomaly
 from rsm.segment.errors import RetriableError

@@ -16,7 +16,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.status.document_parts import OFFSET_RANGE
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.source.log_source import LocalSegment, OpenSegment
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_pace import CopyPace, PacedContent
 from rlm.tasks.copying.copy_records import (
@@ -29,48 +30,14 @@ from rlm.tasks.copying.copy_records import (
 )
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
-from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import (
-    FencedError,
-    RetriableError,
-    StoppedError,
-    TieredStorageError,
-)
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import CopiedSegment, CopyAttempt
 
 _log = logging.getLogger(__name__)
-
-
-class BoundedAttempt(CopyAttempt):
-    """Represents a copy attempt with a monotonic deadline. Thread-safe.
-
-    It ends when the process is `stopping`, or no longer `leads` the partition if it has to.
-    """
-
-    def __init__(
-        self,
-        clock: Clock,
-        deadline_ms: int,
-        stopping: Callable[[], bool],
-        *,
-        leads: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self._clock = clock
-        self._deadline_ms = deadline_ms
-        self._stopping = stopping
-        self._leads = leads
-
-    def check(self) -> None:
-        if self._stopping():
-            raise StoppedError("gave up the copy: the process stops")
-        if not self._leads():
-            raise FencedError("gave up the copy: the process no longer leads")
-        if self._clock.monotonic_ms() > self._deadline_ms:
-            raise RetriableError("gave up the copy: it is past its deadline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

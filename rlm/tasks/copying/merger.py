@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.stream.merging import SegmentMerge
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.tasks.copying.copy_records import CopyRecords, with_copied
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.copying.stored_parts import StoredParts

@@ -27,8 +27,8 @@ from rlm.policy.stream.ending import EndReason, StreamProgress
 from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
 from rlm.source.log_part import JoinedParts
 from rlm.source.log_source import LogPosition, OpenPart
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.tasks.copying.copy_records import CopyRecords, known_epochs, with_copied
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.copying.offload_account import OffloadAccount

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from threading import Event
 
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledAttempt
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import CopyAttempt, ObjectFault

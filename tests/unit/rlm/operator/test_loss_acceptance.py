@@ -8,7 +8,7 @@ import pytest
 
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.operator.pause import Pausing
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlmm.events.pause import PausableTask
 from rlmm.lookup import Absence, NotStored, locate
 from rlmm.state.anomalies import AnomalyKind

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.anomaly import AnomalyReported

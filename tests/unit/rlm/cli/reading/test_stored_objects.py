@@ -5,7 +5,7 @@ from uuid import UUID
 from rlm.cli.reading.explain import explanation_lines
 from rlm.cli.reading.stored_objects import AS_RECORDED, MISSING, StoredObjects, states_of
 from rlm.status.explanation import ContainingSegment, OffsetExplanation
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly
 from tests.remote_world import RemoteWorld, segment_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.context.attempt import BoundedAttempt
 from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
 from rsm.segment.metadata import SegmentState
 from tests.twins.clock import FakeClock
