@@ -10,9 +10,9 @@ from rsm.spi import CopyAttempt
 
 
 class BoundedAttempt(CopyAttempt):
-    """Represents a copy attempt with a monotonic deadline. Thread-safe.
+    """Represents an attempt to copy or check objects, with a monotonic deadline. Thread-safe.
 
-    It ends when the process is `stopping`, or no longer `leads` the partition if it has to.
+    It also ends when the process is `stopping`, or no longer `leads` the partition if it has to.
     """
 
     def __init__(
@@ -30,8 +30,10 @@ class BoundedAttempt(CopyAttempt):
 
     def check(self) -> None:
         if self._stopping():
-            raise StoppedError("gave up the copy: the process stops")
+            raise StoppedError("cannot finish the attempt: the process stops")
         if not self._leads():
-            raise FencedError("gave up the copy: the process no longer leads")
+            raise FencedError(
+                "cannot finish the attempt: the process no longer leads the partition"
+            )
         if self._clock.monotonic_ms() > self._deadline_ms:
-            raise RetriableError("gave up the copy: it is past its deadline")
+            raise RetriableError("cannot finish the attempt: it is past its deadline")
