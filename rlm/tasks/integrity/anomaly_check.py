@@ -17,12 +17,11 @@ from rlm.policy.view import Damage
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.integrity.fault_report import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
-from rlmm.events.anomaly import AnomalyReported, NoAnomalyRoomError
-from rlmm.spi import RemoteLogMetadataManager
+from rlmm.events.anomaly import NoAnomalyRoomError
 from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, StoppedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.log_line import LogLine
@@ -286,31 +285,6 @@ def _forget(check: DamageCheck, segment_id: RemoteLogSegmentId) -> None:
     check.damaged.pop(segment_id, None)
     check.looks.ended(segment_id)
     check.reads.ended(segment_id)
-
-
-def report_fault(
-    metadata: RemoteLogMetadataManager,
-    segment_id: RemoteLogSegmentId,
-    fault: ObjectFault,
-    clock: Clock,
-    new_id: Callable[[], UUID],
-) -> None:
-    """Record an object that the manager found damaged, unless it is recorded."""
-    now_ms = clock.wall_ms()
-    anomaly = Anomaly(
-        segment=segment_id.id,
-        object_key=fault.object_key,
-        kind=AnomalyKind.MISSING if fault.is_missing else AnomalyKind.CORRUPT,
-        first_ms=now_ms,
-        last_ms=now_ms,
-        attempts=1,
-    )
-    tip = segment_id.topic_id_partition
-    known = {each.id for each in metadata.partition_state(tip).anomalies}
-    if anomaly.id not in known:
-        metadata.publish(
-            AnomalyReported(event_id=new_id(), topic_id_partition=tip, anomaly=anomaly)
-        )
 
 
 def _by_segment(anomalies: Iterable[Anomaly]) -> Mapping[UUID, tuple[Anomaly, ...]]:

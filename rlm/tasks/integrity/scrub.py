@@ -20,7 +20,7 @@ from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.integrity.anomaly_check import report_fault
+from rlm.tasks.integrity.fault_report import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck, objects_bytes
 from rlmm.events.anomaly import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
