@@ -150,10 +150,10 @@ class _CopyJob:
         return self.copy_next(self)
 
 
-class AttemptLanes:
-    """Copies segments of all led partitions, one at a time per partition. Thread-safe.
+class AttemptRunner:
+    """Runs the attempts of one kind, one at a time per led partition. Thread-safe.
 
-    The lanes know what runs; how it ended is recorded in the partition's task.
+    The runner knows which attempts run. How they ended is recorded in the partition's task.
     """
 
     def __init__(
@@ -333,10 +333,10 @@ class AttemptLanes:
         return self._stopping.is_set() or not task.leads
 
 
-class AttemptingLanes:
-    """The attempts of copies, streams or merges, as other tasks see them. Thread-safe."""
+class AttemptLanes:
+    """Represents lanes of copies, streams or merges, as other tasks see them. Thread-safe."""
 
-    _attempts: AttemptLanes
+    _attempts: AttemptRunner
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
         """Return the id of the segment that is being written for a partition, if any."""

@@ -10,9 +10,9 @@ from rlm.source.log_source import LocalSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import (
     AttemptContext,
-    AttemptingLanes,
     AttemptKind,
     AttemptLanes,
+    AttemptRunner,
 )
 from rlm.tasks.copying.copier import Copier, CopyOrder
 from rlm.tasks.copying.copy_pace import CopyPace
@@ -75,11 +75,8 @@ class _SegmentCopies:
         return replace(self, segments=rest) if rest else None
 
 
-class CopyLanes(AttemptingLanes):
-    """Copies segments of all led partitions, one at a time per partition. Thread-safe.
-
-    The lanes know what runs; how it ended is recorded in the partition's task.
-    """
+class CopyLanes(AttemptLanes):
+    """Copies segments of all led partitions, one at a time per partition. Thread-safe."""
 
     def __init__(
         self,
@@ -90,7 +87,7 @@ class CopyLanes(AttemptingLanes):
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
         """Copy at the lanes' limit without `pace`."""
-        self._attempts = AttemptLanes(ports, context, pace=pace, kind=kind)
+        self._attempts = AttemptRunner(ports, context, pace=pace, kind=kind)
         self._copier = Copier(
             ports,
             context.throttle,

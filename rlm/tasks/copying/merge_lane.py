@@ -11,9 +11,9 @@ from rlm.policy.stream.merging import SegmentMerge
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import (
     AttemptContext,
-    AttemptingLanes,
     AttemptKind,
     AttemptLanes,
+    AttemptRunner,
 )
 from rlm.tasks.copying.merger import MergeOrder, Merger
 from rlm.tasks.leadership.partition_task import PartitionTask
@@ -58,7 +58,7 @@ class _Merging:
         """The next cycle decides: the parts are deleted first."""
 
 
-class MergeLanes(AttemptingLanes):
+class MergeLanes(AttemptLanes):
     """Merges segments of all led partitions, one merge per partition at a time. Thread-safe."""
 
     def __init__(
@@ -69,7 +69,7 @@ class MergeLanes(AttemptingLanes):
         executor: Executor,
     ) -> None:
         """Read the store in `executor`."""
-        self._attempts = AttemptLanes(ports, context, kind=AttemptKind.MERGE)
+        self._attempts = AttemptRunner(ports, context, kind=AttemptKind.MERGE)
         self._merger = Merger(
             ports,
             executor,

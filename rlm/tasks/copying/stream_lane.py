@@ -10,7 +10,7 @@ from rlm.policy.stream.ending import EndReason, StreamProgress, end_because
 from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptingLanes, AttemptLanes
+from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptLanes, AttemptRunner
 from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
@@ -65,7 +65,7 @@ class _Stream:
         return replace(self, permit=permit, begin=self.streamed.following, waited_ms=0)
 
 
-class StreamLanes(AttemptingLanes):
+class StreamLanes(AttemptLanes):
     """Streams all led partitions that are due, one open segment per partition. Thread-safe.
 
     A stream occupies its lane while its segment is open. A lane holds about one part of an upload
@@ -79,7 +79,7 @@ class StreamLanes(AttemptingLanes):
         *,
         driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        self._attempts = AttemptLanes(ports, context)
+        self._attempts = AttemptRunner(ports, context)
         self._streamer = Streamer(
             ports,
             context.throttle,
