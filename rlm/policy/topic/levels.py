@@ -56,7 +56,7 @@ FileValues = Mapping[PolicySetting, SettingValue]
 
 NO_FILE_VALUES: FileValues = MappingProxyType({})
 
-_OF_MANAGERS = frozenset(
+_DECIDED_BY_MANAGERS = frozenset(
     {
         PolicySetting.LOCAL_DELETION_LAG_MS,
         PolicySetting.OFFLOAD_MODE,
@@ -110,12 +110,14 @@ def origin_text(
     else `built-in`.
     """
     if setting not in policy.inherited:
-        is_theirs = setting in _OF_MANAGERS and getattr(policy, setting.field) == _BUILT_IN[setting]
+        is_theirs = (
+            setting in _DECIDED_BY_MANAGERS and getattr(policy, setting.field) == _BUILT_IN[setting]
+        )
         return "managers" if is_theirs else "topic"
     level = giving_level(setting, policy.topic, levels)
     if level is not None:
         return f"pattern {level.pattern}" if level.pattern != DEFAULT_LEVEL else "default"
-    if setting in _OF_MANAGERS or setting in file:
+    if setting in _DECIDED_BY_MANAGERS or setting in file:
         return "managers"
     return "built-in" if setting in _BUILT_IN else "broker"
 

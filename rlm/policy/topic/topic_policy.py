@@ -62,7 +62,7 @@ RETENTIONS = {
 }
 """Kafka's names of the settings that a topic may have before it is tiered."""
 
-_OF_MANAGERS = frozenset(
+_WITH_MANAGERS_VALUE = frozenset(
     {
         PolicySetting.LOCAL_DELETION_LAG_MS,
         PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES,
@@ -124,7 +124,7 @@ class PolicyFlags:
         if setting is PolicySetting.OFFLOAD_MODE:
             return self.offload_mode is OffloadModeFlag.INHERIT
         is_theirs: bool = getattr(self, setting.field) == AS_MANAGERS_SETTING
-        return is_theirs and setting in _OF_MANAGERS
+        return is_theirs and setting in _WITH_MANAGERS_VALUE
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
         """Return the lags in ms and bytes that result from these flags over those of `base`."""
