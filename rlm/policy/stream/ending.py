@@ -14,7 +14,7 @@ from rsm.segment.ranges import OffsetRange
 # An offset index has positions and relative offsets in 31 bits. A part may add this much to them.
 _GREATEST_PART_BYTES = 2 * MAX_BATCH_BYTES
 _GREATEST_SEGMENT_BYTES = (1 << 31) - _GREATEST_PART_BYTES
-_GREATEST_OFFSET_COUNT = 1 << 30
+GREATEST_OFFSET_COUNT = 1 << 30
 
 
 class EndReason(Enum):
@@ -68,7 +68,7 @@ def end_because(
     is_history = end_offset < history_end_offset
     if progress.open_ms >= (max(rollover_ms, history_longest_ms) if is_history else rollover_ms):
         return EndReason.TIME
-    if len(progress.offsets) >= _GREATEST_OFFSET_COUNT:
+    if len(progress.offsets) >= GREATEST_OFFSET_COUNT:
         return EndReason.OFFSETS
     if permit.stored_from_offset is not None and end_offset >= permit.stored_from_offset:
         return EndReason.STORED_ABOVE

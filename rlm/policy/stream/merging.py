@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.repair import ReplacedSegment
+from rlm.policy.stream.ending import GREATEST_OFFSET_COUNT
 from rlm.policy.view import PartitionView
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
@@ -37,9 +38,6 @@ MERGE_MAX_PARTS = 128
 
 RETENTION_SHARES = 8
 """A merged segment has at most this fraction of a retention: it expires as a whole."""
-
-# An offset index has relative offsets in 31 bits.
-_GREATEST_OFFSET_COUNT = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +212,7 @@ def _parts_from(
         total_bytes += size_bytes
         largest_bytes = max(largest_bytes, size_bytes)
         offset_count = part.offsets.end_offset - run[first].offsets.start_offset
-        if total_bytes > _greatest_bytes(view) or offset_count > _GREATEST_OFFSET_COUNT:
+        if total_bytes > _greatest_bytes(view) or offset_count > GREATEST_OFFSET_COUNT:
             break
         if not _expires_together(view, run[first], part):
             break
