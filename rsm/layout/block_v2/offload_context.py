@@ -11,11 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from google.protobuf.message import DecodeError
-
 from rsm.layout.blocks.ledger_metadata import bytes_of, text_of
 from rsm.layout.proto import managed_ledger_pb2 as pb
-from rsm.segment.errors import CorruptError
 from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 
 _HALF_BITS = 64
@@ -63,19 +60,6 @@ class OffloadContext:
     timestamp_ms: int | None = None
     driver: OffloadDriver | None = None
     unknown_fields: bytes = b""
-
-
-def encode_offload_context(context: OffloadContext) -> bytes:
-    """Encode the message."""
-    return context_to_message(context).SerializeToString(deterministic=True)
-
-
-def decode_offload_context(content: bytes) -> OffloadContext:
-    """Decode the message. Raises CorruptError if it is invalid."""
-    try:
-        return context_from_message(pb.OffloadContext.FromString(content))
-    except DecodeError as error:
-        raise CorruptError("an offload context is not protobuf") from error
 
 
 def context_to_message(context: OffloadContext) -> pb.OffloadContext:
