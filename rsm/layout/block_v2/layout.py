@@ -17,18 +17,15 @@ from base64 import b64decode
 from dataclasses import dataclass
 
 from rsm.layout.block_v2.block_stream import DEFAULT_STREAM_BLOCK_BYTES
-from rsm.layout.block_v2.ledger_info import encode_ledger_info
 from rsm.layout.block_v2.ledger_stream import LedgerStream
 from rsm.layout.block_v2.stream_index import (
-    INDEX_HEADER_BYTES,
-    LEDGER_HEADER_BYTES,
     StreamedLedger,
     decode_stream_index,
     encode_stream_index,
 )
 from rsm.layout.blocks.block_directory import BlockDirectory
 from rsm.layout.blocks.block_objects import BlockEncoding, BlockObjects
-from rsm.layout.blocks.block_sequence import INDEXED_BLOCK_BYTES, corrupt_index
+from rsm.layout.blocks.block_sequence import corrupt_index
 from rsm.layout.blocks.log_directory import LogDirectory, locate_log
 from rsm.layout.blocks.log_points import CUSTOM_KEY, LedgerExtent, LogPoints
 from rsm.layout.companion import Companion, decode_companion
@@ -94,28 +91,24 @@ class BlockV2Layout(SegmentLayout):
 def decode_directory(content: bytes, name: str, index_name: str) -> LogDirectory:
     """Decode an index object with log points. Raises CorruptError."""
     index = decode_stream_index(content, name=index_name)
-    ledgers: list[BlockDirectory] = []
-    at = INDEX_HEADER_BYTES
-    for ledger in index.ledgers:
-        info_at = at + LEDGER_HEADER_BYTES
-        ledgers.append(_ledger(ledger, info_at, name, index_name))
-        info_bytes = len(encode_ledger_info(ledger.info))
-        at = info_at + info_bytes + INDEXED_BLOCK_BYTES * len(ledger.blocks)
+    ledgers = [_directory_of(each, name, index_name) for each in index.ledgers]
     return LogDirectory(ledgers, data_bytes=index.data_bytes)
 
 
-def _ledger(ledger: StreamedLedger, info_at: int, name: str, index_name: str) -> BlockDirectory:
+def _directory_of(ledger: StreamedLedger, name: str, index_name: str) -> BlockDirectory:
     info = ledger.info
     if not info.entry_count or not info.size_bytes:
         found = f"{info.entry_count} entries, {info.size_bytes} bytes"
         expected = "the number of entries and their length"
-        raise corrupt_index("no extent of the ledger", index_name, info_at, expected, found)
+        raise corrupt_index(
+            "no extent of the ledger", index_name, ledger.info_position, expected, found
+        )
     extent = LedgerExtent(
         blocks=ledger.blocks,
         end_entry_id=info.entry_count,
         log_bytes=info.size_bytes,
         index_name=index_name,
-        index_position=info_at,
+        index_position=ledger.info_position,
     )
     text = dict(info.properties).get(CUSTOM_KEY)
     try:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from rsm.layout.block_v2.ledger_info import LedgerInfo, decode_ledger_info, encode_ledger_info
@@ -42,7 +42,6 @@ from rsm.segment.errors import CorruptError
 _HEADER = struct.Struct(">Iiqq")
 _LEDGER = struct.Struct(">qii")
 INDEX_HEADER_BYTES = _HEADER.size
-LEDGER_HEADER_BYTES = _LEDGER.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +49,13 @@ class StreamedLedger(BlockSequence):
     """The blocks of one ledger in a streamed object.
 
     `stated_bytes` are the lengths in the block headers; empty if these are the real ones.
+    `info_position` is where a decoded index has the info; errors name it.
     """
 
     ledger_id: int
     info: LedgerInfo
     blocks_end_position: int
+    info_position: int = field(default=0, compare=False)
     stated_bytes: tuple[int, ...] = ()
 
     @property
@@ -113,7 +114,7 @@ def decode_stream_index(content: bytes, *, name: str) -> StreamIndex:
     )
     view = memoryview(content)
     found: list[_FoundLedger] = []
-    at = _HEADER.size
+    at = INDEX_HEADER_BYTES
     while at < len(content):
         found.append(_decode_ledger(view, at, name))
         at = found[-1].end_at
@@ -132,6 +133,7 @@ def decode_stream_index(content: bytes, *, name: str) -> StreamIndex:
                 header_bytes=header_bytes,
                 data_bytes=data_bytes,
                 blocks_end_position=end_position,
+                info_position=each.at + _LEDGER.size,
             )
             for each, end_position in zip(found, [*ends, data_bytes], strict=True)
         ),

@@ -123,6 +123,21 @@ def test_index_when_its_ledger_names_its_offload_then_decoded_to_the_same() -> N
     assert decode_stream_index(encode_stream_index(index), name="i") == index
 
 
+def test_ledger_when_an_info_before_it_is_longer_than_ours_then_its_info_is_where_it_is() -> None:
+    """A protobuf writer may encode the number 7 in two bytes."""
+    first_info_at = INDEX_HEADER_BYTES + 16
+    info_bytes = FIRST_BLOCKS_AT - first_info_at
+    content = bytearray(CONTENT)
+    content[first_info_at : first_info_at + 2] = b"\x08\x87\x00"
+    content[4:8] = len(content).to_bytes(4, "big")
+    content[first_info_at - 4 : first_info_at] = (info_bytes + 1).to_bytes(4, "big")
+
+    index = decode_stream_index(bytes(content), name="i")
+
+    assert index == INDEX
+    assert [each.info_position for each in index.ledgers] == [first_info_at, SECOND_AT + 16 + 1]
+
+
 @pytest.mark.parametrize(("ledger_id", "number"), [(7, 0), (9, 1)])
 def test_ledger_when_the_object_has_it_then_its_blocks(ledger_id: int, number: int) -> None:
     assert INDEX.ledger(ledger_id) is INDEX.ledgers[number]
