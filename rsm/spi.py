@@ -177,7 +177,9 @@ class RemoteStorageManager(ABC):
         This default always raises it, because KIP-405 has no such method.
         """
         raise UnsupportedError(
-            "this remote storage manager stores only whole segments", segment_id=segment_id
+            "cannot stream a segment: this remote storage manager stores only whole segments",
+            segment_id=segment_id,
+            advice="Set the topic's offload mode to `segment`",
         )
 
     def open_segment_writer(
@@ -192,9 +194,10 @@ class RemoteStorageManager(ABC):
         segments. This default always raises it, because KIP-405 has no such method.
         """
         raise UnsupportedError(
-            "this remote storage manager stores only whole segments",
+            "cannot stream a segment: this remote storage manager stores only whole segments",
             segment_id=segment_id,
             layout=planned.layout,
+            advice="Set the topic's offload mode to `segment`",
         )
 
     @abstractmethod

@@ -36,7 +36,10 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.UNKNOWN_LEADER_EPOCH: (FencedError, "the broker does not know the leader epoch yet"),
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (PartitionGoneError, "the broker has no such partition"),
     ErrorCode.UNKNOWN_TOPIC_ID: (PartitionGoneError, "the broker has no topic of this id"),
-    ErrorCode.INCONSISTENT_TOPIC_ID: (PartitionGoneError, "the topic was created again"),
+    ErrorCode.INCONSISTENT_TOPIC_ID: (
+        PartitionGoneError,
+        "the topic was deleted and created again",
+    ),
     # Above the high watermark, which may still move.
     ErrorCode.OFFSET_OUT_OF_RANGE: (RetriableError, "the log does not reach that offset"),
     # After an election, until the high watermark is known again.

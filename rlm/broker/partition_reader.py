@@ -156,8 +156,10 @@ class PartitionReader:
         view = self._bootstrap.view((tip.topic,))
         topic = view.topic(tip.topic)
         found = next((p for p in topic.partitions if p.partition == tip.partition), None)
-        if found is None or topic.topic_id != tip.topic_id:
-            raise NotFoundError("the topic was created again", partition=tip)
+        if topic.topic_id != tip.topic_id:
+            raise NotFoundError("the topic was deleted and created again", partition=tip)
+        if found is None:
+            raise NotFoundError("the topic has no such partition", partition=tip)
         if found.leader_id is None:
             raise RetriableError("the partition has no leader", partition=tip)
         with self._bootstrap.at(view.broker(found.leader_id)) as leader:

@@ -81,6 +81,8 @@ def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
     """
     if found.topic.topic_id != policy.topic_id:
         raise NotFoundError(
-            "the topic was created again", topic=policy.topic, advice="Run the command again"
+            "the topic was deleted and created again",
+            topic=policy.topic,
+            advice="Run the command again",
         )
     return all(map(deletes_nothing, found.configs.values()))

@@ -180,4 +180,6 @@ def _offsets(first_offset: int, last_offset: int) -> OffsetRange:
     try:
         return OffsetRange.from_inclusive(first_offset, last_offset)
     except ValueError as error:
-        raise CorruptError("not a segment's offsets", found=str(error)) from error
+        raise CorruptError(
+            "cannot read a segment: its offsets are invalid", found=str(error)
+        ) from error

@@ -96,5 +96,10 @@ def _objects(segment: RemoteLogSegmentMetadata | LogToWrite) -> tuple[StoredObje
     """Return the log and the companion by their suffixes, in any order of the metadata."""
     by_suffix = {o.key.rpartition(".")[2]: o for o in segment.objects}
     if len(segment.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
-        raise CorruptError("a raw segment must have two objects", segment_id=segment.segment_id)
+        raise CorruptError(
+            "a raw segment must have a log and a companion",
+            segment_id=segment.segment_id,
+            expected=f"2 objects, .{LOG_SUFFIX} and .{COMPANION_SUFFIX}",
+            found=f"{len(segment.objects)} objects, {' '.join(sorted(by_suffix))}",
+        )
     return by_suffix[LOG_SUFFIX], by_suffix[COMPANION_SUFFIX]

@@ -143,6 +143,6 @@ def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
 def _answer(keeper: Connection) -> str:
     """Return the keeper's next message. Raises OSError, or EOFError if it has ended."""
     if not keeper.poll(_ANSWER_S):
-        raise TimeoutError(f"no answer in {_ANSWER_S:.0f} s")
+        raise TimeoutError(f"the keeper of read leases did not answer within {_ANSWER_S:.0f} s")
     answer: str = keeper.recv()
     return answer

@@ -173,7 +173,7 @@ def test_copy_when_younger_than_the_cut_off_then_is_not_judged() -> None:
 def test_segment_when_its_offsets_are_no_range_then_is_left_out_as_corrupt() -> None:
     audit = audited(*stored(1, 0, 9))
 
-    with pytest.raises(CorruptError, match="not a segment's offsets"):
+    with pytest.raises(CorruptError, match="its offsets are invalid"):
         audit.add(started(2, 9, 5), native_position(2))
 
     assert audit.segments_count() == 1
