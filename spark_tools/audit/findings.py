@@ -33,16 +33,19 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
     {
         FindingKind.MISSING: "An object of a finished segment does not exist. Readers get errors "
         "for these offsets: restore the object.",
-        FindingKind.SIZE: "An object has another length than its record. As `missing`.",
-        FindingKind.CHECKSUM: "An object has another checksum than its record. As `missing`.",
+        FindingKind.SIZE: "An object has another length than its record. The effect and "
+        "the remedy are those of `missing`.",
+        FindingKind.CHECKSUM: "An object has another checksum than its record. The effect "
+        "and the remedy are those of `missing`.",
         FindingKind.GAP: "Nothing is stored between stored offsets, or of offsets that the manager "
         "trimmed from the local log, and no gap is on record. Readers get errors there: see "
         "`rlm status`.",
         FindingKind.ORPHAN: "No segment of the metadata names the object. Nothing reads it: see "
         "[orphans](spark.md#orphans).",
         FindingKind.QUARANTINED: "An orphan that was moved to the quarantine, longer ago than the "
-        "grace. As `orphan`.",
-        FindingKind.FOREIGN: "An object whose name is not one of `rlm`. Move it out of the prefix.",
+        "grace. Treat it as an `orphan`.",
+        FindingKind.FOREIGN: "An object whose name does not have `rlm`'s format. Move it out "
+        "of the prefix.",
         FindingKind.OVERLAP: "A finished segment has offsets of another, as the parts of a "
         "[merge](streaming.md#small-segments-are-merged) until they are deleted. Do nothing: each "
         "offset is read once.",
@@ -50,10 +53,10 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
         "nothing: it expires after its grace.",
         FindingKind.BELOW_LOG_START: "A finished segment below the log start. The manager deletes "
         "it; if not, look at its log.",
-        FindingKind.DANGLING_COPY: "A copy started long ago and never finished. As "
-        "`below_log_start`.",
-        FindingKind.DANGLING_DELETE: "A deletion started long ago and never finished. As "
-        "`below_log_start`; for dead letters run `rlm-repair`.",
+        FindingKind.DANGLING_COPY: "A copy started long ago and never finished. The manager "
+        "deletes its objects; if not, look at its log.",
+        FindingKind.DANGLING_DELETE: "A deletion started long ago and never finished. The manager "
+        "finishes it; if not, look at its log. For dead letters run `rlm-repair`.",
     }
 )
 """What each kind means and what to do about it, for docs/spark-jobs.md."""
@@ -64,7 +67,10 @@ DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, Findin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One difference between store and metadata. Empty or -1: does not apply."""
+    """Represents one difference between store and metadata.
+
+    A field that does not apply is empty or -1.
+    """
 
     kind: str
     topic: str = ""

@@ -63,14 +63,14 @@ DESCRIBE_DOCUMENT = JsonShape(
                     "name": JsonField(JsonKind.TEXT, "The setting, such as `retention.ms`."),
                     "value": JsonField(
                         JsonKind.NUMBER_OR_TEXT,
-                        "The effective value. The end of the name says the unit; -1 is unlimited.",
+                        "The effective value. The suffix of the name is the unit; -1 is unlimited.",
                     ),
                     "origin": JsonField(
                         JsonKind.TEXT,
-                        "`topic`, `pattern P` or `default`: where it was set. Another setting: it "
-                        "follows that one. `broker`: the topic's retention from before it was "
-                        "tiered. `managers`: the managers' configuration files. `built-in`: none "
-                        "of these.",
+                        "`topic`, `pattern P` or `default`: where it was set. The name of another "
+                        "setting: the value follows it. `broker`: the topic's retention from "
+                        "before it was tiered. `managers`: the managers' configuration files. "
+                        "`built-in`: none of these.",
                     ),
                 },
             ),
