@@ -64,9 +64,9 @@ WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairTerms:
-    """The store and the topics of the job, for executors.
+    """Represents the store and the topics of the job, for executors.
 
-    `is_itemized`: return a row for each dead letter, not only a count for each outcome.
+    With `is_itemized`, each dead letter has a row, instead of a count for each outcome.
     """
 
     store: StoreConnection
@@ -86,7 +86,7 @@ def carry_out(
     items: list[Outcome] = []
     with (
         closing(terms.store.open_chunks()) as storage,
-        _collecting_little(),
+        _rare_collection(),
         ThreadPoolExecutor(_PARTS_AT_ONCE) as pool,
     ):
         act = partial(_carry_out_part, storage=storage, terms=terms, rulings=rulings, clock=clock)
@@ -108,10 +108,10 @@ def carry_out(
 
 
 @contextmanager
-def _collecting_little() -> Iterator[None]:
-    """Collect garbage less often, and not among the objects that exist already.
+def _rare_collection() -> Iterator[None]:
+    """Make the garbage collector run rarely, and skip the objects that exist already.
 
-    Those are hundreds of thousands of permanent objects, above all of the store's client. Dead
+    Those are hundreds of thousands of permanent objects, most of them of the store's client. Dead
     letters are short-lived and never form cycles.
     """
     threshold = gc.get_threshold()[0]

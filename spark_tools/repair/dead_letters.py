@@ -24,18 +24,26 @@ AnyDeadLetter = DeadLetter | OrphanDeadLetter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableDeadLetter:
-    """Why a dead letter is unreadable. `is_newer`: a newer version of the job can read it."""
+    """Represents the reason for which a dead letter is unreadable.
+
+    With `is_newer`, a newer version of the job can read it.
+    """
 
     reason: str
     is_newer: bool
 
 
 def read_dead_letter(key: bytes | None, value: bytes) -> AnyDeadLetter | UnreadableDeadLetter:
-    """Decode a dead letter, or return why not: corrupt, too large, or a newer version or kind."""
+    """Decode a dead letter, or return the reason it is unreadable.
+
+    That is corrupt content, a record that is too large, or a newer version or kind.
+    """
     size_bytes = len(key or b"") + len(value)
     if size_bytes > DEAD_LETTER_MAX_BYTES:
         return UnreadableDeadLetter(
-            reason=f"cannot be read: {size_bytes} bytes are no dead letter", is_newer=False
+            reason="cannot be read: the record is larger than a dead letter can be "
+            f"(bytes={size_bytes}, max={DEAD_LETTER_MAX_BYTES})",
+            is_newer=False,
         )
     try:
         return _decode(value)
@@ -63,7 +71,7 @@ def repair_attempts(item: AnyDeadLetter) -> int:
     return item.attempts if isinstance(item, OrphanDeadLetter) else item.repair_attempts
 
 
-def tried_again(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter:
+def with_failed_attempt(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter:
     """Return the dead letter after one more failed attempt of the job."""
     again = replace(item, attempts=item.attempts + 1, reason=failure, last_attempt_ms=now_ms)
     if isinstance(again, OrphanDeadLetter):
@@ -71,8 +79,8 @@ def tried_again(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter
     return replace(again, repair_attempts=again.repair_attempts + 1)
 
 
-def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
-    """Return why a dead letter may name objects of others; empty if all are its segment's.
+def foreign_object_reason(item: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
+    """Return why a dead letter may name foreign objects; empty if all are its segment's.
 
     Most names contain their segment (`keys`). Any other name, such as one below another prefix,
     must be in `listed`: the segment's objects in the metadata.

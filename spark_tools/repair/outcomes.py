@@ -16,7 +16,7 @@ from spark_tools.repair.dead_letters import (
     AnyDeadLetter,
     UnreadableDeadLetter,
     repair_attempts,
-    tried_again,
+    with_failed_attempt,
     write_dead_letter,
 )
 from spark_tools.repair.orphan_removal import Removal
@@ -160,7 +160,7 @@ def _failed(
     now_ms: int,
 ) -> Outcome:
     """Write it back with one more attempt, or park it after `max_attempts`."""
-    again = tried_again(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
+    again = with_failed_attempt(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
         return _parked(received, RepairOutcome.GIVEN_UP, reason, topics)

@@ -15,7 +15,7 @@ from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
 from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.dead_letters import AnyDeadLetter, why_not_its_own
+from spark_tools.repair.dead_letters import AnyDeadLetter, foreign_object_reason
 from spark_tools.repair.proof import Decision, Judgement, MetadataSource, judge
 
 DeadLetterLocation = tuple[int, int]
@@ -72,7 +72,7 @@ class Rulings:
         if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
             return judgement
         # The deletion of this segment proves nothing about objects of other segments.
-        reason = why_not_its_own(dead_letter, self.keys, self.listed.get(subject, ()))
+        reason = foreign_object_reason(dead_letter, self.keys, self.listed.get(subject, ()))
         reason = reason or self._why_not_all(dead_letter, subject)
         if reason:
             return Judgement(decision=Decision.REFUSE, reason=reason)

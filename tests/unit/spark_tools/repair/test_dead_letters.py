@@ -17,11 +17,11 @@ from spark_tools.repair.dead_letters import (
     DEAD_LETTER_MAX_BYTES,
     AnyDeadLetter,
     UnreadableDeadLetter,
+    foreign_object_reason,
     read_dead_letter,
     repair_attempts,
     subject_of,
-    tried_again,
-    why_not_its_own,
+    with_failed_attempt,
     write_dead_letter,
 )
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
@@ -86,13 +86,13 @@ def test_dead_letter_when_key_and_value_are_too_large_then_is_no_letter(
     found = read_dead_letter(bytes(key_bytes), b"\xff" * DEAD_LETTER_MAX_BYTES)
 
     assert isinstance(found, UnreadableDeadLetter)
-    assert ("bytes are no dead letter" in found.reason) is is_too_large
+    assert ("larger than a dead letter can be" in found.reason) is is_too_large
     assert not found.is_newer
 
 
 def test_attempt_when_it_fails_then_both_counts_of_a_dead_letter_rise() -> None:
     """Managers count their own attempts in the same dead letters."""
-    again = tried_again(tried_again(DEAD, "first", 7), "second", 8)
+    again = with_failed_attempt(with_failed_attempt(DEAD, "first", 7), "second", 8)
 
     assert isinstance(again, DeadLetter)
     assert (again.attempts, repair_attempts(again)) == (7, 2)
@@ -100,7 +100,7 @@ def test_attempt_when_it_fails_then_both_counts_of_a_dead_letter_rise() -> None:
 
 
 def test_attempt_when_it_fails_then_the_count_of_an_orphan_rises() -> None:
-    again = tried_again(ORPHAN, "refused", 7)
+    again = with_failed_attempt(ORPHAN, "refused", 7)
 
     assert isinstance(again, OrphanDeadLetter)
     assert (repair_attempts(again), again.reason, again.last_attempt_ms) == (4, "refused", 7)
@@ -143,7 +143,7 @@ def test_names_when_one_is_not_shown_to_be_the_segments_then_says_which(
     objects = tuple(StoredObject(key=name) for name in names)
     item = replace(DEAD, metadata=replace(SEGMENT, objects=objects))
 
-    found = why_not_its_own(item, KEYS, {"warm/listed.log", key_of(OTHER)})
+    found = foreign_object_reason(item, KEYS, {"warm/listed.log", key_of(OTHER)})
 
     assert found == (f"the dead letter names {reason}" if reason else "")
 

@@ -71,7 +71,7 @@ def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
     assert value.startswith(record.value)
     assert headers["from"] == b"letters-3@17"
     assert headers["reason"].endswith(
-        b" bytes are no dead letter; cut off here, whole at letters-3@17"
+        f", max={DEAD_LETTER_MAX_BYTES}); cut off here, whole at letters-3@17".encode()
     )
 
 
