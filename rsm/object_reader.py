@@ -1,7 +1,7 @@
 """ObjectReader: reads a segment's objects, checks them against their records, and caches them.
 
-It checks the length of each range, and the checksum of objects that are read whole. Must not know
-layouts.
+It checks the length of each range, and the checksum of objects that are read whole. This module
+knows no layouts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _T = TypeVar("_T")
 
 
 class ObjectReader:
-    """Thread-safe. Memory: `decoded_bytes` of decoded objects, 3 MB of noted positions."""
+    """Reads and caches the objects of one store. Thread-safe.
+
+    Memory: `decoded_bytes` of decoded objects, 3 MB of noted positions.
+    """
 
     def __init__(self, storage: ChunkStorage, *, decoded_bytes: int) -> None:
         self._storage = storage

@@ -14,21 +14,30 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True)
 class ToBroker:
-    """Send these bytes to the broker; valid until the session receives the next bytes."""
+    """Requests to send these bytes to the broker.
+
+    They are valid until the session receives the next bytes.
+    """
 
     data: Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class ToClient:
-    """Send these bytes to the client; valid until the session receives the next bytes."""
+    """Requests to send these bytes to the client.
+
+    They are valid until the session receives the next bytes.
+    """
 
     data: Buffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerToClient:
-    """Send these parts to the client, then call `release`; they are valid until then."""
+    """Requests to send these parts to the client, and then to call `release`.
+
+    They are valid until then.
+    """
 
     parts: list[Buffer]
     release: Callable[[], None]
@@ -36,7 +45,7 @@ class AnswerToClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFetch:
-    """One partition's part of a fetch that the broker no longer has, or never had.
+    """Represents one partition of a fetch whose offset the broker no longer has, or never had.
 
     `local_start_offset`: where the broker's log starts. `is_above_end`: the broker reports the
     offset as above its log end, so the reader only checks whether that is true of both tiers.
@@ -53,7 +62,7 @@ class PartitionFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFetch:
-    """Read these, then call the session's `remote_read` with an outcome for each.
+    """Requests these reads, and then a call of the session's `remote_read` with their outcomes.
 
     A read that is not finished within `max_wait_ms` continues and is `ReadPending`. Without a
     permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is from the request
@@ -69,7 +78,7 @@ class RemoteFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefetchHint:
-    """A `RemoteFetch` of these reads is likely to come soon.
+    """Announces that a `RemoteFetch` of these reads is likely to come soon.
 
     The owner may prepare what is in memory. Without `reads`, none is expected and the owner drops
     what it prepared.
@@ -81,7 +90,7 @@ class PrefetchHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteExchange:
-    """Run the rewrite where it may block, then call the session's `exchange_rewritten`."""
+    """Requests a rewrite where it may block, and then a call of `exchange_rewritten`."""
 
     rewrite: ExchangeRewrite[Message, Message]
     exchange: Exchange[Message, Message]
@@ -90,7 +99,7 @@ class RewriteExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Close both connections after sending what was to be sent before."""
+    """Requests to close both connections after all requested bytes are sent."""
 
     reason: DisconnectCause
     detail: str = ""

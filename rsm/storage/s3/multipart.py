@@ -21,7 +21,7 @@ from rsm.storage.checksum_text import spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
 
 _MAX_PARTS = 10_000
-_MOST_LOOKS = 5
+_MAX_LISTINGS = 5
 _CHECKSUM = "ChecksumCRC32C"
 _OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
 
@@ -89,10 +89,12 @@ class MultipartUpload:
 
 
 @contextmanager
-def multipart_upload(bucket: S3Bucket, name: str, **look: object) -> Iterator[MultipartUpload]:
+def multipart_upload(
+    bucket: S3Bucket, name: str, **attributes: object
+) -> Iterator[MultipartUpload]:
     """Start an upload, which the context must complete; an error in it aborts the upload."""
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": _OF_THE_WHOLE}
-    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
+    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **attributes)
     upload = MultipartUpload(bucket, name, answer["UploadId"])
     try:
         yield upload
@@ -105,10 +107,10 @@ def discard_uploads(bucket: S3Bucket, name: str) -> None:
     """Abort all unfinished uploads of an object of this name, also those of other processes.
 
     The store then refuses their later parts and completions. A part that was on its way may survive
-    one abort, so this looks again. Raises the listing's ClientError, the errors of other requests,
-    and RetriableError if there is always another upload.
+    one abort, so this lists the uploads again. Raises the listing's ClientError, the errors of the
+    other requests, and RetriableError if there is always another upload.
     """
-    for _ in range(_MOST_LOOKS):
+    for _ in range(_MAX_LISTINGS):
         found = bucket.call("list_multipart_uploads", Prefix=name).get("Uploads", ())
         # The name precedes all others with this prefix, so it is on the first page.
         upload_ids = [each.get("UploadId") for each in found if each.get("Key") == name]
