@@ -7,9 +7,15 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import yaml
+
+from rlm.metrics.labels import COPY_BLOCKED
+from rlm.policy.blocked import Blocked
+from rlm.status.block_explanations import LONG_UNSTABLE_MS, BlockedWork, explain_block
+from rsm.segment.ids import TopicIdPartition
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _PROMETHEUS = _CHECKOUT / "deploy" / "prometheus"
@@ -59,6 +65,20 @@ def test_rules_when_they_select_a_job_then_it_is_that_of_the_configuration() -> 
 
     selected = set(re.findall(r'\bjob="(\w+)"', " ".join(rule["expr"] for rule in _RULES)))
     assert selected == jobs
+
+
+def test_blocked_copies_when_rlm_status_expects_the_reason_or_a_pause_then_are_no_alert() -> None:
+    (expression,) = (rule["expr"] for rule in _RULES if rule["alert"] == "RlmCopyBlocked")
+    (excluded,) = re.findall(r'reason!~"([\w|]+)"', expression)
+    tip = TopicIdPartition(topic_id=UUID(int=1), topic="t", partition=0)
+
+    expected = {
+        reason
+        for reason in COPY_BLOCKED.values
+        if not explain_block(BlockedWork.COPY, Blocked(reason=reason), tip, age_ms=LONG_UNSTABLE_MS)
+    }
+    assert expected
+    assert set(excluded.split("|")) == {*expected, "paused"}
 
 
 @pytest.mark.parametrize("rule", _RULES, ids=lambda rule: rule["alert"])
