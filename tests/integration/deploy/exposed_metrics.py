@@ -22,6 +22,7 @@ from rlm.metrics.description import MetricDescription
 from rlm.metrics.metadata import metadata_descriptions
 from rlm.metrics.metrics import Metrics
 from rlm.process.readiness import ReadinessReport
+from rlm.process.supervisor import ChildStatus
 from rlm.rest.supervisor_api import supervisor_api
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
@@ -53,19 +54,25 @@ class _Processes:
     def metrics(self, address: str) -> tuple[Metric, ...]:
         if address not in _GAUGES:
             raise RetriableError("process does not answer", address=address)
-        counted = (1 + time.monotonic() - self._started_s) * _GROWTH_PER_SECOND
-        return tuple(_family(each, counted, _GAUGES[address]) for each in descriptions())
+        counted, gauge = self._counted(), _GAUGES[address]
+        return tuple(_family(each, counted, gauge) for each in descriptions())
 
     def readiness(self, address: str) -> ReadinessReport:
         return ReadinessReport(is_ready=True)
+
+    def statuses(self) -> tuple[ChildStatus, ...]:
+        answering = (status_of(each, start_count=int(self._counted())) for each in _GAUGES)
+        return (*answering, status_of("gateway-2", pid=None), status_of("gateway-3"))
+
+    def _counted(self) -> float:
+        return (1 + time.monotonic() - self._started_s) * _GROWTH_PER_SECOND
 
 
 @contextmanager
 def exposed_metrics() -> Iterator[str]:
     """Serve them; the address, as host:port."""
-    answering = [status_of(name) for name in _GAUGES]
-    statuses = (*answering, status_of("gateway-2", pid=None), status_of("gateway-3"))
-    app = supervisor_api(lambda: statuses, _Processes())
+    processes = _Processes()
+    app = supervisor_api(processes.statuses, processes)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
