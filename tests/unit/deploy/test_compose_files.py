@@ -61,6 +61,16 @@ def test_rlm_when_described_then_cannot_write_its_root_or_the_brokers_log(servic
     assert log_volumes[0].endswith(":ro")
 
 
+@pytest.mark.parametrize("service", _HOSTS)
+def test_memory_of_rlm_when_limited_then_is_what_the_page_about_sizing_requires(
+    service: str,
+) -> None:
+    page = (_CHECKOUT / "docs" / "sizing.md").read_text()
+    (least_gib,) = re.findall(r"memory of all processes to (\d+) GiB or more", page)
+
+    assert _SERVICES[service]["mem_limit"] == f"{least_gib}g"
+
+
 @pytest.mark.parametrize("service", _OF_SPARK)
 def test_spark_when_described_then_cannot_write_its_root_and_java_can_load_libraries(
     service: str,
