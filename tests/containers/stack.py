@@ -168,7 +168,7 @@ class ComposeStack:
 
     def restart(self, *services: str) -> None:
         """Stop services as an orderly shutdown does, and start them again."""
-        self.script("compose", "restart", "-t", "60", *services)
+        self.script("compose", "restart", *services)
 
     @contextmanager
     def without(self, service: str) -> Iterator[None]:

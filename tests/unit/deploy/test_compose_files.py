@@ -71,6 +71,11 @@ def test_memory_of_rlm_when_limited_then_is_what_the_page_about_sizing_requires(
     assert _SERVICES[service]["mem_limit"] == f"{least_gib}g"
 
 
+@pytest.mark.parametrize("service", sorted(each for each in _SERVICES if "broker" in each))
+def test_broker_when_it_is_stopped_then_has_time_for_an_orderly_shutdown(service: str) -> None:
+    assert _SERVICES[service]["stop_grace_period"] == "60s"
+
+
 @pytest.mark.parametrize("service", _OF_SPARK)
 def test_spark_when_described_then_cannot_write_its_root_and_java_can_load_libraries(
     service: str,
