@@ -183,6 +183,7 @@ explain() {
         *o\ such\ image* | *manifest\ unknown* | *pull\ access\ denied* | *initializing\ source* | *nable\ to\ find\ image*)
             advice="An image is missing and cannot be pulled. Give the engine access to the registry, or name
 another image: KAFKA_IMAGE=… STORE_IMAGE=… make up. Without any registry: make containers-here" ;;
+        *ange\ of\ CPUs*) advice="This machine has one processor. Limit the containers to it: CPUS=1 make up" ;;
         *nhealthy*)
             unhealthy='s/.*[Cc]ontainer "\{0,1\}\([A-Za-z0-9_.-]*\)"\{0,1\} is unhealthy.*/\1/p'
             advice=$(volume_advice "$(printf '%s\n' "$2" | sed -n "$unhealthy" | tail -n 1)")

@@ -165,6 +165,14 @@ def test_grafana_when_provisioned_then_finds_its_source_and_its_boards() -> None
     assert (_CHECKOUT / "deploy" / "grafana" / "dashboards" / name).exists()
 
 
+@pytest.mark.parametrize("service", sorted(each for each in _SERVICES if "cpus" in _SERVICES[each]))
+def test_processors_when_limited_then_a_machine_with_one_processor_can_start_the_service(
+    service: str,
+) -> None:
+    """Docker refuses a limit above the number of processors."""
+    assert _SERVICES[service]["cpus"] in {1, "${CPUS:-2}"}
+
+
 @pytest.mark.parametrize("image", _SERVER_VERSIONS)
 def test_image_of_a_server_when_used_then_has_the_version_that_the_checkout_names(
     image: str,
