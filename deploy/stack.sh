@@ -204,16 +204,17 @@ port_advice() {
     esac
 }
 
-# If the container $1 may not use one of its volumes: their owners, and what to do.
+# If the container $1 may not use something that is mounted: the owners, and what to do.
 volume_advice() {
     [ -n "$1" ] || return 0
     case $("$engine" logs --tail 50 "$1" 2>&1) in
-        *ermission\ denied* | *AccessDeniedException*) ;;
+        *ermission\ denied* | *AccessDeniedException* | *o\ credentials\ for\ the\ store*) ;;
         *) return 0 ;;
     esac
     user=$("$engine" inspect --format '{{.Config.User}}' "$1")
-    echo "$1 may not use a volume of another user. The user of its image is ${user:-root}; the volumes:"
-    "$engine" inspect --format '{{range .Mounts}}{{println .Source}}{{end}}' "$1" | while read -r source; do
+    mounts=$("$engine" inspect --format '{{range .Mounts}}{{println .Source}}{{end}}' "$1")
+    echo "$1 may not use a volume or a file. The user of its image is ${user:-root}; mounted are:"
+    printf '%s\n' "$mounts" | while read -r source; do
         [ -z "$source" ] || stat -c '  %n: owner %u:%g, mode %a' "$source" 2>/dev/null \
             || echo "  $source: this user cannot look it up"
     done
@@ -221,6 +222,22 @@ volume_advice() {
     echo "As root, give the volume to that user: chown -R ${user:-0} DIRECTORY. A broker's log directory keeps"
     echo "its owner; let rlm read it: setfacl -R -m $rights,d:$rights DIRECTORY. With podman without rights"
     echo "of root, run these commands by podman unshare."
+    checkout_advice "$mounts"
+}
+
+# What to do if files of the checkout are among the mounts $1, and umask or SELinux closed them.
+checkout_advice() {
+    for source in $(printf '%s\n' "$1" | sed -n 's|.*/deploy/|deploy/|p'); do
+        case $(stat -c %A "$source" 2>/dev/null) in
+            ???????---*)
+                echo "Only its owner and group may read $source. Let all read it: chmod -R go+rX deploy"
+                break ;;
+        esac
+    done
+    if selinuxenabled 2>/dev/null; then
+        echo "SELinux also needs a label on credentials: chcon -t container_file_t" \
+            "${S3_CREDENTIALS:-deploy/compose/s3-credentials} ${GRAFANA_PASSWORD:-deploy/compose/grafana-password}"
+    fi
 }
 
 wait_until_ready() {

@@ -148,7 +148,7 @@ def test_prometheus_when_it_scrapes_then_reads_every_rlm_and_the_rules() -> None
     (targets,) = described["scrape_configs"][0]["static_configs"]
     assert targets["targets"] == [f"{each}:9464" for each in _HOSTS if each.startswith("rlm-")]
     (rules,) = described["rule_files"]
-    assert f"./deploy/prometheus/alerts.yml:{rules}:ro" in _SERVICES["prometheus"]["volumes"]
+    assert f"./deploy/prometheus/alerts.yml:{rules}:ro,z" in _SERVICES["prometheus"]["volumes"]
 
 
 def test_grafana_when_provisioned_then_finds_its_source_and_its_boards() -> None:
@@ -158,7 +158,7 @@ def test_grafana_when_provisioned_then_finds_its_source_and_its_boards() -> None
     volumes = _SERVICES["grafana"]["volumes"]
 
     assert source["url"] == "http://prometheus:9090"
-    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in volumes
+    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro,z" in volumes
     home = _SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     directory, _, name = home.rpartition("/")
     assert directory == provider["options"]["path"]
@@ -171,6 +171,18 @@ def test_processors_when_limited_then_a_machine_with_one_processor_can_start_the
 ) -> None:
     """Docker refuses a limit above the number of processors."""
     assert _SERVICES[service]["cpus"] in {1, "${CPUS:-2}"}
+
+
+def test_files_of_the_checkout_when_mounted_then_are_read_only_and_shared_under_selinux() -> None:
+    mounted = [
+        volume
+        for service in _SERVICES.values()
+        for volume in service.get("volumes", ())
+        if volume.startswith(".")
+    ]
+
+    assert mounted
+    assert {each for each in mounted if not each.endswith(":ro,z")} == set()
 
 
 @pytest.mark.parametrize("image", _SERVER_VERSIONS)

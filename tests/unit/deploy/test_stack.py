@@ -264,6 +264,37 @@ def test_up_when_rlm_may_not_use_its_volume_then_names_user_owner_and_remedy(
     _assert_names_the_volume(refusal, volume)
 
 
+@pytest.mark.parametrize(
+    ("mode", "has_selinux", "advice"),
+    [
+        (0o600, False, "chmod -R go+rX deploy"),
+        (0o644, True, "chcon -t container_file_t deploy/compose/s3-credentials"),
+    ],
+)
+def test_up_when_a_container_may_not_read_the_checkout_then_names_the_remedy(
+    programs: Path, tmp_path: Path, *, mode: int, has_selinux: bool, advice: str
+) -> None:
+    mounted = tmp_path / "deploy" / "compose" / "rlm-1.properties"
+    mounted.parent.mkdir(parents=True)
+    mounted.touch()
+    mounted.chmod(mode)
+    script = tmp_path / "deploy" / "stack.sh"
+    shutil.copy2(_SCRIPT, script)
+    _program(programs, "selinuxenabled", f"exit {int(not has_selinux)}")
+    _program(
+        programs,
+        "docker",
+        f"""{_IS_THERE} *up*) echo 'container "c" is unhealthy' >&2; exit 1 ;;
+        *logs*) echo 'Permission denied' ;; *Mounts*) echo {mounted} ;; esac""",
+    )
+
+    advised = _refusal(programs, "up", script=script).splitlines()
+
+    remedies = [each for each in advised if "chmod" in each or "chcon" in each]
+    assert len(remedies) == 1
+    assert advice in remedies[0]
+
+
 def test_up_when_a_service_is_not_ready_then_prints_its_log_and_where_to_look(
     programs: Path,
 ) -> None:
