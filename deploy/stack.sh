@@ -200,7 +200,9 @@ port_advice() {
     case $1 in
         *:9090*) echo "Prometheus at another port: PROMETHEUS_PORT=9091 MONITORING=1 make up" ;;
         *:3000*) echo "Grafana at another port: GRAFANA_PORT=3001 MONITORING=1 make up" ;;
-        *) echo "the gateways at another address of this machine: BIND_ADDRESS=127.0.0.2 make up" ;;
+        *)
+            echo "the gateways at another address of this machine: BIND_ADDRESS=127.0.0.2 make up. Clients of this"
+            echo "machine then need that address in /etc/hosts: 127.0.0.2 rlm-1 rlm-2 rlm-3 quickstart streaming" ;;
     esac
 }
 

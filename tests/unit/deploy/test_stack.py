@@ -159,6 +159,7 @@ def test_up_when_the_image_of_spark_is_missing_then_names_the_target_that_builds
         ("listen tcp 127.0.0.1:9090: bind: address already in use", "PROMETHEUS_PORT=9091"),
         ("Bind for 127.0.0.1:3000 failed: port is already allocated", "GRAFANA_PORT=3001"),
         ("Bind for 127.0.0.1:19092 failed: port is already allocated", "ss -ltnp"),
+        ("Bind for 127.0.0.1:19092 failed: port is already allocated", "127.0.0.2 rlm-1 rlm-2"),
         ("range of CPUs is from 0.01 to 1.00, as only 1 CPUs available", "CPUS=1 make up"),
         ("manifest unknown: apache/kafka", "make containers-here"),
         ("container kafka-rlm_broker-1_1 is unhealthy", "compose logs"),
