@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from configparser import ConfigParser
 from pathlib import Path
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _UNIT = _CHECKOUT / "deploy" / "systemd" / "rlm.service"
+_PAGE = (_CHECKOUT / "docs" / "deployment.md").read_text()
 
 
 def _service() -> dict[str, str]:
@@ -31,3 +34,13 @@ def test_unit_when_it_makes_directories_then_they_are_those_of_the_configuration
     assert f"state.dir=/var/lib/{service['StateDirectory']}\n" in text
     assert f"cache.path=/var/cache/{service['CacheDirectory']}/" in text
     assert "--config /etc/rlm/rlm.properties" in service["ExecStart"]
+
+
+def test_store_when_checked_as_documented_then_has_user_and_environment_of_the_unit() -> None:
+    service = _service()
+    (command,) = re.findall(r"(?m)^    (systemd-run (?:.*\\\n)*.* storage check)$", _PAGE)
+
+    words = shlex.split(command)
+    assert f"--uid={service['User']}" in words
+    assert words[words.index("-p") + 1] == f"EnvironmentFile={service['EnvironmentFile']}"
+    assert words[-3] == service["ExecStart"].split()[0]
