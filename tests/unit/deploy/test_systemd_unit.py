@@ -44,3 +44,12 @@ def test_store_when_checked_as_documented_then_has_user_and_environment_of_the_u
     assert f"--uid={service['User']}" in words
     assert words[words.index("-p") + 1] == f"EnvironmentFile={service['EnvironmentFile']}"
     assert words[-3] == service["ExecStart"].split()[0]
+
+
+def test_packages_when_installed_as_documented_then_each_is_pinned_by_hash() -> None:
+    commands = re.findall(r"(?m)^    \S+/pip install (.+)$", _PAGE)
+
+    assert commands == [
+        "--require-hashes -r requirements.txt -r requirements-image.txt",
+        "--no-deps --no-build-isolation .",
+    ]
