@@ -196,6 +196,16 @@ def test_image_of_a_server_when_used_then_has_the_version_that_the_checkout_name
     assert pattern.format(found[1]) in (_CHECKOUT / path).read_text()
 
 
+def test_image_when_its_health_is_checked_then_at_the_port_of_the_documented_listeners() -> None:
+    dockerfile = (_CHECKOUT / "Dockerfile").read_text()
+    (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)/healthz", dockerfile)
+
+    docs = _CHECKOUT / "docs"
+    assert f"`rest.listener=0.0.0.0:{port}`" in (docs / "gateway.md").read_text()
+    for listener in ("metrics", "rest"):
+        assert f"`{listener}.listener=0.0.0.0:{port}`" in (docs / "deployment.md").read_text()
+
+
 @pytest.mark.parametrize("lock", ["image", "spark", "pyspark"])
 def test_requirements_of_an_image_when_locked_then_are_those_that_tests_use(lock: str) -> None:
     of_image, of_tests = (
