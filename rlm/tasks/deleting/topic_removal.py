@@ -5,7 +5,8 @@
 
 Each phase is recorded in the metadata before the next one starts. So a later run, or another
 broker's manager, continues where the last one ended. A new topic with the old name has another id
-and is another topic.
+and is another topic. A pause of deletions stops the removal before its next effect, in every phase:
+a segment whose deletion has started is finished.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class TopicRemoval:
     def _is_due_here(self, policy: TopicPolicy) -> bool:
         """Return whether this manager removes the topic, and deletions are not paused."""
         topic_id = policy.topic_id
-        if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
+        if self._is_paused(topic_id):
             if self._log_once.changed(topic_id, "paused"):
                 _log.warning(
                     LogLine(
@@ -149,6 +150,12 @@ class TopicRemoval:
             broker_ms=self._metadata.broker_time_ms(),
         )
         return remover == self._node_id
+
+    def _is_paused(self, topic_id: UUID) -> bool:
+        return PausableTask.DELETE in self._metadata.paused_tasks(topic_id)
+
+    def _may_continue(self, tip: TopicIdPartition) -> bool:
+        return not self._stopping.is_set() and not self._is_paused(tip.topic_id)
 
     def _remove(self, policy: TopicPolicy) -> None:
         done = True
@@ -178,7 +185,7 @@ class TopicRemoval:
 
     def _carry_on(self, tip: TopicIdPartition) -> None:
         try:
-            while not self._stopping.is_set():
+            while self._may_continue(tip):
                 remains = self._remains(tip)
                 if not self._carry_out(tip, plan_removal(remains), remains):
                     return
@@ -224,7 +231,7 @@ class TopicRemoval:
                 return False
         gone_count = 0
         for action in plan.deletions:
-            if self._stopping.is_set():
+            if not self._may_continue(tip):
                 return False
             gone_count += self._expirer.delete(action, remains.writer)
         for record in plan.sweeps:

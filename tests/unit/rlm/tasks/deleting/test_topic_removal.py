@@ -312,6 +312,33 @@ def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None
     assert world.metadata.paused_tasks(TOPIC_ID) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("effect", "deletion", "segments_left"),
+    [
+        (STEP, MARKED, 3),
+        ("publish DELETE_SEGMENT_STARTED", STARTED, 2),
+        ("delete .log", STARTED, 2),
+    ],
+)
+def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_is_deleted(
+    effect: str, deletion: RemotePartitionDeleteState, segments_left: int
+) -> None:
+    """A topic was deleted by mistake: what the removal has not deleted yet can be saved."""
+    world, process = stored_world()
+    world.delete_topic()
+    process.effects.after(effect, lambda: pause(world, PausableTask.DELETE))
+    world.minutes(30)
+    while_paused = (world.state().deletion, len(world.stored()), len(world.object_names()))
+    pause(world)
+
+    world.minutes(10)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert while_paused == (deletion, segments_left, 2 * segments_left)
+    assert removed(world)
+
+
 def pause(world: World, *tasks: PausableTask) -> None:
     event = TopicPaused(
         event_id=world.new_id(), topic="orders", topic_id=TOPIC_ID, tasks=frozenset(tasks)
