@@ -15,13 +15,15 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
 ) -> None:
     """Scenarios 38, 76: all data of the old id is deleted, and nothing of the new one.
 
-    Deletions that an operator has paused wait until they are resumed.
+    An operator who notices the deletion within the grace pauses it. Nothing is deleted until it is
+    resumed.
     """
     host.set(
         **{
             "remote.copy.attempt.timeout.ms": "2000",
             "remote.orphan.grace.ms": "0",
-            "remote.topic.deletion.grace.ms": "1000",
+            # Longer than a command takes: the pause comes after the deletion and within the grace.
+            "remote.topic.deletion.grace.ms": "20000",
         }
     )
     log.produce(2)
@@ -29,9 +31,9 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
         log.wait_tiered(metadata)
         old_id, old_keys = log.partition.topic_id, log.object_keys()
-        host.rlm("pause", topic_name, "delete")
         admin = admin_client(kafka.bootstrap_servers)
         admin.delete_topics([topic_name])[topic_name].result(10.0)
+        paused = host.rlm("pause", topic_name, "delete")
         wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has deleted it")
         again = TieredLog.create(kafka, topic_name, host.store)
         again.produce(2)
@@ -44,7 +46,9 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
             _DEADLINE_S,
             "a report that it waits",
         )
+        assert paused == f"{topic_name}: paused: delete\n"
         assert metadata.topic_policy(old_id) is not None
+        assert old_keys <= log.object_keys()
         resumed = host.rlm("resume", topic_name)
         wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "no policy")
         assert resumed == f"{topic_name}: paused: nothing\n"

@@ -70,6 +70,16 @@ def find_tiered(
     )
 
 
+def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]:
+    """Return the policies of this name, also of deleted topics with stored data.
+
+    A recreated topic and a deleted one have the same name. Raises as `find_tiered` if there is no
+    policy.
+    """
+    named = tuple(each for each in session.metadata.topic_policies() if each.topic == name)
+    return named or (find_tiered(session, PartitionName(topic=name))[0],)
+
+
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:
     """Wait until a broker knows the topic, up to 5 s, because it may be new.
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.named_topic import find_tiered
+from rlm.cli.invocation.named_topic import find_policies
 from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.operator.pause import ALL_TASKS, Pausing
 from rlmm.events.pause import PausableTask
@@ -44,14 +44,18 @@ def _pause(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> Non
 
     Applies to the whole cluster and survives restarts. Work on the current segment finishes; no new
     work starts. Stored data stays readable. While copies are paused, unstored data stays local:
-    watch the brokers' disks.
+    watch the brokers' disks. Also applies to a deleted topic of this name while data of it is
+    stored: `rlm pause TOPIC delete` stops the deletion of that data.
     """
     _change(topic, what, cluster, resume=False)
 
 
 @with_cluster_options
 def _resume(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> None:
-    """Resume paused copies, trims or deletions of a topic."""
+    """Resume paused copies, trims or deletions of a topic.
+
+    Also applies to a deleted topic of this name while data of it is stored.
+    """
     _change(topic, what, cluster, resume=True)
 
 
@@ -63,16 +67,22 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
             found=topic,
             expected="TOPIC",
         )
-    tasks = ALL_TASKS if what is None else {PausableTask[what.name]}
+    tasks = ALL_TASKS if what is None else frozenset({PausableTask[what.name]})
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        pausing = Pausing(session.metadata, uuid4)
-        named = [each for each in session.metadata.topic_policies() if each.topic == topic]
-        if resume and named:  # a topic that was deleted since has a paused removal to resume
-            left = frozenset[PausableTask]().union(*(pausing.resume(p, tasks) for p in named))
-        else:
-            policy, _ = find_tiered(session, name)
-            act = pausing.resume if resume else pausing.pause
-            left = act(policy, tasks)
+        left = change_pauses(session, topic, tasks, resume=resume)
     names = ", ".join(task.name.lower() for task in PausableTask if task in left)
     with printing():
         print_lines([f"{topic}: paused: {names or 'nothing'}"])
+
+
+def change_pauses(
+    session: CommandSession, topic: str, tasks: frozenset[PausableTask], *, resume: bool
+) -> frozenset[PausableTask]:
+    """Pause or resume tasks of all topics of this name; return those that any of them pauses.
+
+    Raises as `find_policies`.
+    """
+    pausing = Pausing(session.metadata, uuid4)
+    act = pausing.resume if resume else pausing.pause
+    policies = find_policies(session, topic)
+    return frozenset[PausableTask]().union(*(act(each, tasks) for each in policies))
