@@ -62,7 +62,7 @@ def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     """Open all of this work. `incarnation` is the id of this run of the manager."""
     originals = stored_originals(config.storage, external.storage)
     removal = _topic_removal(
-        config, ports, external.identity, lanes, expirer, originals, incarnation
+        config, ports, external.identity, metrics, lanes, expirer, originals, incarnation
     )
     mirror = OriginalsMirror(originals, metadata=ports.metadata, broker=ports.broker)
     throttle = _check_throttle(config, ports)
@@ -83,6 +83,7 @@ def _topic_removal(
     config: Config,
     ports: Ports,
     identity: BrokerIdentity,
+    metrics: Metrics,
     lanes: ManagerLanes,
     expirer: Expirer,
     originals: StoredOriginals,
@@ -97,6 +98,7 @@ def _topic_removal(
         stopping=lanes.stopping,
         incarnation=incarnation,
         drop_originals=originals.drop,
+        metrics=metrics,
         grace_ms=config.deleting.topic_grace_ms,
         orphan_grace_ms=config.manager.orphan_grace_ms,
     )

@@ -56,6 +56,12 @@ ANOMALY_KIND = explained(
     corrupt="",
     loss_accepted="an operator gave it up",
 )
+REMOVAL = explained(
+    "removal",
+    waiting="for `remote.topic.deletion.grace.ms`",
+    deleting="exported by the one manager that deletes, until no segment is left",
+    paused="by `rlm pause`",
+)
 TASK = one_of(
     "task",
     *("cycle", "store", "removal", "anomalies", "scrub", "streams", "originals", "policies"),

@@ -201,6 +201,14 @@ class Metrics(DescribedMetrics):
             labels.BY_TOPIC,
         )
 
+        self.deleted_topics = self._gauge(
+            "rlm_deleted_topics",
+            MetricUnit.COUNT,
+            "Tiered topics of this name that no broker knows and whose stored data is to be "
+            "deleted.",
+            (labels.TOPIC, labels.REMOVAL),
+        )
+
     def _define_storage(self) -> None:
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",

@@ -157,6 +157,7 @@ class SimulatedProcess(Process):
             stopping=self.stopping,
             incarnation=self.incarnation,
             drop_originals=lambda *_: None,
+            metrics=self.metrics,
             grace_ms=_REMOVAL_GRACE_MS,
             orphan_grace_ms=self.settings.limits.orphan_grace_ms,
         )

@@ -12,11 +12,14 @@ a segment whose deletion has started is finished.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import Enum
 from functools import partial
 from threading import Event
 from uuid import UUID
 
+from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
@@ -36,10 +39,19 @@ from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
 
+_UNDELETED = tuple(set(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED})
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
 """Returns those of the topics, names by id, that the cluster does not have. RetriableError."""
+
+
+class RemovalStatus(Enum):
+    """Represents how far a removal is, as the gauge of deleted topics shows it."""
+
+    WAITING = "waiting"
+    DELETING = "deleting"
+    PAUSED = "paused"
 
 
 class TopicRemoval:
@@ -55,6 +67,7 @@ class TopicRemoval:
         stopping: Event,
         incarnation: UUID,
         drop_originals: Callable[[str, UUID], None],
+        metrics: Metrics,
         grace_ms: int,
         orphan_grace_ms: int,
     ) -> None:
@@ -74,9 +87,11 @@ class TopicRemoval:
         self._stopping = stopping
         self._incarnation = incarnation
         self._drop_originals = drop_originals
+        self._gauge = metrics.deleted_topics
         self._grace_ms = grace_ms
         self._orphan_grace_ms = orphan_grace_ms
         self._missing_since_ms: dict[UUID, int] = {}
+        self._shown: set[tuple[str, str]] = set()
         self._log_once = LogOnce()
 
     def step(self) -> None:
@@ -86,8 +101,9 @@ class TopicRemoval:
         further topic counts as deleted.
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
-        deleted = [policies[topic_id] for topic_id in self._confirmed(policies)]
-        own = [policy for policy in deleted if self._is_due_here(policy)]
+        self._note_missing(policies)
+        missing = [policies[topic_id] for topic_id in self._missing_since_ms]
+        own = [policy for policy in missing if self._is_due_here(policy)]
         self._metadata.follow_topics([policy.topic_id for policy in own])
         for policy in own:
             try:
@@ -104,9 +120,10 @@ class TopicRemoval:
                     )
             else:
                 self._log_once.clear((policy.topic_id, "waits"))
+        self._show(missing, {policy.topic_id for policy in own})
 
-    def _confirmed(self, policies: Mapping[UUID, TopicPolicy]) -> list[UUID]:
-        """Return the topics that every check of the whole grace found missing."""
+    def _note_missing(self, policies: Mapping[UUID, TopicPolicy]) -> None:
+        """Record since when every check found these topics missing."""
         missing = self._find_deleted({each: policy.topic for each, policy in policies.items()})
         if missing:
             missing -= {tip.topic_id for tip in self._source.partitions()}
@@ -123,15 +140,17 @@ class TopicRemoval:
         self._missing_since_ms = {
             each: self._missing_since_ms.get(each, now_ms) for each in missing
         }
-        return [
-            topic_id
-            for topic_id, since_ms in self._missing_since_ms.items()
-            if now_ms - since_ms >= self._grace_ms
-        ]
+
+    def _is_confirmed(self, topic_id: UUID) -> bool:
+        """Return whether the topic is missing for the whole grace."""
+        since_ms = self._missing_since_ms[topic_id]
+        return self._clock.monotonic_ms() - since_ms >= self._grace_ms
 
     def _is_due_here(self, policy: TopicPolicy) -> bool:
-        """Return whether this manager removes the topic, and deletions are not paused."""
+        """Return whether this manager removes the topic now: deletions are not paused."""
         topic_id = policy.topic_id
+        if not self._is_confirmed(topic_id):
+            return False
         if self._is_paused(topic_id):
             if self._log_once.changed(topic_id, "paused"):
                 _log.warning(
@@ -150,6 +169,37 @@ class TopicRemoval:
             broker_ms=self._metadata.broker_time_ms(),
         )
         return remover == self._node_id
+
+    def _show(self, missing: Iterable[TopicPolicy], own: Collection[UUID]) -> None:
+        """Show the missing topics; remove what has ended, so that alarms end."""
+        counts = Counter[tuple[str, str]]()
+        for policy in missing:
+            status = self._status_of(policy, is_own=policy.topic_id in own)
+            if status is not None:
+                counts[policy.topic, status.value] += 1
+        for labels, count in counts.items():
+            self._gauge.labels(*labels).set(count)
+        for labels in self._shown - counts.keys():
+            self._gauge.remove(*labels)
+        self._shown = set(counts)
+
+    def _status_of(self, policy: TopicPolicy, *, is_own: bool) -> RemovalStatus | None:
+        """Return how far a removal is; None if another manager deletes, or all is deleted."""
+        if self._is_paused(policy.topic_id):
+            return RemovalStatus.PAUSED
+        if not self._is_confirmed(policy.topic_id):
+            return RemovalStatus.WAITING
+        return RemovalStatus.DELETING if is_own and self._is_undeleted(policy) else None
+
+    def _is_undeleted(self, policy: TopicPolicy) -> bool:
+        """Return whether a segment is not deleted yet, also while the metadata cannot tell."""
+        try:
+            return any(
+                next(iter(self._metadata.list_remote_log_segments(tip, states=_UNDELETED)), None)
+                for tip in self._metadata.partitions_of(policy.topic_id, policy.topic)
+            )
+        except TieredStorageError:
+            return True
 
     def _is_paused(self, topic_id: UUID) -> bool:
         return PausableTask.DELETE in self._metadata.paused_tasks(topic_id)

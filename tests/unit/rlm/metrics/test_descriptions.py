@@ -16,6 +16,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.rest.exposition import render
 from rlm.rest.refusals import RequestRefusal
+from rlm.tasks.deleting.topic_removal import RemovalStatus
 from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.gaps import GapReason
 from rsm.cache.disk_chunks import DiskResult
@@ -35,6 +36,7 @@ ENUMERATED = [
     (labels.DROP_REASON, (each.value for each in GoneReason)),
     (labels.DISK_CACHE_RESULT, (each.value for each in DiskResult)),
     (labels.GAP_REASON, (each.name.lower() for each in GapReason)),
+    (labels.REMOVAL, (each.value for each in RemovalStatus)),
     (labels.ANOMALY_KIND, (each.label for each in AnomalyKind)),
 ]
 

@@ -91,6 +91,7 @@ class RemovingProcess(Process):
             stopping=self.stopping,
             incarnation=self.incarnation,
             drop_originals=StoredOriginals(external.objects, OriginalsKeys()).drop,
+            metrics=self.metrics,
             grace_ms=GRACE_MS,
             orphan_grace_ms=ORPHAN_GRACE_MS,
         )
@@ -337,6 +338,53 @@ def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_
 
     assert while_paused == (deletion, segments_left, 2 * segments_left)
     assert removed(world)
+
+
+def test_topic_when_deleted_then_the_gauge_follows_its_removal_until_no_segment_is_left() -> None:
+    """The records of its segments stay for the orphan grace, and need nobody's attention."""
+    world, process = stored_world()
+    before = shown(process)
+    world.delete_topic()
+    world.minutes(2)
+    waiting = shown(process)
+    pause(world, PausableTask.DELETE)
+    world.minutes(10)
+    paused = shown(process)
+    pause(world)
+    process.effects.fail("delete .log", REFUSED, times=1)
+    world.cycle()
+    deleting = shown(process)
+
+    world.minutes(10)
+
+    assert [before, waiting, paused, deleting] == [
+        {},
+        {("orders", "waiting"): 1.0},
+        {("orders", "paused"): 1.0},
+        {("orders", "deleting"): 1.0},
+    ]
+    assert not removed(world)
+    assert shown(process) == {}
+
+
+def test_topic_when_deleted_then_only_the_manager_that_deletes_shows_it_after_the_grace() -> None:
+    world, process = stored_world(brokers=2)
+    other = world.start(2)
+    world.delete_topic()
+    world.minutes(2)
+    waiting = [shown(process), shown(other)]
+    for each in (process, other):
+        each.effects.fail("delete .log", REFUSED, times=100)
+
+    world.minutes(4)
+
+    assert waiting == [{("orders", "waiting"): 1.0}] * 2
+    assert sorted([len(shown(process)), len(shown(other))]) == [0, 1]
+
+
+def shown(process: Process) -> dict[tuple[str, str], float]:
+    (family,) = process.metrics.deleted_topics.collect()
+    return {(s.labels["topic"], s.labels["removal"]): s.value for s in family.samples}
 
 
 def pause(world: World, *tasks: PausableTask) -> None:
