@@ -14,7 +14,7 @@ from enum import Enum
 from rlm.policy.peers.differing_files import differing_files
 from rlm.status.block_explanations import BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
-from rlm.status.cluster_status import PartitionStatus
+from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import PartitionReport
 from rlm.status.document_parts import Json
 from rlm.status.failures import COPIES_FAIL, FAILING
@@ -33,6 +33,7 @@ _STREAM_LATE_MINUTES = 15
 class ProblemKind(Enum):
     """Represents what is wrong, the most urgent first."""
 
+    TOPIC_DELETED = "topic_deleted"
     DIVERGED = "diverged"
     EXTERNAL_START = "external_start"
     DAMAGED_OBJECTS = "damaged_objects"
@@ -109,6 +110,7 @@ def find_problems(
     silent_leaders: Mapping[TopicIdPartition, str],
     processes: Iterable[ProcessStatus] = (),
     transaction_max_ms: Mapping[int, int] | None = None,
+    deleted_topics: Iterable[DeletedTopic] = (),
 ) -> tuple[Problem, ...]:
     """Return the problems of a cluster, the most urgent first, each reason once.
 
@@ -119,6 +121,7 @@ def find_problems(
     processes = tuple(processes)
     limits = transaction_max_ms or {}
     found = [
+        *_of_deleted_topics(deleted_topics),
         *_of_managers(rows, silent_managers),
         *_of_dead_gateways(rows, processes),
         *_of_processes(rows, processes, silent_managers),
@@ -144,6 +147,28 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
             reason=reason,
             command=command,
             partitions=tuple(partitions),
+        )
+
+
+def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
+    """Yield the deleted topics. No next command deletes their data."""
+    for each in topics:
+        reason, command = (
+            (
+                "no broker has the topic; the deletion of its stored data is paused",
+                f"rlm read {each.topic} --from-store --json",
+            )
+            if each.is_paused
+            else (
+                "no broker has the topic, so its stored data will be deleted",
+                f"rlm pause {each.topic} delete",
+            )
+        )
+        yield Problem(
+            kind=ProblemKind.TOPIC_DELETED,
+            reason=reason,
+            command=command,
+            partitions=each.partitions,
         )
 
 

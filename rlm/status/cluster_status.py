@@ -127,6 +127,18 @@ class PartitionMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedTopic:
+    """Represents a tiered topic that no broker knows, and whose stored data is to be deleted.
+
+    `partitions` are those with segments that are not deleted yet.
+    """
+
+    topic: str
+    partitions: tuple[TopicIdPartition, ...]
+    is_paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
     """Represents one row. Offsets are -1 where there is none, None where they are unknown.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster, admin_client
@@ -46,6 +48,9 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
             _DEADLINE_S,
             "a report that it waits",
         )
+        problems = json.loads(host.rlm("status", topic_name, "--json"))["problems"]
+        commands = {each["kind"]: each["next_command"] for each in problems}
+        assert commands["topic_deleted"] == f"rlm read {topic_name} --from-store --json"
         assert paused == f"{topic_name}: paused: delete\n"
         assert metadata.topic_policy(old_id) is not None
         assert old_keys <= log.object_keys()

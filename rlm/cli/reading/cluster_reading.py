@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from uuid import UUID
 
 from rlm.broker.broker_configs import read_transaction_max_timeout_ms
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.broker.spi import PartitionOffsets
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.session import CommandSession
@@ -17,6 +20,7 @@ from rlm.cli.reading.manager_statuses import ask_managers
 from rlm.status.attention import Problem, find_problems
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlm.status.cluster_status import (
+    DeletedTopic,
     LedPartition,
     PartitionMetadata,
     PartitionStatus,
@@ -24,9 +28,11 @@ from rlm.status.cluster_status import (
     is_tiered,
     partition_status,
 )
+from rlmm.events.pause import PausableTask
 from rlmm.registration import now_of
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +94,50 @@ def read_cluster(
             silent_leaders=silent_leaders,
             processes=_processes(session, view, None if named is None else leds),
             transaction_max_ms=_transaction_limits(session, view, rows),
+            deleted_topics=_deleted_topics(session, named),
         ),
         silent_managers=answers.silent,
         silent_leaders=silent_leaders,
+    )
+
+
+def _deleted_topics(
+    session: CommandSession, named: PartitionName | None
+) -> tuple[DeletedTopic, ...]:
+    """Return the deleted topics with stored data; none while a broker does not answer.
+
+    The managers delete nothing in that time either.
+    """
+    shown = set(shown_topics(session, named))
+    policies = {
+        each.topic_id: each.topic
+        for each in session.metadata.topic_policies()
+        if each.topic in shown
+    }
+    try:
+        missing = find_deleted_topics(session.bootstrap, policies, cluster_id=session.cluster_id)
+    except TieredStorageError:
+        return ()
+    found = (
+        DeletedTopic(
+            topic=policies[topic_id],
+            partitions=_undeleted(session, topic_id, policies[topic_id]),
+            is_paused=PausableTask.DELETE in session.metadata.paused_tasks(topic_id),
+        )
+        for topic_id in sorted(missing, key=lambda each: (policies[each], each))
+    )
+    return tuple(each for each in found if each.partitions)
+
+
+def _undeleted(session: CommandSession, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+    """Return the partitions with segments that are not deleted yet."""
+    return tuple(
+        tip
+        for tip in session.metadata.partitions_of(topic_id, topic)
+        if any(
+            record.metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED
+            for record in session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
+        )
     )
 
 

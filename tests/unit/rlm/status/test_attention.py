@@ -11,7 +11,7 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
 from rlm.status.attention import Problem, ProblemKind, find_problems
 from rlm.status.cluster_processes import ProcessStatus
-from rlm.status.cluster_status import PartitionStatus
+from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import StreamReport
 from rlmm.events.registration import FileDefault
 from rlmm.state.anomalies import AnomalyKind
@@ -96,6 +96,36 @@ def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_comm
     found = problems(reporting(reported))
 
     assert only(found) == (kind, reason, command)
+    assert found[0].partitions == (TIP,)
+
+
+@pytest.mark.parametrize(
+    ("is_paused", "reason", "command"),
+    [
+        (
+            False,
+            "no broker has the topic, so its stored data will be deleted",
+            "rlm pause orders delete",
+        ),
+        (
+            True,
+            "no broker has the topic; the deletion of its stored data is paused",
+            "rlm read orders --from-store --json",
+        ),
+    ],
+)
+def test_topic_when_deleted_then_first_of_all_problems_with_the_command_that_stops_it(
+    reason: str, command: str, *, is_paused: bool
+) -> None:
+    deleted = DeletedTopic(topic="orders", partitions=(TIP,), is_paused=is_paused)
+    diverged = reporting({"is_diverged": True})
+
+    found = find_problems(
+        [diverged], silent_managers={}, silent_leaders={}, deleted_topics=[deleted]
+    )
+
+    assert [each.kind for each in found] == [ProblemKind.TOPIC_DELETED, ProblemKind.DIVERGED]
+    assert only(found[:1]) == (ProblemKind.TOPIC_DELETED, reason, command)
     assert found[0].partitions == (TIP,)
 
 
