@@ -1,8 +1,9 @@
 """Define the manager's metrics: what they measure, their names, and their labels.
 
 If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
-`rlm_`. rlm.gateway.app.metrics measures a gateway's clients, rlm.metrics.metadata the metadata
-cache. No registry is global: the program that composes a process passes one in.
+`rlm_`. rlm.metrics.storage measures the store, rlm.metrics.metadata the metadata cache, and
+rlm.gateway.app.metrics a gateway's clients.
+No registry is global: the program that composes a process passes one in.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from rlm.metrics import labels
-from rlm.metrics.described import DescribedMetrics
 from rlm.metrics.description import MetricUnit
-
-_REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+from rlm.metrics.storage import StorageMetrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +27,7 @@ class AttemptCounters:
     errors: Counter
 
 
-class Metrics(DescribedMetrics):
+class Metrics(StorageMetrics):
     """Represents all metrics of one manager. Thread-safe, including `forget_partition`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -62,10 +61,6 @@ class Metrics(DescribedMetrics):
         self.set_trim_blocked(topic, partition, reason=None)
         self.set_expiry_blocked(topic, partition, reason=None)
         self.set_copy_blocked(topic, partition, reason=None)
-
-    def plugin_failed(self, plugin: str, method: str) -> None:
-        """Count an error of a plug-in's method."""
-        self._plugin_errors.labels(plugin, method).inc()
 
     def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why rolled segments of a partition are not copied now; None if unblocked."""
@@ -207,41 +202,6 @@ class Metrics(DescribedMetrics):
             "Tiered topics of this name that no broker knows and whose stored data is to be "
             "deleted.",
             (labels.TOPIC, labels.REMOVAL),
-        )
-
-    def _define_storage(self) -> None:
-        self.storage_request_seconds = self._histogram(
-            "rlm_storage_request_seconds",
-            MetricUnit.SECONDS,
-            "Time of each request to the store.",
-            (labels.STORE_OPERATION, labels.STORE_RESULT),
-            _REQUEST_BUCKETS_S,
-        )
-        self._plugin_errors = self._counter(
-            "rlm_plugin_errors",
-            MetricUnit.COUNT,
-            "Calls of a plug-in that failed with an error outside its interface, returned a wrong "
-            "result, or did not return in time.",
-            labels.PLUGIN,
-        )
-        self.bucket_accessible = self._gauge(
-            "rlm_bucket_accessible",
-            MetricUnit.FLAG,
-            "1 if the last check of the store succeeded, else 0.",
-            (labels.CHECKED_STORE,),  # so that only checking processes export it
-        )
-
-        self.disk_cache_results = self._counter(
-            "rlm_chunk_disk_cache_results",
-            MetricUnit.COUNT,
-            "Lookups in the disk cache.",
-            (labels.DISK_CACHE_RESULT,),
-        )
-        self.cache_objects_dropped = self._counter(
-            "rlm_gateway_cache_objects_dropped",
-            MetricUnit.COUNT,
-            "Objects that a gateway's caches dropped because no client can read their segment.",
-            (labels.DROP_REASON,),
         )
 
     def _define_state(self) -> None:

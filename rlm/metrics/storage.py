@@ -1,0 +1,51 @@
+"""Define the metrics of a process's access to the store: its operations, requests and caches."""
+
+from __future__ import annotations
+
+from rlm.metrics import labels
+from rlm.metrics.described import DescribedMetrics
+from rlm.metrics.description import MetricUnit
+
+_REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+class StorageMetrics(DescribedMetrics):
+    """Represents the store's part of a process's metrics, which `Metrics` defines. Thread-safe."""
+
+    def plugin_failed(self, plugin: str, method: str) -> None:
+        """Count an error of a plug-in's method."""
+        self._plugin_errors.labels(plugin, method).inc()
+
+    def _define_storage(self) -> None:
+        self.storage_request_seconds = self._histogram(
+            "rlm_storage_request_seconds",
+            MetricUnit.SECONDS,
+            "Time of each request to the store.",
+            (labels.STORE_OPERATION, labels.STORE_RESULT),
+            _REQUEST_BUCKETS_S,
+        )
+        self._plugin_errors = self._counter(
+            "rlm_plugin_errors",
+            MetricUnit.COUNT,
+            "Calls of a plug-in that failed with an error outside its interface, returned a wrong "
+            "result, or did not return in time.",
+            labels.PLUGIN,
+        )
+        self.bucket_accessible = self._gauge(
+            "rlm_bucket_accessible",
+            MetricUnit.FLAG,
+            "1 if the last check of the store succeeded, else 0.",
+            (labels.CHECKED_STORE,),  # so that only checking processes export it
+        )
+        self.disk_cache_results = self._counter(
+            "rlm_chunk_disk_cache_results",
+            MetricUnit.COUNT,
+            "Lookups in the disk cache.",
+            (labels.DISK_CACHE_RESULT,),
+        )
+        self.cache_objects_dropped = self._counter(
+            "rlm_gateway_cache_objects_dropped",
+            MetricUnit.COUNT,
+            "Objects that a gateway's caches dropped because no client can read their segment.",
+            (labels.DROP_REASON,),
+        )
