@@ -127,6 +127,12 @@ OVERVIEW = Board(
                     ),
                 ),
                 lines(
+                    "Deleted topics with stored data",
+                    "Tiered topics that no broker knows, by how far the deletion of their data is.",
+                    (largest("rlm_deleted_topics", by="topic, removal"), "{{topic}} {{removal}}"),
+                    if_empty="0",
+                ),
+                lines(
                     "Restarts of processes",
                     "In an hour.",
                     ("increase(rlm_process_restarts_total[1h])", _OF_PROCESS),
