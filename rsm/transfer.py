@@ -15,7 +15,7 @@ from functools import partial
 
 from crc32c import crc32c
 
-from rsm.segment.local_segment import ContentSource, acknowledge, parts_of
+from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, parts_of
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -41,6 +41,7 @@ class _AttemptSource:
         self._attempt = attempt
         self.length_bytes = source.length_bytes
         self.parts = parts_of(source)
+        self.interrupt = interrupt_of(source)
         self.read_bytes = 0
 
     def chunks(self) -> Iterator[memoryview]:

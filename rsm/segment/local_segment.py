@@ -74,6 +74,27 @@ def acknowledge(source: ContentSource, length_bytes: int) -> None:
         source.acknowledge(length_bytes)
 
 
+Interrupt = Callable[[BaseException], None]
+"""Ends content with an error, which its reader gets after the pieces so far; for any thread."""
+
+
+@runtime_checkable
+class PushedSource(ContentSource, Protocol):
+    """Content that a writer pushes while a store reads it: a reader may wait long for more.
+
+    If a part fails meanwhile, the store interrupts the content, so that its writer gets the error.
+    """
+
+    @property
+    def interrupt(self) -> Interrupt | None:
+        """The interruption of the content; None if no writer pushes it."""
+
+
+def interrupt_of(source: ContentSource) -> Interrupt | None:
+    """Return the interruption of a source's content; None if no writer pushes it."""
+    return source.interrupt if isinstance(source, PushedSource) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedSource(ABC):
     """A PartedSource with the bytes and the parts of another source, and its own `chunks`."""
@@ -91,6 +112,10 @@ class WrappedSource(ABC):
     def acknowledge(self, length_bytes: int) -> None:
         """Pass the store's acknowledgement on to the source."""
         acknowledge(self.source, length_bytes)
+
+    @property
+    def interrupt(self) -> Interrupt | None:
+        return interrupt_of(self.source)
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:

@@ -17,6 +17,7 @@ from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import AlreadyExistsError, CorruptError, FencedError, RetriableError
+from rsm.segment.local_segment import ContentSource, interrupt_of
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt, PlannedObjects, RemoteStorageManager, SegmentWriter
@@ -212,6 +213,34 @@ def written(
     writer = opened(manager, metadata, attempt)
     append_all(writer, [LOG[:77], LOG[77:300], LOG[300:]])
     return finished(metadata, writer.seal(metadata, COMPANIONS))
+
+
+class PartFailingStorage(ChunkStorageWrapper):
+    """A store in which a part of the log fails while more of the log is appended."""
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        interrupt = interrupt_of(source)
+        assert interrupt is not None
+        interrupt(RetriableError("a part failed"))
+        return super().create_with_content(name, source, attributes=attributes)
+
+
+def test_append_when_a_part_failed_then_it_raises_and_nothing_is_left(
+    storage: ChunkStorage, layout: SegmentLayout
+) -> None:
+    manager = manager_of(PartFailingStorage(storage), layout)
+    writer = opened(manager, planned(manager))
+
+    with pytest.raises(RetriableError, match="a part failed"):
+        append_all(writer, [LOG[:100], LOG[100:200]])
+
+    assert stored_keys(storage) == []
 
 
 def test_seal_when_an_append_failed_then_refused_with_the_same_error(

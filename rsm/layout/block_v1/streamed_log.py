@@ -16,7 +16,7 @@ from rsm.layout.blocks.batch_runs import batch_runs
 from rsm.layout.blocks.block_plan import BlockBuilder
 from rsm.layout.blocks.log_points import LogPointsBuilder
 from rsm.segment.errors import UnsupportedError
-from rsm.segment.local_segment import ContentSource, PartBounds
+from rsm.segment.local_segment import ContentSource, PartBounds, interrupt_of
 
 
 class StreamedLog:
@@ -31,6 +31,7 @@ class StreamedLog:
 
     def __init__(self, log: ContentSource, *, block_bytes: int) -> None:
         self._log = log
+        self.interrupt = interrupt_of(log)
         self._builder = BlockBuilder(block_bytes=block_bytes)
         self._points = LogPointsBuilder()
 

@@ -20,7 +20,7 @@ from rsm.layout.blocks.batch_runs import AdjoiningBatches, batch_runs
 from rsm.layout.blocks.log_points import CUSTOM_KEY, LogPointsBuilder
 from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
 from rsm.segment.errors import CorruptError, UnsupportedError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, interrupt_of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +64,7 @@ class LedgerStream:
 
     def __init__(self, log: ContentSource, ledgers: LedgerMarks, *, block_bytes: int) -> None:
         self._log = log
+        self.interrupt = interrupt_of(log)
         self._marks = ledgers
         self._mark_number = 0
         self._stream = BlockStream(block_bytes=block_bytes)

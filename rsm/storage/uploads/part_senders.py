@@ -67,7 +67,11 @@ class PartSenders:
             self._room.give_back(length_bytes)
 
     def send(self, reader: PartReader, lengths: Iterable[int], send_part: SendPart) -> None:
-        """Send all parts; return, or raise the first error, when no part is in flight."""
+        """Send all parts; return, or raise the first error, when no part is in flight.
+
+        A failed part interrupts content that a writer pushes, so that the writer need not fill
+        another part to get the error.
+        """
         under_way: deque[Future[None]] = deque()
         try:
             for number, length_bytes in enumerate(lengths, start=1):
@@ -105,5 +109,9 @@ class PartSenders:
 
 
 def _send(reader: PartReader, number: int, content: bytearray, send_part: SendPart) -> None:
-    send_part(number, content)
+    try:
+        send_part(number, content)
+    except BaseException as error:
+        reader.interrupt(error)
+        raise
     reader.acknowledge(len(content))

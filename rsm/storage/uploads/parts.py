@@ -5,7 +5,7 @@ from __future__ import annotations
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource, acknowledge
+from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of
 
 
 class PartReader:
@@ -21,6 +21,7 @@ class PartReader:
         self._views = source.chunks()
         self._rest = memoryview(b"")
         self._name = name
+        self._interrupt = interrupt_of(source)
         self._length_bytes = source.length_bytes
         self.read_bytes = 0
         self.checksum = 0
@@ -68,6 +69,11 @@ class PartReader:
     def acknowledge(self, length_bytes: int) -> None:
         """Report to the source that the store accepted `length_bytes` more. Thread-safe."""
         acknowledge(self._source, length_bytes)
+
+    def interrupt(self, error: BaseException) -> None:
+        """End content that a writer pushes with `error`, the failure of a part. Thread-safe."""
+        if self._interrupt is not None:
+            self._interrupt(error)
 
     def _require_end(self) -> None:
         """Read to the source's end: only there it may raise that its content is invalid."""

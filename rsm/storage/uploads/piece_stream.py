@@ -25,20 +25,21 @@ class PushedContent(Generic[T]):
 
     `start` begins the request. `finish`, `abort` and the methods that add pieces belong to one
     caller at a time. The request's errors pass to it unchanged, from the first call after the
-    failure on.
+    failure on. A store whose part fails ends the request by `interrupt`.
     """
 
     length_bytes = None
 
     def __init__(self) -> None:
         self._pieces = SimpleQueue[memoryview | None]()  # None: the end
+        self._ending = threading.Lock()
         self._is_ended = False
         self._reason: BaseException | None = None
         self._result: Future[T] = Future()
         self._thread: threading.Thread | None = None
 
     def chunks(self) -> Iterator[memoryview]:
-        """Yield each piece as it is added; raise the reason of `abort`."""
+        """Yield each piece as it is added; raise the error that ended them, if any."""
         while (piece := self._pieces.get()) is not None:
             yield piece
             self._note_taken()
@@ -66,13 +67,18 @@ class PushedContent(Generic[T]):
         self._end(reason)
         self._join()
 
+    def interrupt(self, error: BaseException) -> None:
+        """Fail the reader with `error` after the pieces so far; for any thread (PushedSource)."""
+        self._end(error)
+
     def _note_taken(self) -> None:
         """Note that the reader wants the next piece, or that the request ended."""
 
     def _end(self, reason: BaseException | None) -> None:
-        if not self._is_ended:
-            self._is_ended, self._reason = True, reason
-            self._pieces.put(None)
+        with self._ending:
+            if not self._is_ended:
+                self._is_ended, self._reason = True, reason
+                self._pieces.put(None)
 
     def _join(self) -> None:
         if self._thread is not None:

@@ -8,6 +8,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource, PartBounds
 from rsm.storage.uploads.part_senders import PartSenders
 from rsm.storage.uploads.parts import PartReader
+from rsm.storage.uploads.piece_stream import PieceBuffer
 from tests.contract.sources import CountingSource, UnsizedSource, failing_source, source_of
 
 
@@ -80,3 +81,24 @@ def test_send_when_a_part_fails_then_only_the_parts_that_were_sent_are_acknowled
         senders.send(reader, senders.lengths(source, reader), send)
 
     assert sorted(source.accepted) == [1, 2]
+
+
+def test_send_when_a_part_fails_while_the_reader_waits_then_the_request_ends(
+    senders: PartSenders,
+) -> None:
+    """A slow partition fills no other part before its rollover time."""
+    content = PieceBuffer[None]()
+    reader = PartReader(content, "a")
+
+    def send(_number: int, _content: bytearray) -> None:
+        raise RetriableError("the store broke")
+
+    content.start(
+        lambda: senders.send(reader, senders.lengths(content, reader), send), name="reader"
+    )
+    content.add(bytearray(b"abcd"))
+
+    with pytest.raises(RetriableError, match="the store broke"):
+        content.result(timeout_s=30)
+    with pytest.raises(RetriableError, match="the store broke"):
+        content.add(bytearray(b"e"))

@@ -81,6 +81,19 @@ def test_abort_when_the_reader_waits_then_it_fails_with_the_reason_and_has_ended
     assert seen == ["given up"]
 
 
+def test_append_when_the_content_was_interrupted_then_it_raises_the_error() -> None:
+    stream = started()
+    stream.append(memoryview(b"a"))
+
+    stream.interrupt(RetriableError("a part failed"))
+    stream.interrupt(RetriableError("another part failed"))
+
+    with pytest.raises(RetriableError, match="a part failed"):
+        stream.append(memoryview(b"b"))
+    with pytest.raises(RetriableError, match="a part failed"):
+        stream.finish()
+
+
 def test_chunks_when_read_again_after_the_end_then_nothing_more() -> None:
     stream = PieceStream[bytes]()
     stream.start(lambda: reading(stream) + reading(stream), name="reader")
