@@ -81,8 +81,9 @@ class LedgerOffloader(ABC):
     ) -> OffloadedLedger:
         """Open an offloaded ledger: the objects of a context without segments, or the segments.
 
-        Raises InvalidConfigError for a context that names no object, NotFoundError, and
-        CorruptError if the objects are invalid, of different ledgers, or not consecutive.
+        Leaves out segments that the context lists as not complete. Raises InvalidConfigError for a
+        context that names no complete object, NotFoundError, and CorruptError if the objects are
+        invalid, of different ledgers, or not consecutive.
         """
 
     @abstractmethod
@@ -209,7 +210,7 @@ class StoreLedgerOffloader(LedgerOffloader):
     ) -> OffloadedLedger:
         self._require_own_store(driver_metadata)
         if context.segments:
-            return self._open_streamed(ledger_id, context.segments)
+            return self._open_streamed(ledger_id, _complete(ledger_id, context.segments))
         data, index = self._open_pair(context.uuid, ledger_id)
         return open_ledger(ledger_id, read_index(index, decode_index), data, self._reading)
 
@@ -325,6 +326,19 @@ class StoreLedgerOffloader(LedgerOffloader):
                 raise InvalidConfigError(
                     "the data is in another store", key=key, found=found, expected=expected
                 )
+
+
+def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[OffloadSegment, ...]:
+    """Return the segments that are not listed as incomplete: these may have no index yet."""
+    complete = tuple(segment for segment in segments if segment.is_complete is not False)
+    if not complete:
+        raise InvalidConfigError(
+            "the offload context has no complete segment",
+            ledger_id=ledger_id,
+            segments=len(segments),
+            advice="Read the ledger again when a segment of it is complete",
+        )
+    return complete
 
 
 def _require_consecutive(

@@ -13,7 +13,12 @@ from rsm.layout.block_v2.offload_context import OffloadContext, OffloadSegment
 from rsm.pulsar.ledger import Ledger
 from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
 from rsm.pulsar.offloader import LedgerOffloader, open_offloader
-from rsm.segment.errors import AlreadyExistsError, FencedError, NotFoundError
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    FencedError,
+    InvalidConfigError,
+    NotFoundError,
+)
 from rsm.storage.chunk_storage import ChunkStorage
 from tests import golden_ledger
 from tests.contract.sources import source_of
@@ -131,6 +136,26 @@ class LedgerOffloaderContract:
         assert stored(storage) == []
         with pytest.raises(FencedError, match="another leader"):
             handle.result()
+
+    def test_read_when_the_last_segment_is_not_complete_then_the_ledger_ends_before_it(
+        self, offloader: LedgerOffloader
+    ) -> None:
+        """The last object of a ledger that is being offloaded has no index yet."""
+        written, open_one = offloader.streaming_offload(UUID_1), offloader.streaming_offload(UUID_2)
+        entries = self.entries(7, 0, 6)
+        offer(written, entries[:4])
+        written.seal()
+        written.result()
+        offer(open_one, entries[4:])
+        incomplete = OffloadSegment(uuid=UUID_2, is_complete=False)
+        complete = OffloadSegment(uuid=UUID_1, is_complete=True)
+
+        ledger = offloader.read_offloaded(7, OffloadContext(segments=(complete, incomplete)))
+
+        assert list(ledger.entries()) == [(entry_id, data) for _, entry_id, data in entries[:4]]
+        with pytest.raises(InvalidConfigError, match="no complete segment"):
+            offloader.read_offloaded(7, OffloadContext(segments=(incomplete,)))
+        open_one.abort(FencedError("another leader"))
 
     @pytest.mark.parametrize("suffix", ["", "-index"])
     def test_stream_when_an_object_exists_already_then_it_alone_is_left(

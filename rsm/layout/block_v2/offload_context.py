@@ -34,7 +34,8 @@ class OffloadDriver:
 class OffloadSegment:
     """One streamed object with entries of the ledger, the last of them `last_entry_id`.
 
-    A field is None if the message does not have it.
+    If `is_complete` is false, the object may not exist yet, and readers leave it out. A field is
+    None if the message does not have it.
     """
 
     uuid: UUID | None
