@@ -127,15 +127,12 @@ def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Me
 def stream_count(config: Config) -> int:
     """Return how many streams write at once.
 
-    Each holds a part of an upload while it waits for records. Together they hold at most the
-    buffer, and half of the memory of all uploads, so that copies and full parts find room.
+    Each occupies the memory of a part of an upload while it waits for records. With more streams
+    than parts, one could wait for memory until another one ends.
     """
-    storage = config.storage
-    part_bytes = storage.part_bytes or OPEN_BYTES
-    buffer_bytes = config.offloading.stream_buffer_bytes
-    if storage.upload_memory_bytes:
-        buffer_bytes = min(buffer_bytes, storage.upload_memory_bytes // 2)
-    return max(1, buffer_bytes // part_bytes)
+    part_bytes = config.storage.part_bytes or OPEN_BYTES
+    memory_bytes = config.storage.stream_memory_bytes(config.offloading.stream_buffer_bytes)
+    return max(1, memory_bytes // part_bytes)
 
 
 def _open_streams(

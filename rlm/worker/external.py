@@ -50,7 +50,11 @@ def open_external_systems(
         identity=identity,
         broker=_own_broker(config, identity, clock),
         source=LogDirSource(config.host.log_dirs, clock=clock),
-        storage=open_chunk_storage(config.storage, plugin_failed),
+        storage=open_chunk_storage(
+            config.storage,
+            plugin_failed,
+            stream_buffer_bytes=config.offloading.stream_buffer_bytes,
+        ),
         metadata_topic=open_metadata_topic(config.cluster, config.metadata, follows=True),
         dead_letters=KafkaDeadLetterTopic(
             client_properties(config.cluster),

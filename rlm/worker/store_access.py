@@ -18,10 +18,16 @@ from rsm.system_clock import SystemClock
 
 
 def open_chunk_storage(
-    config: StorageConfig, plugin_failed: PluginFailed = ignore_failure
+    config: StorageConfig,
+    plugin_failed: PluginFailed = ignore_failure,
+    *,
+    stream_buffer_bytes: int | None = None,
 ) -> ChunkStorage:
-    """Open the store, with the delays, limits and faults of a rehearsal if configured."""
-    store = open_store(config.store(), plugin_failed)
+    """Open the store, with the delays, limits and faults of a rehearsal if configured.
+
+    `stream_buffer_bytes` limits the memory of streams (`StorageConfig.store`).
+    """
+    store = open_store(config.store(stream_buffer_bytes), plugin_failed)
     return rehearsed(store, config.rehearsal(), SystemClock())
 
 

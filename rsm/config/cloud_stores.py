@@ -27,6 +27,15 @@ GCS_BUCKET_KEY = "rsm.config.storage.gcs.bucket.name"
 S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 
+def stream_share(upload_memory_bytes: int, stream_buffer_bytes: int | None) -> int:
+    """Return the memory of streams within that of all uploads: the buffer, but at most half.
+
+    The other half is for copies, which never wait for content.
+    """
+    half_bytes = upload_memory_bytes // 2
+    return half_bytes if stream_buffer_bytes is None else min(half_bytes, stream_buffer_bytes)
+
+
 class S3Keys(StoreChoice):
     """A bucket of S3."""
 
@@ -106,7 +115,7 @@ class S3Keys(StoreChoice):
         "Higher: a request survives longer faults and fails later.",
     )
 
-    def s3_settings(self) -> S3Settings:
+    def s3_settings(self, stream_buffer_bytes: int | None = None) -> S3Settings:
         """Return the settings of the store's binding."""
         assert self.s3_bucket is not None
         return S3Settings(
@@ -119,6 +128,7 @@ class S3Keys(StoreChoice):
             kms_key_id=self.s3_kms_key_id,
             part_bytes=self.s3_part_bytes,
             upload_memory_bytes=self.s3_upload_memory_bytes,
+            stream_memory_bytes=stream_share(self.s3_upload_memory_bytes, stream_buffer_bytes),
             attempt_timeout_ms=self.s3_attempt_timeout_ms,
             max_attempts=self.s3_max_attempts,
         )
@@ -174,7 +184,7 @@ class AzureKeys(StoreChoice):
         description="How long one attempt of a request waits to connect, and for each response.",
     )
 
-    def azure_settings(self) -> AzureSettings:
+    def azure_settings(self, stream_buffer_bytes: int | None = None) -> AzureSettings:
         """Return the settings of the store's binding."""
         assert self.azure_container is not None
         assert self.azure_connection_string is not None
@@ -183,6 +193,7 @@ class AzureKeys(StoreChoice):
             container=self.azure_container,
             part_bytes=self.azure_block_bytes,
             upload_memory_bytes=self.azure_upload_memory_bytes,
+            stream_memory_bytes=stream_share(self.azure_upload_memory_bytes, stream_buffer_bytes),
             attempt_timeout_ms=self.azure_timeout_ms,
         )
 

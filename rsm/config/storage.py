@@ -16,7 +16,7 @@ from rsm.config.choices import (
     StorageManager,
     StorageManagerChoice,
 )
-from rsm.config.cloud_stores import AzureKeys, GcsKeys, S3Keys
+from rsm.config.cloud_stores import AzureKeys, GcsKeys, S3Keys, stream_share
 from rsm.config.fetch_cache import FetchCacheKeys
 from rsm.config.metadata_manager import METADATA_MANAGER_KEY, METADATA_PREFIX
 from rsm.config.section import keys_of, parse_section
@@ -215,30 +215,32 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             case _:
                 return 0
 
-    @property
-    def upload_memory_bytes(self) -> int:
-        """The memory that all uploads of a process share; 0 if they share none."""
+    def stream_memory_bytes(self, buffer_bytes: int) -> int:
+        """Return the memory of all streams of a process: the buffer, or their part of uploads'."""
         match self.backend:
             case Backend.S3:
-                return self.s3_upload_memory_bytes
+                return stream_share(self.s3_upload_memory_bytes, buffer_bytes)
             case Backend.AZURE:
-                return self.azure_upload_memory_bytes
+                return stream_share(self.azure_upload_memory_bytes, buffer_bytes)
             case _:
-                return 0
+                return buffer_bytes
 
-    def store(self) -> Store:
-        """Return the settings of the store's binding, or the plug-in."""
+    def store(self, stream_buffer_bytes: int | None = None) -> Store:
+        """Return the settings of the store's binding, or the plug-in.
+
+        `stream_buffer_bytes` limits streams further where all uploads share memory.
+        """
         match self.backend:
             case ClassName():
                 return self._plugin(self.backend, BACKEND_KEY, _STORAGE)
             case Backend.AZURE:
-                return self.azure_settings()
+                return self.azure_settings(stream_buffer_bytes)
             case Backend.GCS:
                 return self.gcs_settings()
             case Backend.HDFS:
                 return self._hdfs()
             case Backend.S3:
-                return self.s3_settings()
+                return self.s3_settings(stream_buffer_bytes)
             case Backend.FILESYSTEM:
                 assert self.filesystem_root is not None  # a validator requires it
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())

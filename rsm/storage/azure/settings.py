@@ -18,5 +18,6 @@ class AzureSettings:
     container: str
     part_bytes: int = 16 << 20
     upload_memory_bytes: int = 192 << 20
+    stream_memory_bytes: int = 96 << 20
     attempt_timeout_ms: int = 30_000
     max_attempts: int = 3

@@ -75,6 +75,7 @@ class AzureChunkStorage(ObjectChunkStorage):
             "azure-upload",
             part_bytes=settings.part_bytes,
             memory_bytes=settings.upload_memory_bytes,
+            stream_memory_bytes=settings.stream_memory_bytes,
         )
 
     @property

@@ -21,8 +21,9 @@ class S3Settings:
     """One bucket. Credentials are those of the SDK's default chain.
 
     Objects larger than `part_bytes` are uploaded in parts of that length. `upload_memory_bytes`
-    limits the parts in memory of all uploads together. `attempt_timeout_ms` limits connecting, each
-    wait for data, and the whole body of a response. `max_attempts` includes the first attempt.
+    limits the parts in memory of all uploads together, and `stream_memory_bytes` those of streams
+    among them. `attempt_timeout_ms` limits connecting, each wait for data, and the whole body of a
+    response. `max_attempts` includes the first attempt.
     """
 
     bucket: str
@@ -34,5 +35,6 @@ class S3Settings:
     kms_key_id: str | None = None
     part_bytes: int = 16 << 20
     upload_memory_bytes: int = 192 << 20
+    stream_memory_bytes: int = 96 << 20
     attempt_timeout_ms: int = 30_000
     max_attempts: int = 3

@@ -11,8 +11,8 @@ Each creation therefore has its own id, to recognize the object as its own.
 A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
 Content of unknown length is a multipart upload, unless it is empty.
 
-Memory: `upload_memory_bytes`, at least one part, for all uploads together. A part is read only
-when there is room for it.
+Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, for streams at
+most `stream_memory_bytes`. A part is read only when there is room for it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class S3Uploads:
             "s3-upload",
             part_bytes=settings.part_bytes,
             memory_bytes=settings.upload_memory_bytes,
+            stream_memory_bytes=settings.stream_memory_bytes,
         )
         self._look: dict[str, object] = {}
         if settings.storage_class is not None:

@@ -2,8 +2,12 @@
 
 It reads a part while earlier ones are being sent, as soon as there is room for it.
 
-Memory: `memory_bytes`, at least one part, for all uploads together. An upload whose source waits
-for more content occupies the memory of one part meanwhile.
+Memory: `memory_bytes`, at least one part, for all uploads together. Of that, streams have at most
+`stream_memory_bytes`, at least one part: these are uploads of content that writers push. A stream
+that waits for more content occupies the memory of one part meanwhile. So at most
+max(1, floor(stream_memory_bytes / part)) streams may be open at once: another one could wait for
+memory until one of them has a whole part or ends. Other uploads never wait for a writer, so the
+rest of the memory becomes free again whatever the streams wait for.
 """
 
 from __future__ import annotations
@@ -25,9 +29,12 @@ SendPart = Callable[[int, bytearray], None]
 class PartSenders:
     """The threads and the memory of a store's uploads. Thread-safe. `name` names the threads."""
 
-    def __init__(self, name: str, *, part_bytes: int, memory_bytes: int) -> None:
+    def __init__(
+        self, name: str, *, part_bytes: int, memory_bytes: int, stream_memory_bytes: int
+    ) -> None:
         self._part_bytes = part_bytes
         self._room = UploadRoom(memory_bytes)
+        self._stream_room = UploadRoom(stream_memory_bytes, within=self._room)
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
     def is_one_part(self, source: ContentSource, reader: PartReader) -> bool:
@@ -97,14 +104,15 @@ class PartSenders:
         self, reader: PartReader, number: int, length_bytes: int, send_part: SendPart
     ) -> Future[None]:
         """Read one part as soon as there is room for it; its completion frees the room."""
-        self._room.take(length_bytes)
+        room = self._stream_room if reader.is_pushed else self._room
+        room.take(length_bytes)
         try:
             content = reader.read(length_bytes)
             sending = self._threads.submit(_send, reader, number, content, send_part)
         except BaseException:
-            self._room.give_back(length_bytes)
+            room.give_back(length_bytes)
             raise
-        sending.add_done_callback(lambda _sending: self._room.give_back(length_bytes))
+        sending.add_done_callback(lambda _sending: room.give_back(length_bytes))
         return sending
 
 

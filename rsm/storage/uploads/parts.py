@@ -31,6 +31,11 @@ class PartReader:
         """The part of the announced length that was not read yet; None if none was announced."""
         return None if self._length_bytes is None else self._length_bytes - self.read_bytes
 
+    @property
+    def is_pushed(self) -> bool:
+        """Whether a writer pushes the content, so that a read may wait long for it."""
+        return self._interrupt is not None
+
     def next_chunk_bytes(self) -> int:
         """Return the length of the next chunk, or of what is left of it; 0 at the source's end."""
         while not self._rest:

@@ -1,10 +1,13 @@
-"""What the account of offload segments says of the manager's store."""
+"""The lanes of a manager: how many streams, and what they record of the store."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from rlm.app.manager_lanes import store_properties
+from rlm.app.manager_lanes import store_properties, stream_count
+from rlm.config.load import load_config
 from rsm.config.storage import parse_storage
 
 S3 = {
@@ -29,3 +32,31 @@ def test_store_when_it_is_accounted_then_backend_prefix_and_what_is_known_of_it(
     found = store_properties(parse_storage(values))
 
     assert {each.name: each.value for each in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("store", "buffer", "expected"),
+    [
+        ({}, "256MiB", 6),
+        ({}, "48MiB", 3),
+        ({"rsm.config.storage.s3.upload.memory.bytes": "64MiB"}, "256MiB", 2),
+        ({"rsm.config.storage.s3.upload.memory.bytes": "0"}, "256MiB", 1),
+        ({"rsm.config.storage.backend": "filesystem"}, "256MiB", 32),
+    ],
+)
+def test_streams_when_they_are_counted_then_each_has_a_part_of_their_memory(
+    tmp_path: Path, store: dict[str, str], buffer: str, expected: int
+) -> None:
+    entries = {
+        "bootstrap.servers": "a:9092",
+        "log.dirs": "/var/kafka",
+        "state.dir": "/var/rlm",
+        "rsm.config.storage.filesystem.root": "/store",
+        "offload.stream.buffer.bytes": buffer,
+        **S3,
+        **store,
+    }
+    path = tmp_path / "rlm.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in entries.items()))
+
+    assert stream_count(load_config(path)) == expected

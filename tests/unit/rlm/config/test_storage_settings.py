@@ -40,6 +40,26 @@ def test_store_when_it_is_a_directory_then_its_root_is_handed_on(tmp_path: Path)
     assert config.rehearsal() == RehearsalSettings()
 
 
+@pytest.mark.parametrize(("given", "name"), [(S3, "s3"), (AZURE, "azure")])
+@pytest.mark.parametrize(
+    ("memory_mib", "buffer_mib", "expected_mib"), [(192, 256, 96), (192, 32, 32), (64, None, 32)]
+)
+def test_store_when_streams_have_a_buffer_then_at_most_half_of_the_memory_of_uploads(
+    tmp_path: Path,
+    given: dict[str, str],
+    name: str,
+    memory_mib: int,
+    buffer_mib: int | None,
+    expected_mib: int,
+) -> None:
+    config = load(tmp_path, **given, **{f"{name}.upload.memory.bytes": f"{memory_mib}MiB"})
+
+    store = config.store(None if buffer_mib is None else buffer_mib << 20)
+
+    assert isinstance(store, S3Settings | AzureSettings)
+    assert store.stream_memory_bytes == expected_mib << 20
+
+
 @pytest.mark.parametrize("text", ["0644", "644"])
 def test_store_when_a_file_mode_is_given_then_it_is_octal(tmp_path: Path, text: str) -> None:
     config = load(tmp_path, **{"filesystem.root": "/store", "filesystem.file.mode": text})
@@ -136,6 +156,7 @@ def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> N
         kms_key_id="alias/key",
         part_bytes=5_242_880,
         upload_memory_bytes=10_485_760,
+        stream_memory_bytes=5_242_880,
         attempt_timeout_ms=1_000,
         max_attempts=5,
     )

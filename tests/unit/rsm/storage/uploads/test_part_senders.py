@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -8,13 +10,14 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource, PartBounds
 from rsm.storage.uploads.part_senders import PartSenders
 from rsm.storage.uploads.parts import PartReader
-from rsm.storage.uploads.piece_stream import PieceBuffer
+from rsm.storage.uploads.piece_stream import PieceBuffer, PieceStream
 from tests.contract.sources import CountingSource, UnsizedSource, failing_source, source_of
+from tests.services.waiting import wait_until
 
 
 @pytest.fixture
 def senders() -> Iterator[PartSenders]:
-    made = PartSenders("test", part_bytes=4, memory_bytes=8)
+    made = PartSenders("test", part_bytes=4, memory_bytes=16, stream_memory_bytes=8)
     yield made
     made.close()
 
@@ -102,3 +105,50 @@ def test_send_when_a_part_fails_while_the_reader_waits_then_the_request_ends(
         content.result(timeout_s=30)
     with pytest.raises(RetriableError, match="the store broke"):
         content.add(bytearray(b"e"))
+
+
+def test_send_when_a_stream_has_more_parts_than_its_memory_then_a_copy_has_the_rest(
+    senders: PartSenders,
+) -> None:
+    content = PieceBuffer[None]()
+    reader = PartReader(content, "a")
+    in_memory: list[int] = []
+    can_send, copied = threading.Event(), list[list[bytes]]()
+
+    def send(number: int, _content: bytearray) -> None:
+        in_memory.append(number)
+        can_send.wait(60)
+
+    for _ in range(4):
+        content.add(bytearray(b"abcd"))
+    content.start(
+        lambda: senders.send(reader, senders.lengths(content, reader), send), name="reader"
+    )
+    wait_until(lambda: len(in_memory) == 2, describe="the stream sends two parts")
+    copy = threading.Thread(target=lambda: copied.append(sent(senders, source_of(b"efghijkl"))))
+    copy.start()
+    copy.join(30)
+    in_memory_meanwhile = sorted(in_memory)
+    can_send.set()
+    content.finish()
+
+    assert copied == [[b"efgh", b"ijkl"]]
+    assert in_memory_meanwhile == [1, 2]
+    assert sorted(in_memory) == [1, 2, 3, 4]
+
+
+def test_send_when_as_many_streams_as_parts_wait_for_content_then_copies_and_all_streams_end(
+    senders: PartSenders,
+) -> None:
+    streams = [PieceStream[list[bytes]]() for _ in range(2)]
+    for stream in streams:
+        stream.start(partial(sent, senders, stream), name="reader")
+        stream.append(memoryview(b"a"))
+
+    copies = [sent(senders, source_of(b"efghijklmno")) for _ in range(3)]
+    for _ in range(10):
+        for stream in streams:
+            stream.append(memoryview(b"bcd"))
+
+    assert copies == [[b"efgh", b"ijkl", b"mno"]] * 3
+    assert [b"".join(stream.finish()) for stream in streams] == [b"a" + b"bcd" * 10] * 2

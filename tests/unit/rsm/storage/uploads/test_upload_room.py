@@ -56,3 +56,34 @@ def test_take_when_a_large_one_waits_then_later_small_ones_do_not_pass() -> None
     large.join(30)
     small.join(30)
     assert taken == [90, 10]
+
+
+def test_take_when_the_room_is_within_a_full_one_then_waits_for_both() -> None:
+    outer, taken = UploadRoom(100), list[int]()
+    inner = UploadRoom(50, within=outer)
+    outer.take(80)
+    waiting = taking(inner, 30, taken)
+    wait_until(lambda: len(outer._waiting) == 1, describe="the inner room waits for the outer one")
+
+    outer.give_back(80)
+
+    waiting.join(30)
+    assert taken == [30]
+    inner.give_back(30)
+    outer.take(100)
+
+
+def test_take_when_the_inner_room_is_full_then_the_rest_of_the_outer_one_is_free() -> None:
+    outer, taken = UploadRoom(100), list[int]()
+    inner = UploadRoom(50, within=outer)
+    inner.take(40)
+    waiting = taking(inner, 30, taken)
+    wait_until(lambda: len(inner._waiting) == 1, describe="the inner room is full")
+
+    outer.take(60)
+    assert not taken
+    outer.give_back(60)
+    inner.give_back(40)
+
+    waiting.join(30)
+    assert taken == [30]
