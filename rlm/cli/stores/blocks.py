@@ -242,9 +242,12 @@ def _stream_summary(files: StreamFiles) -> Iterator[str]:
 
 def _entry_range(ledger: StreamedLedger, end_entry_id: int) -> str:
     info = ledger.info
-    state = "open" if info.closed_ms is None else "closed"
-    whole = f"{info.entry_count or 'unknown'} entries and {info.size_bytes or 0} bytes in total"
-    return f"entries {ledger.first_entry_id} to {end_entry_id - 1}; {whole}, {state}"
+    entries, size = f"{info.entry_count or 'unknown'} entries", f"{info.size_bytes or 0} bytes"
+    if info.closed_ms is None:
+        counted = f"{entries} up to here and {size} in this object, open"
+    else:
+        counted = f"{entries} and {size} in total, closed"
+    return f"entries {ledger.first_entry_id} to {end_entry_id - 1}; {counted}"
 
 
 def _notes(files: OffloadFiles) -> Iterator[str]:

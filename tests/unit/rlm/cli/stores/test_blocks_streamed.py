@@ -174,6 +174,23 @@ def test_write_when_entries_are_larger_than_a_block_then_all_are_there(tmp_path:
     ]
 
 
+def test_inspect_when_a_ledger_is_open_then_its_size_is_that_in_the_object(
+    tmp_path: Path,
+) -> None:
+    """An object that begins within a ledger has only some of its data."""
+    uuid = UUID(int=5)
+    rlm(
+        *("write", "--format", "v2", "--uuid", uuid, "--block-size", 200, "--out", tmp_path),
+        given=lines((7, 300, b"a" * 10), (7, 301, b"b" * 10)),
+    )
+
+    done = rlm("inspect", tmp_path / str(uuid), tmp_path / f"{uuid}-index")
+
+    assert done.stdout.splitlines()[0] == (
+        "ledger    7: entries 300 to 301; 302 entries up to here and 20 bytes in this object, open"
+    )
+
+
 @pytest.mark.parametrize(
     "given",
     [
