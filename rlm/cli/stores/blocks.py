@@ -26,6 +26,7 @@ from rlm.cli.stores.block_files import (
 )
 from rsm.config.amounts import format_size
 from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.layout.block_v2.block_stream import DEFAULT_STREAM_BLOCK_BYTES
 from rsm.layout.block_v2.ledger_info import LedgerInfo
 from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
 from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
@@ -61,6 +62,10 @@ class _Format(StrEnum):
 
     V1 = "v1"
     V2 = "v2"
+
+
+# Pulsar's defaults.
+_BLOCK_BYTES = {_Format.V1: DEFAULT_BLOCK_BYTES, _Format.V2: DEFAULT_STREAM_BLOCK_BYTES}
 
 
 def register(app: typer.Typer) -> None:
@@ -121,14 +126,16 @@ def _write(
         typer.Option(metavar="ID", min=0, max=_MAX_ID, help="The ledger's id, for v1 only."),
     ] = None,
     block_size: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="SIZE",
             parser=sizes(least_bytes=MIN_BLOCK_BYTES, most_bytes=MAX_BLOCK_BYTES),
             help="Length of a block, such as 64MiB; Pulsar accepts none below 5MiB.",
-            show_default=format_size(DEFAULT_BLOCK_BYTES),
+            show_default=", ".join(
+                f"{name}: {format_size(default)}" for name, default in _BLOCK_BYTES.items()
+            ),
         ),
-    ] = DEFAULT_BLOCK_BYTES,
+    ] = None,
     like: Annotated[
         Path | None,
         typer.Option(metavar="INDEX", help="Take the ledgers' metadata from this index object."),
@@ -147,16 +154,17 @@ def _write(
             advice="Give the ledger's id for v1 only",
         )
     index = None if like is None else read_index_file(like)
+    block_bytes = _BLOCK_BYTES[block_format] if block_size is None else block_size
     with _store(out) as storage:
         if ledger is not None:
-            open_offloader(storage, block_bytes=block_size).offload(
+            open_offloader(storage, block_bytes=block_bytes).offload(
                 Ledger(ledger_id=ledger, entries=_entries(sys.stdin), metadata=_metadata(index)),
                 uuid,
             )
         else:
             infos = _infos(index)
             limits = StreamingLimits(
-                block_bytes=block_size, buffer_bytes=2 * block_size, segment_bytes=_MAX_ID
+                block_bytes=block_bytes, buffer_bytes=2 * block_bytes, segment_bytes=_MAX_ID
             )
             offloader = open_offloader(storage, streaming=limits)
             _stream(offloader.streaming_offload(uuid), infos)

@@ -174,6 +174,25 @@ def test_write_when_entries_are_larger_than_a_block_then_all_are_there(tmp_path:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "block_count"),
+    [
+        (["--format", "v1", "--ledger", 7], f"{STREAM_UUID}-ledger-7", 1),
+        (["--format", "v2"], STREAM_UUID, 2),
+    ],
+)
+def test_write_when_no_block_size_is_given_then_that_of_the_format(
+    tmp_path: Path, options: list[object], name: object, block_count: int
+) -> None:
+    rlm(
+        *("write", "--uuid", STREAM_UUID, "--out", tmp_path, *options),
+        given=lines((7, 0, b"a" * (4 << 20)), (7, 1, b"b" * (2 << 20))),
+    )
+
+    printed = rlm("inspect", tmp_path / str(name), tmp_path / f"{name}-index").stdout
+    assert f"bytes in {block_count} blocks" in printed
+
+
 def test_inspect_when_a_ledger_is_open_then_its_size_is_that_in_the_object(
     tmp_path: Path,
 ) -> None:
