@@ -69,6 +69,26 @@ def stream_permit(view: PartitionView) -> StreamPermit | None:
     )
 
 
+def waited_before_ms(view: PartitionView) -> int:
+    """Return how long the oldest record that is not stored may have waited, by the brokers' clock.
+
+    A process that has not seen the partition before counts from here, at most one rollover time:
+    else each restart would postpone the end of the segment. The record came after the segment that
+    ends before it was finished. Without such a segment its age is unknown, unless tiering begins.
+    """
+    rollover_ms = view.offload.segment_rollover_ms
+    if not view.is_streamed or view.state.log_start_offset is None:
+        return 0
+    stored = {
+        part.metadata.segment_id
+        for part in view.stored
+        if part.offsets.end_offset == view.covered_end_offset
+    }
+    finished_ms = (e.changed_ms for e in view.segments if e.metadata.segment_id in stored)
+    since_ms = min(finished_ms, default=view.moment.broker_ms - rollover_ms)
+    return min(max(0, view.moment.broker_ms - since_ms), rollover_ms)
+
+
 def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
     """Return how long to wait before the next look for new records.
 

@@ -24,6 +24,7 @@ from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
+from rlm.policy.stream.permit import waited_before_ms
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import PartitionView
 from rlm.status.document import PartitionReport, StreamReport
@@ -191,6 +192,8 @@ class LeaderCycle:
         decided = plan(view)
         self._gaps.look(task, view, decided.gaps)
         self._record_losses(task, view, decided)
+        if task.streaming.is_new:
+            task.streaming.count_from(planned_at_ms - waited_before_ms(view))
         task.streaming.permit_from(decided.stream, stream_version, view.copy_end_offset)
         if outlook.is_store_reachable:
             self._expiries.offer(task, view, decided)

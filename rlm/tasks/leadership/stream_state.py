@@ -26,17 +26,20 @@ class StreamState:
 
     The cycle permits the stream and forbids it. The watch offers due streams, and the lane reports
     what it has streamed. A cycle that has looked at the partition before a segment was sealed
-    changes nothing: it did not see the segment.
+    changes nothing: it did not see the segment. The wait of the oldest record counts from before
+    this process knew the partition.
     """
 
     __slots__ = (
         "_begin",
+        "_earlier_since_ms",
         "_history_end_offset",
         "_known_since_ms",
         "_lock",
         "_permit",
         "_stable_since",
         "_version",
+        "is_new",
         "open_stream",
     )
 
@@ -46,8 +49,11 @@ class StreamState:
         self._begin: LogPosition | None = None
         self._history_end_offset = 0
         self._known_since_ms: int | None = None
+        self._earlier_since_ms: int | None = None
         self._version = 0
         self._stable_since: tuple[int, int] | None = None
+        self.is_new = True
+        """Whether no cycle has counted the wait before this process knew the partition."""
         self.open_stream: OpenStream | None = None
 
     @property
@@ -69,6 +75,12 @@ class StreamState:
         with self._lock:
             return self._version
 
+    def count_from(self, since_ms: int) -> None:
+        """Count the wait of the records at the first begin from an earlier time (monotonic)."""
+        with self._lock:
+            self.is_new = False
+            self._earlier_since_ms = since_ms
+
     def permit_from(
         self, permit: StreamPermit | None, version: int, committed_end_offset: int = 0
     ) -> None:
@@ -84,6 +96,8 @@ class StreamState:
                     self._history_end_offset = committed_end_offset
                 self._permit = permit
                 if self._begin is None or self._begin.offset != permit.begin_offset:
+                    if self._begin is not None:
+                        self._earlier_since_ms = None
                     self._begin = LogPosition(offset=permit.begin_offset)
                     self._known_since_ms = None
 
@@ -94,13 +108,17 @@ class StreamState:
                 start(self._permit, self._begin)
 
     def waited_ms(self, begin: LogPosition, now_ms: int, *, has_records: bool) -> int:
-        """Return how long records at `begin` have been known, from the first call with them on."""
+        """Return how long records at `begin` have been known, from the first call with them on.
+
+        If that is the first call of all, counts from the time of `count_from`.
+        """
         with self._lock:
+            since_ms, self._earlier_since_ms = self._earlier_since_ms, None
             if not has_records or begin != self._begin:
                 self._known_since_ms = None
                 return 0
             if self._known_since_ms is None:
-                self._known_since_ms = now_ms
+                self._known_since_ms = now_ms if since_ms is None else since_ms
             return now_ms - self._known_since_ms
 
     def unstored_ms(self, now_ms: int) -> int | None:

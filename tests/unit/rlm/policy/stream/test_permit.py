@@ -18,6 +18,7 @@ from rlm.policy.stream.permit import (
     look_interval_ms,
     stream_permit,
     unstored_bytes,
+    waited_before_ms,
 )
 from rlm.policy.view import CopyFailure, PartitionView, PolicyLimits
 from rlm.source.log_source import LogPosition
@@ -142,6 +143,31 @@ def test_offload_when_requested_then_all_committed_records_below_it() -> None:
     assert offload_end_offset(replace(found, state=state)) == 1040
     beyond = replace(found.state, offload_requested_offset=5_000)
     assert offload_end_offset(replace(found, state=beyond)) == 1050
+
+
+FINISHED_AT_450 = remote(0, 450, changed_ms=NOW_MS - 3_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "waited_ms"),
+    [
+        (replace(GIVEN, segments=(FINISHED_AT_450,)), 3_000),
+        (replace(GIVEN, segments=(remote(0, 450, changed_ms=NOW_MS - 9_000),)), ROLLOVER_MS),
+        (replace(GIVEN, segments=(FINISHED_AT_450,), broker_ms=NOW_MS - 3_001), 0),
+        # Merged or stored twice: the first of them was finished when the later records came.
+        (replace(GIVEN, segments=(FINISHED_AT_450, remote(400, 450, changed_ms=NOW_MS))), 3_000),
+        # Another segment than the one before the begin shows nothing of the age.
+        (replace(GIVEN, segments=(remote(500, 600, changed_ms=NOW_MS),)), ROLLOVER_MS),
+        (replace(GIVEN, segments=(remote(0, 450, state=STARTED, changed_ms=NOW_MS),)), ROLLOVER_MS),
+        (GIVEN, ROLLOVER_MS),
+        (replace(GIVEN, log_start=None), 0),
+        (Given(segments=(FINISHED_AT_450,)), 0),
+    ],
+)
+def test_wait_when_the_process_is_new_then_counts_from_the_segment_before_within_limits(
+    given: Given, waited_ms: int
+) -> None:
+    assert waited_before_ms(given.view()) == waited_ms
 
 
 @pytest.mark.parametrize(

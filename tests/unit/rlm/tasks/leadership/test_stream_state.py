@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
 from rlm.tasks.leadership.stream_state import OpenStream, StreamState
@@ -95,6 +97,36 @@ def test_wait_when_records_are_known_then_counts_from_the_first_look_with_them()
     ]
 
     assert waited == [0, 0, 40, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("looks", "waited_ms"),
+    [
+        ([(100, True), (130, True)], [130, 160]),
+        ([(100, False), (130, True)], [0, 0]),
+        ([(100, True), (130, False), (140, True)], [130, 0, 0]),
+    ],
+)
+def test_wait_when_counted_from_before_then_only_records_of_the_first_look_are_older(
+    looks: list[tuple[int, bool]], waited_ms: list[int]
+) -> None:
+    state = StreamState()
+    state.count_from(-30)
+    state.permit_from(PERMIT, state.version())
+    begin = LogPosition(offset=100)
+
+    found = [state.waited_ms(begin, now_ms, has_records=has) for now_ms, has in looks]
+
+    assert (found, state.is_new) == (waited_ms, False)
+
+
+def test_wait_when_the_begin_moves_before_the_first_look_then_counts_from_that_look() -> None:
+    state = StreamState()
+    state.count_from(-30)
+    state.permit_from(PERMIT, state.version())
+    state.permit_from(replace(PERMIT, begin_offset=150), state.version())
+
+    assert state.waited_ms(LogPosition(offset=150), 100, has_records=True) == 0
 
 
 def test_wait_when_a_segment_is_sealed_then_counts_again_for_the_next_records() -> None:
