@@ -72,8 +72,7 @@ def end_because(
         return EndReason.OFFSETS
     if permit.stored_from_offset is not None and end_offset >= permit.stored_from_offset:
         return EndReason.STORED_ABOVE
-    is_requested = progress.offsets.start_offset < permit.requested_offset
-    if is_requested and (progress.is_caught_up or end_offset >= permit.requested_offset):
+    if progress.offsets.start_offset < permit.requested_offset <= end_offset:
         return EndReason.REQUESTED
     if progress.is_caught_up and progress.waited_ms >= rollover_ms:
         return EndReason.TIME

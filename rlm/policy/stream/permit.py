@@ -36,7 +36,8 @@ class StreamPermit:
     """Represents the permission to stream a partition from an offset on.
 
     `stored_from_offset` is the first stored offset above it; a stream that reaches it would store
-    records twice. `requested_offset` is to be stored now (PIP-17's manual trigger).
+    records twice. All below `requested_offset` is to be stored now (PIP-17's manual trigger). After
+    an unclean election the log may end below it; then the request waits for later records.
     """
 
     begin_offset: int
@@ -129,7 +130,7 @@ def due_because(
     """
     if committed_end_offset <= begin_offset:
         return None
-    if begin_offset < permit.requested_offset:
+    if begin_offset < permit.requested_offset <= committed_end_offset:
         return DueReason.REQUESTED
     if waited_ms >= permit.limits.segment_rollover_ms:
         return DueReason.TIME

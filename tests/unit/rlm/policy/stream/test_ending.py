@@ -88,11 +88,12 @@ def test_stream_when_others_wait_then_ends_once_caught_up(
         (100, True, None),
         (101, True, EndReason.REQUESTED),
         (150, False, EndReason.REQUESTED),
+        (150, True, EndReason.REQUESTED),
         (151, False, None),
-        (900, True, EndReason.REQUESTED),
+        (151, True, None),
     ],
 )
-def test_stream_when_an_offload_is_requested_then_ends_there_or_at_the_committed_end(
+def test_stream_when_an_offload_is_requested_then_ends_only_once_it_has_all_of_it(
     requested: int, reason: EndReason | None, *, is_caught_up: bool
 ) -> None:
     progress = replace(PROGRESS, is_caught_up=is_caught_up)

@@ -179,6 +179,8 @@ def test_wait_when_the_process_is_new_then_counts_from_the_segment_before_within
         (101, 8 << 20, 0, 0, DueReason.SIZE),
         (101, 0, ROLLOVER_MS, 0, DueReason.TIME),
         (101, 0, 0, 101, DueReason.REQUESTED),
+        (101, 0, 0, 102, None),
+        (101, 0, ROLLOVER_MS, 102, DueReason.TIME),
     ],
 )
 def test_stream_when_records_wait_then_due_by_size_time_or_request(

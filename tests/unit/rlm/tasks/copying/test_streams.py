@@ -339,7 +339,7 @@ def test_stream_when_the_policy_changes_meanwhile_then_ends_at_its_next_step() -
     process = world.start()
     world.cycle()
     assert process.leadership.led()[0].streaming.permit is not None
-    request = OffloadRequested(event_id=world.new_id(), topic_id_partition=TIP, offset=50)
+    request = OffloadRequested(event_id=world.new_id(), topic_id_partition=TIP, offset=5)
     assert world.metadata.publish(request).accepted
     world.cycle()
     disabled = replace(STREAMS, state=PolicyState.DISABLED)
@@ -365,6 +365,24 @@ def test_stream_when_an_offload_is_requested_then_seals_at_once() -> None:
 
     assert before == []
     assert world.stored() == [(0, 10)]
+
+
+def test_stream_when_a_request_is_above_the_log_end_then_it_makes_no_small_segments() -> None:
+    """After an unclean election, the log can end below what was requested before."""
+    world = World(policy=replace(STREAMS, offload_segment_rollover_ms=3_600_000))
+    request = OffloadRequested(event_id=world.new_id(), topic_id_partition=TIP, offset=20)
+    assert world.metadata.publish(request).accepted
+    process = world.start()
+    for _ in range(3):
+        world.produce(5)
+        run(world, process)
+    below = world.stored()
+
+    world.produce(5)
+    run(world, process)
+
+    assert below == []
+    assert world.stored() == [(0, 20)]
 
 
 @pytest.mark.parametrize("error", [FencedError, StoppedError])
