@@ -21,10 +21,12 @@ from rlm.wire.api.metadata import (
 )
 from rlm.wire.connection import Requester
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import CorruptError, NotFoundError
+from rlm.wire.schema import NULL_ID
+from rsm.segment.errors import CorruptError, NotFoundError, UnsupportedError
 from rsm.segment.ids import TopicIdPartition
 
 _FIRST_VERSION_WITH_TOPIC_IDS = 10
+_ADVICE_WITHOUT_ID = "Set inter.broker.protocol.version to 2.8 or later on all brokers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ class ClusterView:
     """Represents the Metadata response of one broker.
 
     `refused` maps each requested topic that the broker did not describe to its error code.
+    `without_id` are topics that the broker described without an id: with ZooKeeper and an
+    `inter.broker.protocol.version` below 2.8, topics have none.
     """
 
     cluster_id: str
@@ -77,15 +81,19 @@ class ClusterView:
     brokers: Mapping[int, BrokerAddress]
     topics: Mapping[str, TopicView]
     refused: Mapping[str, int]
+    without_id: frozenset[str] = frozenset()
 
     def topic(self, name: str) -> TopicView:
         """Return the topic.
 
-        Raises NotFoundError if there is none, or the error that the broker returned for it.
+        Raises NotFoundError if there is none, UnsupportedError if it has no id, or the error that
+        the broker returned for it.
         """
         found = self.topics.get(name)
         if found is not None:
             return found
+        if name in self.without_id:
+            raise UnsupportedError("the topic has no id", topic=name, advice=_ADVICE_WITHOUT_ID)
         code = self.refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         raise error_of(code, topic=name)
 
@@ -126,6 +134,7 @@ def _view_of(response: MetadataResponse) -> ClusterView:
     if response.cluster_id is None:
         raise CorruptError("broker returns no cluster id")
     described = [each for each in response.topics if each.error_code == ErrorCode.NONE]
+    without_id = [each.name for each in described if each.topic_id == NULL_ID]
     return ClusterView(
         cluster_id=response.cluster_id,
         controller_id=response.controller_id if response.controller_id >= 0 else None,
@@ -135,12 +144,15 @@ def _view_of(response: MetadataResponse) -> ClusterView:
             )
             for each in response.brokers
         },
-        topics={topic.topic: topic for topic in map(_topic_of, described)},
+        topics={
+            topic.topic: topic for topic in map(_topic_of, described) if topic.topic_id != NULL_ID
+        },
         refused={
             each.name: each.error_code
             for each in response.topics
             if each.error_code != ErrorCode.NONE and each.name is not None
         },
+        without_id=frozenset(name for name in without_id if name is not None),
     )
 
 

@@ -6,7 +6,13 @@ from rlm.broker.bootstrap import Bootstrap, parse_servers
 from rlm.broker.cluster import BrokerAddress, fetch_cluster_view
 from rlm.wire.api.metadata import MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    UnsupportedError,
+)
 from tests.unit.rlm.broker.scripted_broker import (
     CLUSTER_ID,
     ScriptedBroker,
@@ -54,6 +60,16 @@ def test_topic_when_not_described_then_the_reason_is_raised(
 
     with pytest.raises(error):
         view.topic("orders")
+
+
+def test_topic_when_it_has_no_id_then_unsupported_with_the_setting() -> None:
+    """Kafka with ZooKeeper, and an `inter.broker.protocol.version` below 2.8."""
+    row = MetadataResponseTopic(name="orders")
+    view = fetch_cluster_view(_broker(MetadataResponse(cluster_id=CLUSTER_ID, topics=(row,))))
+
+    with pytest.raises(UnsupportedError, match=r"inter\.broker\.protocol\.version"):
+        view.topic("orders")
+    assert view.topics == {}
 
 
 def test_view_when_cluster_id_is_absent_then_corrupt() -> None:

@@ -13,6 +13,7 @@ from rlm.broker.errors import ForeignClusterError
 from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.wire.api.metadata import MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
+from rlm.wire.schema import NULL_ID
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.broker.scripted_broker import (
     CLUSTER_ID,
@@ -56,6 +57,14 @@ def test_topic_when_created_again_then_the_old_one_is_deleted() -> None:
     again = replace(HAS_IT, topics=(replace(topic, topic_id=UUID(int=8)),))
 
     assert deleted(again, again) == {TOPIC_ID}
+
+
+def test_topic_when_brokers_do_not_report_its_id_then_not_deleted() -> None:
+    """As after a decrease of `inter.broker.protocol.version` below 2.8."""
+    (topic,) = HAS_IT.topics
+    without_id = replace(HAS_IT, topics=(replace(topic, topic_id=NULL_ID),))
+
+    assert deleted(without_id, without_id) == frozenset()
 
 
 def test_topic_when_one_broker_has_it_still_then_not_deleted() -> None:
