@@ -1,14 +1,16 @@
-"""Apache Kafka for tests, demo and benchmarks: real brokers in KRaft mode, one or several.
+"""Apache Kafka for tests, demo and benchmarks: real brokers, one or several.
 
 A cluster lives in one directory: `node-<id>/log-<n>` are a broker's log dirs, `broker.log` next to
 them is what it printed, `server.properties` what it was started with. Ports and directories
-outlive a stop or a kill, so a restart continues where the broker was.
+outlive a stop or a kill, so a restart continues where the broker was. Brokers are in KRaft mode,
+or share a ZooKeeper in the directory `zookeeper` if their version needs one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import ElectionType, KafkaException
@@ -21,12 +23,20 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
+from tests.services.kafka_runtime import (
+    USUAL,
+    KafkaRelease,
+    format_log_dir,
+    java_command,
+    new_id,
+    run_tool,
+)
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.running_server import RunningServer
 from tests.services.service import Service, ServiceError
 from tests.services.waiting import wait_until
+from tests.services.zookeeper import ZooKeeper
 
 _READY_DEADLINE_S = 120.0
 _MAX_CONTROLLERS = 3
@@ -54,6 +64,7 @@ class KafkaBroker:
         jvm_flags: tuple[str, ...] = (),
         host: str = "127.0.0.1",
         launcher: tuple[str, ...] = (),
+        release: KafkaRelease = USUAL,
     ) -> None:
         """`launcher` is a command that runs the broker's, for one on another host."""
         self.directory = directory
@@ -65,6 +76,7 @@ class KafkaBroker:
         self.properties = dict(properties)
         self._jvm_flags = jvm_flags
         self._launcher = launcher
+        self._release = release
         self._process: RunningServer | None = None
 
     @property
@@ -132,9 +144,14 @@ class KafkaBroker:
 
     def _launch(self) -> RunningServer:
         """Start the broker without waiting for it: a process, unless a subclass does otherwise."""
-        for log_dir in self.log_dirs:
-            format_log_dir(log_dir, cluster_id=self.cluster_id, node_id=self.node_id)
-        java = java_command("kafka.Kafka", str(self.configuration), flags=self._jvm_flags)
+        release = self._release
+        for log_dir in () if release.needs_zookeeper else self.log_dirs:
+            format_log_dir(
+                log_dir, cluster_id=self.cluster_id, node_id=self.node_id, release=release
+            )
+        java = java_command(
+            "kafka.Kafka", str(self.configuration), flags=self._jvm_flags, release=release
+        )
         return ServiceProcess(
             [*self._launcher, *java], log_path=self.log_path, directory=self.directory
         )
@@ -153,7 +170,8 @@ class KafkaCluster(Service):
 
     `properties` go to every broker and win over the defaults for tests, which are few threads,
     short checks and delays of retention, and internal topics of one partition. `new_broker` makes
-    a node: a process, unless a provider gives another class.
+    a node: a process, unless a provider gives another class. Brokers with a ZooKeeper choose
+    another `cluster_id` themselves.
     """
 
     def __init__(
@@ -165,20 +183,33 @@ class KafkaCluster(Service):
         properties: Mapping[str, str] | None = None,
         jvm_flags: tuple[str, ...] = (),
         new_broker: Callable[..., KafkaBroker] = KafkaBroker,
+        release: KafkaRelease = USUAL,
     ) -> None:
         self.directory = directory
         self.cluster_id = new_id()
+        self.release = release
+        self.zookeeper = (
+            ZooKeeper(directory / "zookeeper", release) if release.needs_zookeeper else None
+        )
         node_ids = range(1, brokers + 1)
         ports = free_ports(2 * brokers)
-        voters = {node_id: ports[brokers + node_id - 1] for node_id in node_ids[:_MAX_CONTROLLERS]}
+        voters = {
+            node_id: f"127.0.0.1:{ports[brokers + node_id - 1]}"
+            for node_id in node_ids[:_MAX_CONTROLLERS]
+        }
+        coordination = (
+            partial(node_properties, voters=voters)
+            if self.zookeeper is None
+            else partial(zookeeper_node_properties, zookeeper=self.zookeeper.address)
+        )
         self.brokers = tuple(
             _new_broker(
-                new_broker,
+                partial(new_broker, release=release),
                 directory / f"node-{node_id}",
                 node_id=node_id,
                 cluster_id=self.cluster_id,
                 port=ports[node_id - 1],
-                voters=voters,
+                own_properties=coordination,
                 log_dir_count=log_dirs_per_broker,
                 properties={**broker_test_defaults(brokers), **(properties or {})},
                 jvm_flags=jvm_flags,
@@ -199,6 +230,8 @@ class KafkaCluster(Service):
     def start(self) -> None:
         """Start all brokers and wait until each lists all. Raises BrokerFailedError."""
         try:
+            if self.zookeeper is not None:
+                self.zookeeper.start()
             for broker in self.brokers:
                 broker.start()
             for broker in self.brokers:
@@ -250,11 +283,13 @@ class KafkaCluster(Service):
             self.kill()
         else:
             self.broker.stop()
+            self._stop_zookeeper()
 
     def kill(self) -> None:
-        """End all brokers by SIGKILL."""
+        """End all brokers by SIGKILL, and their ZooKeeper."""
         for broker in self.brokers:
             broker.kill()
+        self._stop_zookeeper()
 
     def create_topic(
         self,
@@ -284,6 +319,10 @@ class KafkaCluster(Service):
         admin = admin_client(self.bootstrap_servers)
         admin.create_partitions([NewPartitions(name, partitions)])[name].result(30.0)
         self._wait_for_leaders(name, partitions)
+
+    def _stop_zookeeper(self) -> None:
+        if self.zookeeper is not None:
+            self.zookeeper.stop()
 
     def _wait_for_leaders(self, name: str, partitions: int) -> None:
         for broker in self.brokers:
@@ -347,19 +386,14 @@ def _new_broker(
     node_id: int,
     cluster_id: str,
     port: int,
-    voters: Mapping[int, int],
+    own_properties: Callable[..., Mapping[str, str]],
     log_dir_count: int,
     properties: Mapping[str, str],
     jvm_flags: tuple[str, ...],
 ) -> KafkaBroker:
     log_dirs = tuple(directory / f"log-{number}" for number in range(log_dir_count))
     directory.mkdir(parents=True, exist_ok=True)
-    own = node_properties(
-        node_id,
-        f"127.0.0.1:{port}",
-        voters={voter: f"127.0.0.1:{voter_port}" for voter, voter_port in voters.items()},
-        log_dirs=log_dirs,
-    )
+    own = own_properties(node_id, f"127.0.0.1:{port}", log_dirs=log_dirs)
     return new_broker(
         directory,
         node_id=node_id,
@@ -386,6 +420,20 @@ def node_properties(
         "inter.broker.listener.name": "PLAINTEXT",
         "advertised.listeners": listeners,
         "listeners": f"{listeners},CONTROLLER://{voters[node_id]}" if is_controller else listeners,
+        "log.dirs": ",".join(map(str, log_dirs)),
+    }
+
+
+def zookeeper_node_properties(
+    node_id: int, listener: str, *, zookeeper: str, log_dirs: Iterable[Path]
+) -> dict[str, str]:
+    """Settings of a broker that listens on host:port, in a cluster with that ZooKeeper."""
+    return {
+        "broker.id": str(node_id),
+        "zookeeper.connect": zookeeper,
+        "zookeeper.session.timeout.ms": "6000",
+        "advertised.listeners": f"PLAINTEXT://{listener}",
+        "listeners": f"PLAINTEXT://{listener}",
         "log.dirs": ",".join(map(str, log_dirs)),
     }
 

@@ -1,6 +1,7 @@
 """What a Kafka broker runs on: the jars, the JVM's flags, the class archive, a formatted directory.
 
-All of it is below build/kafka, made by `make setup`; only `java` is looked for elsewhere.
+All of it is below build/kafka, made by `make setup`; only `java` is looked for elsewhere. Other
+versions have directories of their own (tests.services.kafka_versions).
 """
 
 from __future__ import annotations
@@ -10,15 +11,47 @@ import os
 import shutil
 import subprocess
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services.service import Needs, installed, program
+from tests.services.service import BUILD, Needs, installed, program
 
-HOME = Path(__file__).resolve().parents[2] / "build" / "kafka"
-_JARS = HOME / "jars"
-CLASS_ARCHIVE = HOME / "classes.jsa"
-BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
-NEEDS = Needs(programs=("java",), installed=(_JARS, BOOTSTRAP_CHECKPOINT))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaRelease:
+    """One version of Kafka, with all that its brokers run on in `home`.
+
+    Brokers of a version that needs ZooKeeper format their log dirs themselves.
+    """
+
+    home: Path
+    needs_zookeeper: bool = False
+
+    @property
+    def jars(self) -> Path:
+        """The directory of the jars."""
+        return self.home / "jars"
+
+    @property
+    def class_archive(self) -> Path:
+        """The classes that a start loads; without the file, it loads them from the jars."""
+        return self.home / "classes.jsa"
+
+    @property
+    def bootstrap_checkpoint(self) -> Path:
+        """The features of a new cluster, which StorageTool writes to each log dir."""
+        return self.home / "bootstrap.checkpoint"
+
+    @property
+    def needs(self) -> Needs:
+        """What a cluster of this version looks up."""
+        formatted = () if self.needs_zookeeper else (self.bootstrap_checkpoint,)
+        return Needs(programs=("java",), installed=(self.jars, *formatted))
+
+
+HOME = BUILD / "kafka"
+USUAL = KafkaRelease(home=HOME)
+NEEDS = USUAL.needs
 _MEMORY = ("-Xms256m", "-Xmx256m")
 # The JVM lives for seconds: code of its second compiler would not be used.
 SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -35,26 +68,35 @@ def new_id() -> str:
 
 
 def java_command(
-    main_class: str, *arguments: str, flags: tuple[str, ...] = (), classes: tuple[Path, ...] = ()
+    main_class: str,
+    *arguments: str,
+    flags: tuple[str, ...] = (),
+    classes: tuple[Path, ...] = (),
+    release: KafkaRelease = USUAL,
 ) -> list[str]:
     """The command that runs a class of the Kafka jars, or of directories of `classes`.
 
     Raises ServiceMissingError.
     """
     java = program("java")
-    jars = sorted(Path(installed(_JARS)).glob("*.jar"))
-    archive = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
+    jars = sorted(Path(installed(release.jars)).glob("*.jar"))
+    classes_of_starts = release.class_archive
+    archive = (f"-XX:SharedArchiveFile={classes_of_starts}",) if classes_of_starts.exists() else ()
     class_path = os.pathsep.join(map(str, (*jars, *classes)))
     java_flags = (*_MEMORY, *_STARTS_FAST, *(flags or archive), _LOGS)
     return [java, *java_flags, "-cp", class_path, main_class, *arguments]
 
 
 def run_tool(
-    main_class: str, *arguments: str, flags: tuple[str, ...] = (), deadline_s: float = 60.0
+    main_class: str,
+    *arguments: str,
+    flags: tuple[str, ...] = (),
+    deadline_s: float = 60.0,
+    release: KafkaRelease = USUAL,
 ) -> str:
     """Run one of Kafka's tools and return its output. Raises RuntimeError if it fails."""
     done = subprocess.run(
-        java_command(main_class, *arguments, flags=flags),
+        java_command(main_class, *arguments, flags=flags, release=release),
         capture_output=True,
         text=True,
         timeout=deadline_s,
@@ -65,13 +107,15 @@ def run_tool(
     return done.stdout
 
 
-def format_log_dir(log_dir: Path, *, cluster_id: str, node_id: int) -> None:
+def format_log_dir(
+    log_dir: Path, *, cluster_id: str, node_id: int, release: KafkaRelease = USUAL
+) -> None:
     """Make a log dir as StorageTool would, from its output for another directory.
 
     The features a cluster starts with are in the checkpoint and alike for all; the ids are in
     meta.properties. An existing directory is left as it is.
     """
-    checkpoint = installed(BOOTSTRAP_CHECKPOINT)
+    checkpoint = installed(release.bootstrap_checkpoint)
     if (log_dir / "meta.properties").exists():
         return
     log_dir.mkdir(parents=True, exist_ok=True)

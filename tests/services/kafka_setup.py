@@ -1,22 +1,18 @@
-"""Creates files that each start of a broker reuses; `make setup` runs it after copying the jars.
+"""Creates files that each start of a broker reuses; make runs it after copying the jars.
 
 A formatted directory's checkpoint saves a JVM per broker, the archive of loaded classes more than
-half of a broker's start.
+half of a broker's start. An argument names another version of Kafka than the one of all tests.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
 from tests.services.kafka import KafkaCluster
-from tests.services.kafka_runtime import (
-    BOOTSTRAP_CHECKPOINT,
-    CLASS_ARCHIVE,
-    HOME,
-    new_id,
-    run_tool,
-)
+from tests.services.kafka_runtime import KafkaRelease, new_id, run_tool
+from tests.services.kafka_versions import NEWEST_VERSION, release_of
 
 _SERVER_PROPERTIES = """\
 process.roles=broker,controller
@@ -28,32 +24,36 @@ log.dirs={log_dir}
 """
 
 
-def main() -> None:
-    """Create what is missing."""
-    if not BOOTSTRAP_CHECKPOINT.exists():
-        _format()
-    if not CLASS_ARCHIVE.exists():
-        _archive_classes()
+def main(version: str) -> None:
+    """Create what is missing of a version."""
+    release = release_of(version)
+    if not release.needs_zookeeper and not release.bootstrap_checkpoint.exists():
+        _format(release)
+    if not release.class_archive.exists():
+        _archive_classes(release)
 
 
-def _format() -> None:
-    with tempfile.TemporaryDirectory(dir=HOME) as scratch:
+def _format(release: KafkaRelease) -> None:
+    checkpoint = release.bootstrap_checkpoint
+    with tempfile.TemporaryDirectory(dir=release.home) as scratch:
         properties = Path(scratch) / "server.properties"
         log_dir = Path(scratch) / "log"
         properties.write_text(_SERVER_PROPERTIES.format(log_dir=log_dir))
-        run_tool("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", str(properties))
-        (log_dir / BOOTSTRAP_CHECKPOINT.name).rename(BOOTSTRAP_CHECKPOINT)
+        arguments = ("format", "-t", new_id(), "-c", str(properties))
+        run_tool("kafka.tools.StorageTool", *arguments, release=release)
+        (log_dir / checkpoint.name).rename(checkpoint)
 
 
-def _archive_classes() -> None:
+def _archive_classes(release: KafkaRelease) -> None:
     # The classes of a broker that serves one topic are those that every start loads.
-    with tempfile.TemporaryDirectory(dir=HOME) as scratch:
-        archive = Path(scratch) / CLASS_ARCHIVE.name
+    with tempfile.TemporaryDirectory(dir=release.home) as scratch:
+        archive = Path(scratch) / release.class_archive.name
         flags = (f"-XX:ArchiveClassesAtExit={archive}",)
-        with KafkaCluster(Path(scratch) / "cluster", jvm_flags=flags) as cluster:
+        directory = Path(scratch) / "cluster"
+        with KafkaCluster(directory, jvm_flags=flags, release=release) as cluster:
             cluster.create_topic("any")
-        archive.rename(CLASS_ARCHIVE)
+        archive.rename(release.class_archive)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else NEWEST_VERSION)
