@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos kills hosts readme demo bench bench-gateway \
+.PHONY: help setup check test test-long test-kafka-versions test-spark-oldest examples fuzz sim explore mutants chaos kills hosts readme demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers test-services containers-here \
 	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services images-of-tests
 
@@ -13,6 +13,9 @@ KAFKA := build/kafka
 HADOOP := build/hadoop
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
+KAFKA_OLDER_VERSIONS := $(shell sed -n 's|.*<kafka.older.versions>\(.*\)</.*|\1|p' tests/services/pom.xml)
+KAFKA_VERSIONS := build/kafka-versions
+VERSIONS ?= $(KAFKA_OLDER_VERSIONS) $(KAFKA_VERSION)
 CLIENTS := build/clients
 SPARK_ENVIRONMENT := build/spark/environment.tar.gz
 SPARK_OLDEST := build/spark-oldest
@@ -61,8 +64,10 @@ PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nse
 # Stamps, and the directories whose removal makes them void.
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
 	prometheus:prometheus reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
-	schema-registry:schema-registry kafka-tiering:kafka-tiering
-MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry)
+	schema-registry:schema-registry kafka-tiering:kafka-tiering \
+	$(foreach each,$(KAFKA_OLDER_VERSIONS),kafka-$(each):kafka-versions/$(each))
+MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry \
+	$(addprefix kafka-,$(KAFKA_OLDER_VERSIONS)))
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
@@ -106,6 +111,9 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (some hours)
 	$(PYTEST) -q -n 2 --hypothesis-profile=long --timeout=0 tests/unit tests/contract \
 		tests/integration/rlm/wire
+
+test-kafka-versions: $(STAMPS)/dev $(STAMPS)/broker $(addprefix $(STAMPS)/kafka-,$(filter-out $(KAFKA_VERSION),$(VERSIONS))) ## A tiered topic's life on each version of Kafka that rlm is tested on (VERSIONS="3.9.2 …")
+	KAFKA_VERSIONS="$(VERSIONS)" $(PYTEST) -q -n 0 --long tests/e2e/kafka_versions
 
 # That Spark leaves sockets open.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/schema-registry $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
@@ -328,6 +336,16 @@ $(STAMPS)/jars: tests/services/pom.xml
 # What each start of a broker reuses: a formatted directory, an archive of loaded classes.
 $(STAMPS)/broker: $(STAMPS)/jars $(STAMPS)/product
 	@$(BIN)/python -m tests.services.kafka_setup
+	@touch $@
+
+# The same for other versions, which only tests of them use.
+$(STAMPS)/kafka-%: tests/services/pom.xml $(STAMPS)/product
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching the jars of Kafka $* into $(KAFKA_VERSIONS)/$*"
+	@rm -rf $(KAFKA_VERSIONS)/$*
+	@$(MVN) -f $< -P older -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime \
+		-DoutputDirectory=$(CURDIR)/$(KAFKA_VERSIONS)/$*/jars
+	@$(BIN)/python -m tests.services.kafka_setup $*
 	@touch $@
 
 # What `rlm-repair --jars build/spark-jars` wants.

@@ -10,10 +10,14 @@ from tests.services.provider import ServiceProvider
 _SERVICES = "tests/services/"
 _PROGRAM = "a program that starts processes, without pytest's options"
 _MEASURED = "measures programs of this machine"
+_OLDER = "runs versions of Kafka that make installs as programs"
 _FLAGS = f"{_MEASURED}, with flags of their JVM"
 
 MAY_MAKE_SERVERS = {
     "tests/e2e/test_kafka_acls.py": "reads in the log what images write to another file",
+    "tests/e2e/kafka_versions/conftest.py": _OLDER,
+    "tests/e2e/kafka_versions/test_leaders_move.py": _OLDER,
+    "tests/e2e/kafka_versions/test_topic_ids.py": _OLDER,
     "tests/hosts/operated_cluster.py": "a launcher runs each broker in the namespaces of its host",
     "tests/chaos/__main__.py": _PROGRAM,
     "demo/stage.py": _PROGRAM,

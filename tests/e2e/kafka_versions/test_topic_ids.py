@@ -1,0 +1,100 @@
+"""When brokers of Kafka 2.8 have the ids of topics, without which `rlm` cannot tier them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.kafka_versions.topic_ids import (
+    wait_for_topic_ids,
+    without_topic_id,
+    write_topic_ids,
+)
+from tests.e2e.kafka_versions.topic_retention import WEEK, retention_of
+from tests.e2e.tiered_log import TieredLog
+from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
+from tests.services.kafka_versions import VERSIONS, release_of
+from tests.services.waiting import wait_until
+
+_REPLICAS = (1, 2, 3)
+_CLAIM_FAILED = "the broker has not written the topic's id (partition.metadata) yet"
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.parametrize("version", [each for each in VERSIONS if each.startswith("2.8.")]),
+]
+
+
+@pytest.mark.parametrize("is_restarted", [True, False], ids=["restarts", "zookeeper-shell"])
+def test_topic_id_when_the_controller_moves_then_written_by_every_broker(
+    version: str, tmp_path: Path, topic_name: str, is_restarted: bool
+) -> None:
+    """The two fixes of docs/operations.md."""
+    with KafkaCluster(tmp_path, brokers=3, release=release_of(version)) as cluster:
+        cluster.create_topic(topic_name, replicas=_REPLICAS)
+        directories = [each.log_dirs[0] / f"{topic_name}-0" for each in cluster.brokers]
+        wait_until(lambda: all(each.is_dir() for each in directories), 60.0, "replicas are there")
+        missing = without_topic_id(directories)
+
+        if is_restarted:
+            cluster.restart(_controller(cluster))
+            cluster.restart(_controller(cluster))
+        elif cluster.zookeeper is not None:
+            cluster.zookeeper.move_controller()
+
+        wait_for_topic_ids(directories)
+    assert missing == directories
+
+
+def test_topic_when_enabled_before_its_id_is_written_then_tiered_once_it_is(
+    version: str, tmp_path: Path, topic_name: str
+) -> None:
+    with KafkaCluster(tmp_path / "kafka", release=release_of(version)) as cluster:
+        host = BrokerHost(tmp_path / "host", cluster, metadata_topic=f"{topic_name}-metadata")
+        log = TieredLog.create(cluster, topic_name, host.store)
+        log.produce(2)
+        with host.running(), host.metadata() as metadata:
+            host.wait_ready()
+            host.rlm("topic", "enable", topic_name, "--local-retention-ms", "0")
+            wait_until(lambda: _CLAIM_FAILED in host.log_path.read_text(), 60.0, _CLAIM_FAILED)
+
+            write_topic_ids(cluster, [log.directory])
+
+            log.wait_tiered(metadata)
+            host.rlm("status", topic_name, "--check")
+
+
+def test_enable_when_brokers_use_an_older_protocol_then_refused_with_the_setting(
+    version: str, tmp_path: Path, topic_name: str
+) -> None:
+    properties = {"inter.broker.protocol.version": "2.7"}
+    release = release_of(version)
+    with KafkaCluster(tmp_path / "kafka", properties=properties, release=release) as cluster:
+        cluster.create_topic(topic_name, config=WEEK)
+        host = BrokerHost(tmp_path / "host", cluster, metadata_topic=f"{topic_name}-metadata")
+        with host.running():
+            host.wait_ready()
+
+            refused = host.try_rlm("topic", "enable", topic_name)
+
+            kept = retention_of(cluster, topic_name)
+    assert refused.returncode != 0
+    assert "inter.broker.protocol.version" in refused.stderr
+    assert kept == WEEK
+
+
+def _controller(cluster: KafkaCluster) -> KafkaBroker:
+    """Return the broker that is the controller, once all brokers agree."""
+
+    def agreed() -> int:
+        answers = {
+            admin_client(each.address).list_topics(timeout=10.0).controller_id
+            for each in cluster.brokers
+        }
+        return max(answers) if len(answers) == 1 else 0
+
+    node_id = wait_until(agreed, 60.0, "all brokers name one controller")
+    (found,) = [each for each in cluster.brokers if each.node_id == node_id]
+    return found
