@@ -17,7 +17,7 @@ MAY_MAKE_SERVERS = {
     "tests/e2e/test_kafka_acls.py": "reads in the log what images write to another file",
     "tests/e2e/kafka_versions/conftest.py": _OLDER,
     "tests/e2e/kafka_versions/test_leaders_move.py": _OLDER,
-    "tests/e2e/kafka_versions/test_topic_ids.py": _OLDER,
+    "tests/e2e/kafka_versions/test_kafka_28.py": _OLDER,
     "tests/hosts/operated_cluster.py": "a launcher runs each broker in the namespaces of its host",
     "tests/chaos/__main__.py": _PROGRAM,
     "demo/stage.py": _PROGRAM,

@@ -29,6 +29,11 @@ _DEFAULT = f"{_property('kafka.older.versions')} {NEWEST_VERSION}"
 VERSIONS = tuple((os.environ.get("KAFKA_VERSIONS") or _DEFAULT).split())
 
 
+def is_28(version: str) -> bool:
+    """Whether it is the oldest line of versions that `rlm` supports."""
+    return version.startswith("2.8.")
+
+
 def release_of(version: str) -> KafkaRelease:
     """Return where make installs a version, and whether it needs ZooKeeper."""
     if version == NEWEST_VERSION:

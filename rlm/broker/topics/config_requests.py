@@ -15,6 +15,7 @@ from rlm.broker.errors import error_of
 from rlm.broker.topics.topic_configs import (
     CLEANUP_POLICY,
     MAX_MESSAGE_BYTES,
+    MESSAGE_FORMAT_VERSION,
     REMOTE_STORAGE_ENABLE,
     RETENTION_BYTES,
     RETENTION_MS,
@@ -37,7 +38,14 @@ from rlm.wire.connection import Requester
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import RetriableError, TieredStorageError
 
-_KEYS = (RETENTION_MS, RETENTION_BYTES, CLEANUP_POLICY, REMOTE_STORAGE_ENABLE, MAX_MESSAGE_BYTES)
+_KEYS = (
+    RETENTION_MS,
+    RETENTION_BYTES,
+    CLEANUP_POLICY,
+    REMOTE_STORAGE_ENABLE,
+    MAX_MESSAGE_BYTES,
+    MESSAGE_FORMAT_VERSION,
+)
 
 _TOPIC_RESOURCE = 2
 _SOURCE_TOPIC = 1

@@ -15,6 +15,7 @@ RETENTION_BYTES = "retention.bytes"
 CLEANUP_POLICY = "cleanup.policy"
 REMOTE_STORAGE_ENABLE = "remote.storage.enable"
 MAX_MESSAGE_BYTES = "max.message.bytes"
+MESSAGE_FORMAT_VERSION = "message.format.version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,12 @@ class TopicConfigs:
     def max_message_bytes(self) -> int | None:
         """Return the greatest size of a batch; None if the broker does not report it."""
         return self._number(MAX_MESSAGE_BYTES) if MAX_MESSAGE_BYTES in self.entries else None
+
+    @property
+    def message_format_version(self) -> str | None:
+        """Return the version of new batches, as 0.10.2-IV0; None on brokers without a choice."""
+        entry = self.entries.get(MESSAGE_FORMAT_VERSION)
+        return None if entry is None else entry.value
 
     def _number(self, key: str) -> int:
         entry = self.entries.get(key)

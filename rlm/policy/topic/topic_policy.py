@@ -7,6 +7,7 @@ rlm.topics.enable owns that order of effects.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,6 +16,7 @@ from uuid import UUID
 
 from rlm.broker.topics.topic_configs import (
     CLEANUP_POLICY,
+    MESSAGE_FORMAT_VERSION,
     REMOTE_STORAGE_ENABLE,
     RETENTION_BYTES,
     RETENTION_MS,
@@ -276,19 +278,21 @@ def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy
 
 NOT_INTERNAL = "not an internal topic of Kafka"
 _NOT_OWN = "not a topic of rlm itself"
+_BEFORE_LEADER_EPOCHS = re.compile(r"0\.([0-9]|10)\b")
 
 
 def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """Raise InvalidConfigError with the rule if this topic must not be tiered.
 
-    `own_topics` are the topics of `rlm`. `untierable_reason` checks the topic's settings.
+    `own_topics` are the topics of `rlm`. `untierable_reason` checks the topic's settings. Formats
+    before Kafka 0.11 have no leader epochs, which show whether a stored segment is of this log.
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
         raise not_tierable(topic, NOT_INTERNAL)
     if topic in frozenset(own_topics):
         raise not_tierable(topic, _NOT_OWN)
-    reason = untierable_reason(configs)
+    reason = untierable_reason(configs) or _format_reason(configs)
     if reason is not None:
         raise not_tierable(topic, reason, advice="Change this setting of the topic first")
 
@@ -312,6 +316,17 @@ def untierable_reason(configs: TopicConfigs) -> str | None:
     if configs.remote_storage_enable:
         return f"{REMOTE_STORAGE_ENABLE}=true, must be false"
     return None
+
+
+def _format_reason(configs: TopicConfigs) -> str | None:
+    """Return the setting if new batches have no leader epochs.
+
+    Forbids no topic that is tiered already: brokers from 3.0 on may report a value they ignore.
+    """
+    version = configs.message_format_version
+    if version is None or not _BEFORE_LEADER_EPOCHS.match(version):
+        return None
+    return f"{MESSAGE_FORMAT_VERSION}={version}, must be 0.11.0 or later"
 
 
 def deletes_nothing(configs: TopicConfigs) -> bool:

@@ -10,13 +10,10 @@ from tests.e2e.broker_host import BrokerHost
 from tests.e2e.kafka_versions.topic_ids import write_topic_ids
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster
-from tests.services.kafka_versions import NEWEST_VERSION, VERSIONS, release_of
+from tests.services.kafka_versions import NEWEST_VERSION, VERSIONS, is_28, release_of
 from tests.services.ports import free_ports
 
-_WITH_LATE_IDS = "2.8."
-collect_ignore = (
-    [] if any(each.startswith(_WITH_LATE_IDS) for each in VERSIONS) else ["test_topic_ids.py"]
-)
+collect_ignore = [] if any(map(is_28, VERSIONS)) else ["test_kafka_28.py"]
 # All other tests run on the newest version.
 _PARAMETERS = [
     pytest.param(each, marks=pytest.mark.long if each == NEWEST_VERSION else ())

@@ -38,6 +38,7 @@ def configs(topic: str = "orders", **overrides: str) -> TopicConfigs:
         "retention.bytes": "-1",
         "cleanup.policy": "delete",
         "remote.storage.enable": "false",
+        "message.format.version": "3.0-IV1",
     }
     given = {name.replace("_", "."): value for name, value in overrides.items()}
     entries = {
@@ -231,10 +232,35 @@ def test_topic_when_compacted_or_tiered_by_kafka_then_refused_with_the_setting(
     assert "=" in str(refused.value.context["rule"])
 
 
+@pytest.mark.parametrize("version", ["0.8.0", "0.9.0", "0.10.0-IV0", "0.10.2-IV0"])
+def test_topic_when_its_format_has_no_leader_epochs_then_refused_but_not_if_tiered_already(
+    version: str,
+) -> None:
+    found = configs(message_format_version=version)
+
+    with pytest.raises(InvalidConfigError) as refused:
+        check_tierable(found, own_topics=OWN_TOPICS)
+
+    assert f"message.format.version={version}," in str(refused.value.context["rule"])
+    assert untierable_reason(found) is None
+
+
+@pytest.mark.parametrize("version", ["0.11.0-IV2", "1.0-IV0", "2.8-IV1"])
+def test_topic_when_its_format_has_leader_epochs_then_accepted(version: str) -> None:
+    check_tierable(configs(message_format_version=version), own_topics=OWN_TOPICS)
+
+
 def test_topic_when_brokers_know_no_remote_storage_then_accepted() -> None:
     old = {n: v for n, v in configs().entries.items() if n != "remote.storage.enable"}
 
-    assert untierable_reason(TopicConfigs(topic="orders", entries=old)) is None
+    check_tierable(TopicConfigs(topic="orders", entries=old), own_topics=OWN_TOPICS)
+
+
+def test_topic_when_brokers_know_no_message_format_then_accepted() -> None:
+    """As Kafka 4 does."""
+    new = {n: v for n, v in configs().entries.items() if n != "message.format.version"}
+
+    check_tierable(TopicConfigs(topic="orders", entries=new), own_topics=OWN_TOPICS)
 
 
 @pytest.mark.parametrize(

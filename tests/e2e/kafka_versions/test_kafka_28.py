@@ -1,4 +1,4 @@
-"""When brokers of Kafka 2.8 have the ids of topics, without which `rlm` cannot tier them."""
+"""What only Kafka 2.8 has: topics without ids, ids that are written late, old message formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.kafka_versions.topic_ids import (
 from tests.e2e.kafka_versions.topic_retention import WEEK, retention_of
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
-from tests.services.kafka_versions import VERSIONS, release_of
+from tests.services.kafka_versions import VERSIONS, is_28, release_of
 from tests.services.waiting import wait_until
 
 _REPLICAS = (1, 2, 3)
@@ -23,7 +23,7 @@ _CLAIM_FAILED = "the broker has not written the topic's id (partition.metadata) 
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.parametrize("version", [each for each in VERSIONS if each.startswith("2.8.")]),
+    pytest.mark.parametrize("version", [each for each in VERSIONS if is_28(each)]),
 ]
 
 
@@ -66,12 +66,16 @@ def test_topic_when_enabled_before_its_id_is_written_then_tiered_once_it_is(
             host.rlm("status", topic_name, "--check")
 
 
-def test_enable_when_brokers_use_an_older_protocol_then_refused_with_the_setting(
-    version: str, tmp_path: Path, topic_name: str
+@pytest.mark.parametrize(
+    "setting", ["inter.broker.protocol.version=2.7", "log.message.format.version=0.10.2"]
+)
+def test_enable_when_brokers_keep_an_older_version_then_refused_and_nothing_is_changed(
+    version: str, setting: str, tmp_path: Path, topic_name: str
 ) -> None:
-    properties = {"inter.broker.protocol.version": "2.7"}
+    """As in an upgraded cluster whose operators have not raised it: no ids, or no leader epochs."""
+    name, _, value = setting.partition("=")
     release = release_of(version)
-    with KafkaCluster(tmp_path / "kafka", properties=properties, release=release) as cluster:
+    with KafkaCluster(tmp_path / "kafka", properties={name: value}, release=release) as cluster:
         cluster.create_topic(topic_name, config=WEEK)
         host = BrokerHost(tmp_path / "host", cluster, metadata_topic=f"{topic_name}-metadata")
         with host.running():
@@ -81,7 +85,7 @@ def test_enable_when_brokers_use_an_older_protocol_then_refused_with_the_setting
 
             kept = retention_of(cluster, topic_name)
     assert refused.returncode != 0
-    assert "inter.broker.protocol.version" in refused.stderr
+    assert name.removeprefix("log.") in refused.stderr
     assert kept == WEEK
 
 
