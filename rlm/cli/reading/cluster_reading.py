@@ -11,7 +11,6 @@ from rlm.broker.broker_configs import read_transaction_max_timeout_ms
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.broker.spi import PartitionOffsets
-from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
