@@ -13,9 +13,9 @@ KAFKA := build/kafka
 HADOOP := build/hadoop
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
-KAFKA_OLDER_VERSIONS := $(shell sed -n 's|.*<kafka.older.versions>\(.*\)</.*|\1|p' tests/services/pom.xml)
-KAFKA_VERSIONS := build/kafka-versions
-VERSIONS ?= $(KAFKA_OLDER_VERSIONS) $(KAFKA_VERSION)
+OLDER_KAFKA_VERSIONS := $(shell sed -n 's|.*<kafka.older.versions>\(.*\)</.*|\1|p' tests/services/pom.xml)
+OLDER_KAFKA := build/kafka-versions
+VERSIONS ?= $(OLDER_KAFKA_VERSIONS) $(KAFKA_VERSION)
 CLIENTS := build/clients
 SPARK_ENVIRONMENT := build/spark/environment.tar.gz
 SPARK_OLDEST := build/spark-oldest
@@ -65,9 +65,9 @@ PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nse
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
 	prometheus:prometheus reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
 	schema-registry:schema-registry kafka-tiering:kafka-tiering \
-	$(foreach each,$(KAFKA_OLDER_VERSIONS),kafka-$(each):kafka-versions/$(each))
+	$(foreach each,$(OLDER_KAFKA_VERSIONS),kafka-$(each):kafka-versions/$(each))
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry \
-	$(addprefix kafka-,$(KAFKA_OLDER_VERSIONS)))
+	$(addprefix kafka-,$(OLDER_KAFKA_VERSIONS)))
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
@@ -341,10 +341,10 @@ $(STAMPS)/broker: $(STAMPS)/jars $(STAMPS)/product
 # The same for other versions, which only tests of them use.
 $(STAMPS)/kafka-%: tests/services/pom.xml $(STAMPS)/product
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
-	@echo "Fetching the jars of Kafka $* into $(KAFKA_VERSIONS)/$*"
-	@rm -rf $(KAFKA_VERSIONS)/$*
+	@echo "Fetching the jars of Kafka $* into $(OLDER_KAFKA)/$*"
+	@rm -rf $(OLDER_KAFKA)/$*
 	@$(MVN) -f $< -P older -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime \
-		-DoutputDirectory=$(CURDIR)/$(KAFKA_VERSIONS)/$*/jars
+		-DoutputDirectory=$(CURDIR)/$(OLDER_KAFKA)/$*/jars
 	@$(BIN)/python -m tests.services.kafka_setup $*
 	@touch $@
 
