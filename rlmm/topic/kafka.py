@@ -32,6 +32,12 @@ _log = logging.getLogger(__name__)
 _DELIVERY_POLL_S = 0.005
 _DELIVERY_SLACK_S = 5.0
 _CLOSE_TIMEOUT_S = 2.0
+_ADVICE = {
+    # Formats before Kafka 0.11 have no idempotent writes.
+    KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT: (
+        "Set message.format.version of the metadata topic to 0.11.0 or later"
+    )
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +116,7 @@ class KafkaTopic(EventTopic):
                 partition=partition,
                 error=delivery.error.name(),
                 reason=delivery.error.str(),
+                advice=_ADVICE.get(delivery.error.code()),
             )
         return PublishedPosition(partition=partition, offset=delivery.offset)
 

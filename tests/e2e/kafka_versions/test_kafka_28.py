@@ -14,11 +14,12 @@ from tests.e2e.kafka_versions.topic_ids import (
 )
 from tests.e2e.kafka_versions.topic_retention import WEEK, retention_of
 from tests.e2e.tiered_log import TieredLog
-from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
+from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client, set_topic_configs
 from tests.services.kafka_versions import VERSIONS, is_28, release_of
 from tests.services.waiting import wait_until
 
 _REPLICAS = (1, 2, 3)
+_FORMAT = "message.format.version"
 _CLAIM_FAILED = "the broker has not written the topic's id (partition.metadata) yet"
 
 pytestmark = [
@@ -66,16 +67,13 @@ def test_topic_when_enabled_before_its_id_is_written_then_tiered_once_it_is(
             host.rlm("status", topic_name, "--check")
 
 
-@pytest.mark.parametrize(
-    "setting", ["inter.broker.protocol.version=2.7", "log.message.format.version=0.10.2"]
-)
-def test_enable_when_brokers_keep_an_older_version_then_refused_and_nothing_is_changed(
-    version: str, setting: str, tmp_path: Path, topic_name: str
+def test_enable_when_topics_have_no_ids_then_refused_and_nothing_is_changed(
+    version: str, tmp_path: Path, topic_name: str
 ) -> None:
-    """As in an upgraded cluster whose operators have not raised it: no ids, or no leader epochs."""
-    name, _, value = setting.partition("=")
+    """As in an upgraded cluster whose operators have not raised the brokers' protocol."""
+    name = "inter.broker.protocol.version"
     release = release_of(version)
-    with KafkaCluster(tmp_path / "kafka", properties={name: value}, release=release) as cluster:
+    with KafkaCluster(tmp_path / "kafka", properties={name: "2.7"}, release=release) as cluster:
         cluster.create_topic(topic_name, config=WEEK)
         host = BrokerHost(tmp_path / "host", cluster, metadata_topic=f"{topic_name}-metadata")
         with host.running():
@@ -85,7 +83,35 @@ def test_enable_when_brokers_keep_an_older_version_then_refused_and_nothing_is_c
 
             kept = retention_of(cluster, topic_name)
     assert refused.returncode != 0
-    assert name.removeprefix("log.") in refused.stderr
+    assert name in refused.stderr
+    assert kept == WEEK
+
+
+def test_message_format_when_older_than_leader_epochs_then_named_until_it_is_raised(
+    version: str, tmp_path: Path, topic_name: str
+) -> None:
+    """First that of the metadata topic, which a new manager cannot write; then that of a topic."""
+    properties = {"log.message.format.version": "0.10.2"}
+    release = release_of(version)
+    with KafkaCluster(tmp_path / "kafka", properties=properties, release=release) as cluster:
+        cluster.create_topic(topic_name, config=WEEK)
+        host = BrokerHost(tmp_path / "host", cluster, metadata_topic=f"{topic_name}-metadata")
+        admin = admin_client(cluster.bootstrap_servers)
+        with host.running():
+            wait_until(
+                lambda: any(_FORMAT in reason for reason in host.readiness()[1]),
+                60.0,
+                lambda: f"the setting is named: {host.readiness()}",
+            )
+            set_topic_configs(admin, host.config.metadata.topic_name, {_FORMAT: "0.11.0"})
+            host.wait_ready()
+            refused = host.try_rlm("topic", "enable", topic_name)
+            kept = retention_of(cluster, topic_name)
+            set_topic_configs(admin, topic_name, {_FORMAT: "0.11.0"})
+
+            host.rlm("topic", "enable", topic_name)
+    assert refused.returncode != 0
+    assert _FORMAT in refused.stderr
     assert kept == WEEK
 
 
