@@ -2,8 +2,8 @@
 
 If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
 `rlm_`. rlm.metrics.storage measures the store, rlm.metrics.metadata the metadata cache, and
-rlm.gateway.app.metrics a gateway's clients.
-No registry is global: the program that composes a process passes one in.
+rlm.gateway.app.metrics a gateway's clients. No registry is global: the program that composes a
+process passes one in.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class TopicRemoval:
         return RemovalStatus.DELETING if is_own and self._is_undeleted(policy) else None
 
     def _is_undeleted(self, policy: TopicPolicy) -> bool:
-        """Return whether a segment is not deleted yet, also while the metadata cannot tell."""
+        """Return whether a segment is not deleted yet; true if the metadata is not read yet."""
         try:
             return any(
                 next(iter(self._metadata.list_remote_log_segments(tip, states=_UNDELETED)), None)
