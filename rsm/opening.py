@@ -24,15 +24,22 @@ from rsm.read.store_scan import StoreScan
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import open_storage
-from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.chunk_storage import ChunkStorage, RequestObserver, ignore_request
 from rsm.store_settings import SegmentSettings, Store
 from rsm.transfer import ReadBack
 
 
-def open_store(store: Store, failed: PluginFailed = ignore_failure) -> ChunkStorage:
-    """Open a store; `failed` counts the errors of a plug-in. Raises as `open_storage`."""
+def open_store(
+    store: Store,
+    failed: PluginFailed = ignore_failure,
+    observe: RequestObserver = ignore_request,
+) -> ChunkStorage:
+    """Open a store; `failed` counts the errors of a plug-in. Raises as `open_storage`.
+
+    `observe` receives the requests of a store that is not a plug-in.
+    """
     if not isinstance(store, Plugin):
-        return open_storage(store)
+        return open_storage(store, observe)
     inner = start_plugin(store, ChunkStorage)  # type: ignore[type-abstract]  # loading checks
     try:
         return PluginChunkStorage(inner, PluginCalls(store, failed))

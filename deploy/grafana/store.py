@@ -20,9 +20,21 @@ _STORED_BYTES = " + ".join(
     total(largest(name, by="topic, partition"))
     for name in ("kafka_server_remote_log_size_bytes", "rlm_remote_overlap_bytes")
 )
-_REQUESTS = rate("rlm_storage_request_seconds_count")
 _STORAGE_COST = f"({_STORED_BYTES}) / 2^30 * $price_per_gib_month"
-_REQUEST_COST = f"{_REQUESTS} * {_SECONDS_PER_MONTH} / 1000 * $price_per_1000_requests"
+
+# Price classes of S3: everything that is neither a read nor free costs as much as a write.
+_READS = "get_object|head_object|GET|HEAD"
+_FREE = "delete_object|delete_objects|abort_multipart_upload|DELETE"
+_HTTP_REQUESTS = "rlm_store_http_requests_total"
+
+
+def _request_cost(operations: str, price: str) -> str:
+    requests = rate(f"{_HTTP_REQUESTS}{{operation{operations}}}")
+    return f"{requests} * {_SECONDS_PER_MONTH} / 1000 * ${price}"
+
+
+_WRITE_COST = _request_cost(f'!~"{_READS}|{_FREE}"', "price_per_1000_writes")
+_READ_COST = _request_cost(f'=~"{_READS}"', "price_per_1000_reads")
 
 STORE = Board(
     uid="rlm-store",
@@ -33,8 +45,9 @@ STORE = Board(
             name="price_per_gib_month", label="Price of a GiB for a month", default="0.023"
         ),
         AdjustablePrice(
-            name="price_per_1000_requests", label="Price of 1000 requests", default="0.005"
+            name="price_per_1000_writes", label="Price of 1000 writes and lists", default="0.005"
         ),
+        AdjustablePrice(name="price_per_1000_reads", label="Price of 1000 reads", default="0.0004"),
     ),
     rows=(
         Row(
@@ -52,9 +65,16 @@ STORE = Board(
                     (_STORAGE_COST, ""),
                 ),
                 number(
-                    "Requests",
-                    "Requests times one price, as if all were of the most expensive kind.",
-                    (_REQUEST_COST, ""),
+                    "Writes and lists",
+                    "HTTP requests that are neither reads nor deletions, times their price.",
+                    (_WRITE_COST, ""),
+                    if_empty="0",
+                ),
+                number(
+                    "Reads",
+                    "GET and HEAD requests times their price. Deletions are taken as free.",
+                    (_READ_COST, ""),
+                    if_empty="0",
                 ),
             ),
         ),
@@ -62,12 +82,18 @@ STORE = Board(
             title="Requests",
             panels=(
                 lines(
-                    "Requests",
-                    "In a second, by operation.",
+                    "HTTP requests",
+                    "In a second, by operation of S3 or HTTP method, with repeated ones.",
+                    (rate(_HTTP_REQUESTS, by="operation"), "{{operation}}"),
+                    if_empty="0",
+                ),
+                lines(
+                    "Operations",
+                    "In a second. An upload in parts is one operation.",
                     (rate("rlm_storage_request_seconds_count", by="operation"), "{{operation}}"),
                 ),
                 lines(
-                    "Requests that failed",
+                    "Operations that failed",
                     "In a second, by operation and error class.",
                     (
                         rate(
@@ -79,7 +105,7 @@ STORE = Board(
                     if_empty="0",
                 ),
                 lines(
-                    "Time of a request: 99 of 100",
+                    "Time of an operation: 99 of 100",
                     "By operation.",
                     (
                         quantile(0.99, "rlm_storage_request_seconds", by="operation"),
@@ -88,7 +114,7 @@ STORE = Board(
                     unit="s",
                 ),
                 lines(
-                    "Time of a request: median",
+                    "Time of an operation: median",
                     "By operation.",
                     (
                         quantile(0.5, "rlm_storage_request_seconds", by="operation"),

@@ -73,7 +73,9 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
 
     Sends nothing to the cluster. Raises InvalidConfigError if files already show a problem.
     """
-    external = open_external_systems(config, SystemClock(), metrics.plugin_failed)
+    external = open_external_systems(
+        config, SystemClock(), metrics.plugin_failed, metrics.store_request_sent
+    )
     return compose(config, external, listener, metrics)
 
 

@@ -24,6 +24,9 @@ STORE_OPERATION = one_of(
     *("read_range", "delete", "delete_many", "discard_uploads", "list", "expiry_rules"),
     "check_access",
 )
+STORE_REQUEST = any_of(
+    "operation", "of S3 its operation, for example `put_object`; of other stores the HTTP method"
+)
 STORE_RESULT = any_of("result", "`ok`, or the class of the error")
 PLUGIN = (
     any_of("class", "the plug-in, as `package.module:Class`"),

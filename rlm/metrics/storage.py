@@ -16,13 +16,23 @@ class StorageMetrics(DescribedMetrics):
         """Count an error of a plug-in's method."""
         self._plugin_errors.labels(plugin, method).inc()
 
+    def store_request_sent(self, operation: str) -> None:
+        """Count an HTTP request to the store."""
+        self._store_requests.labels(operation).inc()
+
     def _define_storage(self) -> None:
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",
             MetricUnit.SECONDS,
-            "Time of each request to the store.",
+            "Time of each operation of the store, which may be several HTTP requests.",
             (labels.STORE_OPERATION, labels.STORE_RESULT),
             _REQUEST_BUCKETS_S,
+        )
+        self._store_requests = self._counter(
+            "rlm_store_http_requests",
+            MetricUnit.COUNT,
+            "HTTP requests to S3, Azure, Google Cloud Storage or HDFS, also repeated ones.",
+            (labels.STORE_REQUEST,),
         )
         self._plugin_errors = self._counter(
             "rlm_plugin_errors",

@@ -26,7 +26,7 @@ from rlmm.cache.rocksdb_options import RocksDbSettings
 from rlmm.topic.event_topic import EventTopic
 from rsm.plugins.calls import PluginFailed, ignore_failure
 from rsm.segment.clock import Clock
-from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.chunk_storage import ChunkStorage, RequestObserver, ignore_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,12 @@ class ExternalSystems:
 
 
 def open_external_systems(
-    config: Config, clock: Clock, plugin_failed: PluginFailed = ignore_failure
+    config: Config,
+    clock: Clock,
+    plugin_failed: PluginFailed = ignore_failure,
+    observe: RequestObserver = ignore_request,
 ) -> ExternalSystems:
-    """Open the real systems. InvalidConfigError."""
+    """Open the real systems; `observe` receives the store's requests. InvalidConfigError."""
     identity = check_host(config)
     return ExternalSystems(
         identity=identity,
@@ -53,6 +56,7 @@ def open_external_systems(
         storage=open_chunk_storage(
             config.storage,
             plugin_failed,
+            observe,
             stream_buffer_bytes=config.offloading.stream_buffer_bytes,
         ),
         metadata_topic=open_metadata_topic(config.cluster, config.metadata, follows=True),

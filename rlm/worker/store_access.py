@@ -12,7 +12,7 @@ from rsm.layout.segment_layout import ObjectOrigin
 from rsm.opening import open_segments, open_store
 from rsm.plugins.calls import PluginFailed, ignore_failure
 from rsm.spi import RemoteStorageManager
-from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.chunk_storage import ChunkStorage, RequestObserver, ignore_request
 from rsm.storage.wrappers.rehearsal import rehearsed
 from rsm.system_clock import SystemClock
 
@@ -20,6 +20,7 @@ from rsm.system_clock import SystemClock
 def open_chunk_storage(
     config: StorageConfig,
     plugin_failed: PluginFailed = ignore_failure,
+    observe: RequestObserver = ignore_request,
     *,
     stream_buffer_bytes: int | None = None,
 ) -> ChunkStorage:
@@ -27,7 +28,7 @@ def open_chunk_storage(
 
     `stream_buffer_bytes` limits the memory of streams (`StorageConfig.store`).
     """
-    store = open_store(config.store(stream_buffer_bytes), plugin_failed)
+    store = open_store(config.store(stream_buffer_bytes), plugin_failed, observe)
     return rehearsed(store, config.rehearsal(), SystemClock())
 
 

@@ -9,7 +9,7 @@ those of rsm.segment.errors, chained to the store's own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -18,6 +18,16 @@ from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.expiry_rules import ExpiryRule
+
+RequestObserver = Callable[[str], None]
+"""Called before each HTTP request of a binding is sent, also if a client repeats it. Thread-safe.
+
+Receives S3's operation, as `put_object`, and for other stores the HTTP method.
+"""
+
+
+def ignore_request(_operation: str) -> None:
+    """Observe nothing."""
 
 
 class Concat(Enum):

@@ -129,14 +129,14 @@ class BrokerHost:
         body: dict[str, Any] = answer.json()
         return answer.status_code, body["reasons"]
 
-    def metrics(self, name: str) -> dict[str, float]:
-        """Return a metric without labels, of each process, as the supervisor shows it."""
+    def metrics(self, name: str, **labels: str) -> dict[str, float]:
+        """Return a metric with these labels, of each process, as the supervisor shows it."""
         answer = plain_http.get(self.metrics_url)
         return {
             sample.labels["process"]: sample.value
             for family in text_string_to_metric_families(answer.text)
             for sample in family.samples
-            if sample.name == name
+            if sample.name == name and labels.items() <= sample.labels.items()
         }
 
     def report(self, topic: str) -> dict[str, Any]:

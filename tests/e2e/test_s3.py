@@ -76,6 +76,12 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
                 range(end_offset + 1)
             )
             assert list((tmp_path / "chunks" / "worker-1").iterdir())
+            assert _requests(host, "put_object")["manager"] >= 6  # of each segment two objects
+            assert _requests(host, "get_object")["gateway"] >= 1
+
+
+def _requests(host: BrokerHost, operation: str) -> dict[str, float]:
+    return host.metrics("rlm_store_http_requests_total", operation=operation)
 
 
 def _reasons(host: BrokerHost, word: str) -> list[str]:

@@ -145,7 +145,7 @@ def _pools(thread_count: int) -> _Pools:
 
 def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteStorageManager:
     """Open the store with request metrics and, if configured, the disk cache."""
-    store = open_chunk_storage(config.storage, metrics.plugin_failed)
+    store = open_chunk_storage(config.storage, metrics.plugin_failed, metrics.store_request_sent)
     store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:

@@ -24,7 +24,13 @@ from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.azure.errors import is_past_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat
+from rsm.storage.chunk_storage import (
+    Capabilities,
+    ChunkInfo,
+    Concat,
+    RequestObserver,
+    ignore_request,
+)
 from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.object_metadata import (
     IDENTIFIER_NAMES,
@@ -52,7 +58,9 @@ class AzureChunkStorage(ObjectChunkStorage):
 
     unsupported = "blobs cannot be changed in place or joined"
 
-    def __init__(self, settings: AzureSettings) -> None:
+    def __init__(
+        self, settings: AzureSettings, *, observe: RequestObserver = ignore_request
+    ) -> None:
         timeout_s = settings.attempt_timeout_ms / 1000
         try:
             self._container = ContainerClient.from_connection_string(
@@ -63,6 +71,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                 retry_policy=ExponentialRetry(
                     initial_backoff=1, increment_base=2, retry_total=settings.max_attempts - 1
                 ),
+                raw_request_hook=lambda sent: observe(sent.http_request.method),
                 max_single_get_size=_MAX_SINGLE_GET_BYTES,
                 # Above any upload, so that this class decides which content is one request.
                 max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,

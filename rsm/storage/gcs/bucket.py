@@ -20,9 +20,11 @@ from google.auth.transport.requests import AuthorizedSession
 from google.cloud.storage import Blob, Client
 from google.cloud.storage.retry import DEFAULT_RETRY
 from google.oauth2.service_account import Credentials as ServiceAccount
+from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.storage.chunk_storage import RequestObserver, ignore_request
 from rsm.storage.gcs.errors import SDK_ERRORS, cause_of, is_about_credentials, store_error
 from rsm.storage.gcs.settings import GcsSettings
 
@@ -34,7 +36,7 @@ _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 class GcsBucket:
     """One bucket. Thread-safe. Opening sends no request."""
 
-    def __init__(self, settings: GcsSettings) -> None:
+    def __init__(self, settings: GcsSettings, *, observe: RequestObserver = ignore_request) -> None:
         self.settings = settings
         timeout_s = settings.attempt_timeout_ms / 1000
         retry = DEFAULT_RETRY.with_timeout(settings.retry_timeout_ms / 1000)
@@ -43,6 +45,7 @@ class GcsBucket:
             "retry": retry if settings.retry_timeout_ms else None,
         }
         """The timeout and the retries of a request, as arguments of the SDK's methods."""
+        self._observe = observe
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._renewed_at_s = 0.0
@@ -109,8 +112,8 @@ class GcsBucket:
     def _new_client(self) -> Client:
         credentials = self._credentials()
         session = AuthorizedSession(credentials)
-        session.mount("https://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
-        session.mount("http://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
+        session.mount("https://", _ObservedAdapter(self._observe))
+        session.mount("http://", _ObservedAdapter(self._observe))
         endpoint = self.settings.endpoint_url
         return Client(
             project="none",  # requests to a bucket need no project
@@ -133,3 +136,15 @@ class GcsBucket:
                 "the credentials cannot be read", path=path, reason=error
             ) from error
         return key
+
+
+class _ObservedAdapter(HTTPAdapter):
+    """Sends each request of the bucket's session, and reports its method before."""
+
+    def __init__(self, observe: RequestObserver) -> None:
+        super().__init__(pool_maxsize=_CONNECTIONS)
+        self._observe = observe
+
+    def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:  # noqa: ANN401 - the base class's
+        self._observe(str(request.method))
+        return super().send(request, *args, **options)

@@ -25,7 +25,13 @@ from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat
+from rsm.storage.chunk_storage import (
+    Capabilities,
+    ChunkInfo,
+    Concat,
+    RequestObserver,
+    ignore_request,
+)
 from rsm.storage.confirmation import require_stored
 from rsm.storage.expiry_rules import ExpiryRule
 from rsm.storage.gcs import lifecycle
@@ -52,8 +58,8 @@ _MAX_COMPOSED = 32  # the most objects that one request joins
 class GcsChunkStorage(ObjectChunkStorage):
     """Chunks in the bucket of `settings`. Thread-safe. Opening sends no request."""
 
-    def __init__(self, settings: GcsSettings) -> None:
-        self._bucket = GcsBucket(settings)
+    def __init__(self, settings: GcsSettings, *, observe: RequestObserver = ignore_request) -> None:
+        self._bucket = GcsBucket(settings, observe=observe)
         self._part_bytes = settings.part_bytes
         self._read_timeout_s = settings.attempt_timeout_ms / 1000
 

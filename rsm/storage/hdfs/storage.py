@@ -28,7 +28,14 @@ from rsm.segment.local_segment import BytesSource, ContentSource, acknowledge
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import ReadLimits, read_on
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
+from rsm.storage.chunk_storage import (
+    Capabilities,
+    ChunkInfo,
+    ChunkStorage,
+    Concat,
+    RequestObserver,
+    ignore_request,
+)
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
 from rsm.storage.hdfs.listing import ordered_files
@@ -51,8 +58,10 @@ _RENAME_ATTEMPTS = 16
 class HdfsChunkStorage(ChunkStorage):
     """Chunks below the root of `settings`. Thread-safe. Opening sends no request."""
 
-    def __init__(self, settings: HdfsSettings) -> None:
-        self._web = WebHdfs(settings)
+    def __init__(
+        self, settings: HdfsSettings, *, observe: RequestObserver = ignore_request
+    ) -> None:
+        self._web = WebHdfs(settings, observe=observe)
         self._directory = HdfsDirectory(self._web, settings)
         self._leftover_max_age_ms = settings.leftover_max_age_ms
         self._timeout_ms = settings.timeout_ms

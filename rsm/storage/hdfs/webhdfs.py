@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import RangeBody
+from rsm.storage.chunk_storage import RequestObserver, ignore_request
 from rsm.storage.hdfs.settings import HdfsSettings
 
 _MAX_DOCUMENT_BYTES = 64 << 20
@@ -45,8 +46,11 @@ class Body:
 class WebHdfs:
     """A WebHDFS client. Thread-safe. All methods raise RetriableError and RemoteError."""
 
-    def __init__(self, settings: HdfsSettings) -> None:
+    def __init__(
+        self, settings: HdfsSettings, *, observe: RequestObserver = ignore_request
+    ) -> None:
         self._settings = settings
+        self._observe = observe
         self._timeout_s = settings.timeout_ms / 1000
         self._active = settings.namenode_urls[0]
 
@@ -121,6 +125,7 @@ class WebHdfs:
         parts = urlsplit(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
+        self._observe(method)
         try:
             connection.request(method, f"{parts.path}?{parts.query}", pieces, dict(headers or {}))
             yield connection.getresponse()

@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import boto3
+from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rsm.segment.errors import InvalidConfigError
+from rsm.storage.chunk_storage import RequestObserver, ignore_request
 from rsm.storage.s3.errors import is_about_credentials, store_error
 from rsm.storage.s3.settings import S3Settings
 
 _CONNECTIONS = 64
 _RENEWAL_INTERVAL_S = 1.0
 
-RequestObserver = Callable[[str], None]
-"""Called with the name of each operation before its request. Thread-safe."""
-
 
 class S3Bucket:
     """One bucket. Thread-safe. Opening sends no request; InvalidConfigError for bad settings."""
 
-    def __init__(
-        self, settings: S3Settings, *, observe: RequestObserver = lambda _operation: None
-    ) -> None:
+    def __init__(self, settings: S3Settings, *, observe: RequestObserver = ignore_request) -> None:
         self.settings = settings
         self._observe = observe
         self._lock = threading.Lock()
@@ -44,7 +41,6 @@ class S3Bucket:
 
         Raises the SDK's ClientError, for callers that handle its codes.
         """
-        self._observe(operation)
         client = self._client
         try:
             answer: Mapping[str, Any] = getattr(client, operation)(
@@ -101,7 +97,7 @@ class S3Bucket:
         )
         try:
             # A new session: the SDK's default session keeps its first credentials.
-            return boto3.session.Session().client(
+            client = boto3.session.Session().client(
                 "s3",
                 endpoint_url=settings.endpoint_url,
                 region_name=settings.region,
@@ -111,3 +107,8 @@ class S3Bucket:
             raise InvalidConfigError(
                 "the store's client cannot be created", bucket=settings.bucket, reason=error
             ) from error
+        client.meta.events.register("before-send.s3", self._note_request)
+        return client
+
+    def _note_request(self, event_name: str, **_: object) -> None:
+        self._observe(xform_name(event_name.rpartition(".")[2]))

@@ -31,6 +31,7 @@ from tests.unit.rlm.rest.test_supervisor_api import status_of
 # Values that rules and boards select by; other labels have one value.
 _VALUES = {
     "kind": ("missing",),
+    "operation": ("put_object", "get_object"),
     "reason": ("share_groups_hidden", "diverged", "lineage_conflict"),
     "result": ("ok", "failed"),
 }

@@ -135,6 +135,26 @@ def test_read_when_the_answer_is_cut_then_it_is_asked_for_again(
         spoilt.close()
 
 
+def test_requests_when_one_is_repeated_then_the_observer_has_all_that_the_server_has(
+    azure_settings: AzureSettings, server: AzureServer
+) -> None:
+    sent: list[str] = []
+    with FaultyProxy(server.port) as proxy:
+        way = server.connection_string(url=proxy.url)
+        observed = AzureChunkStorage(
+            replace(azure_settings, connection_string=way, max_attempts=3), observe=sent.append
+        )
+        proxy.expect(Fault(method="PUT", status=503, code="ServerBusy"))
+
+        observed.create_with_content("a", source_of(b"x" * (MIB + 1)))
+        observed.info("a")
+        observed.delete("a")
+
+        assert sorted(sent) == sorted(proxy.requests)
+        assert sorted(sent) == ["DELETE", "HEAD", "PUT", "PUT", "PUT", "PUT"]
+        observed.close()
+
+
 def test_any_request_when_the_container_is_not_there_then_never_not_found(
     azure_settings: AzureSettings,
 ) -> None:

@@ -147,6 +147,22 @@ def test_creation_when_the_store_is_busy_then_it_is_repeated(
     assert proxy.requests.count("POST") == 2
 
 
+def test_requests_when_one_is_repeated_then_the_observer_has_all_that_the_server_has(
+    gcs_settings: GcsSettings, proxy: FaultyProxy
+) -> None:
+    sent: list[str] = []
+    observed = GcsChunkStorage(replace(gcs_settings, endpoint_url=proxy.url), observe=sent.append)
+    proxy.expect(Fault(method="POST", path="upload", status=503, body="{}"))
+
+    observed.create_with_content("a", source_of(b"abc"))
+    observed.delete("a")
+
+    # The SDK also reads the bucket's metadata, at a time of its own.
+    assert [each for each in sent if each != "GET"] == ["POST", "POST", "DELETE"]
+    assert [each for each in proxy.requests if each != "GET"] == ["POST", "POST", "DELETE"]
+    observed.close()
+
+
 def test_read_when_the_answer_is_cut_then_it_is_read_on_from_there(
     spoilt: GcsChunkStorage, proxy: FaultyProxy
 ) -> None:

@@ -80,6 +80,23 @@ def test_any_request_when_a_name_node_is_away_or_on_standby_then_the_other_is_as
     storage.delete("failover/a")
 
 
+def test_requests_when_a_range_is_read_then_those_to_name_node_and_data_node_are_observed(
+    hdfs_settings: HdfsSettings, standby: FaultyProxy
+) -> None:
+    sent: list[str] = []
+    settings = replace(hdfs_settings, namenode_urls=(standby.url,))
+    storage = HdfsChunkStorage(settings, observe=sent.append)
+    storage.create_with_content("observed/a", source_of(b"abc"))
+    sent.clear()
+    standby.expect()
+
+    storage.read_range("observed/a", WHOLE)
+
+    assert standby.requests == ["GET"]
+    assert sent == ["GET", "GET"]
+    storage.delete("observed/a")
+
+
 def test_read_when_the_data_node_breaks_off_then_it_is_read_on_from_there(
     hdfs: HdfsCluster, hdfs_settings: HdfsSettings, standby: FaultyProxy
 ) -> None:

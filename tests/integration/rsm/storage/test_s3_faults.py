@@ -62,6 +62,23 @@ def test_creation_when_the_store_is_busy_then_it_is_repeated(
     assert storage.read_range(name, WHOLE) == b"abc"
 
 
+def test_requests_when_the_store_is_busy_then_the_repeated_ones_are_observed_too(
+    s3_settings: S3Settings, proxy: FaultyProxy, name: str
+) -> None:
+    sent: list[str] = []
+    observed = S3ChunkStorage(
+        S3Bucket(replace(s3_settings, endpoint_url=proxy.url), observe=sent.append)
+    )
+    proxy.expect(Fault(method="PUT", status=503, code="SlowDown"))
+
+    observed.create_with_content(name, source_of(b"abc"))
+    observed.read_range(name, WHOLE)
+
+    assert sent == ["put_object", "put_object", "get_object"]
+    assert proxy.requests == ["PUT", "PUT", "GET"]
+    observed.close()
+
+
 def test_read_when_the_store_is_busy_for_long_then_bounded_attempts_and_one_clear_error(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
