@@ -25,6 +25,20 @@ def test_unit_when_a_directive_is_misspelled_then_systemd_complains(tmp_path: Pa
     assert "ProtectSystems" in _complaints(tmp_path, text)
 
 
+def test_unit_when_systemd_rates_its_exposure_then_is_low() -> None:
+    """On systemd's scale from 0 to 10; what is left are the network, other users and groups."""
+    done = subprocess.run(
+        [program(_ANALYZE), "security", "--offline=true", "--threshold=20", "--no-pager", _UNIT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60.0,
+    )
+
+    assert "Overall exposure level" in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def _complaints(directory: Path, text: str) -> str:
     """What systemd says of the unit, with a program that this machine has."""
     unit = directory / _UNIT.name

@@ -13,7 +13,8 @@ _PAGE = (_CHECKOUT / "docs" / "deployment.md").read_text()
 
 
 def _service() -> dict[str, str]:
-    parser = ConfigParser(interpolation=None)
+    # Not strict: a unit may have several lines of one name.
+    parser = ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # the way to keep capitals
     parser.read(_UNIT)
     return dict(parser["Service"])
