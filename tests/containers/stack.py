@@ -158,6 +158,10 @@ class ComposeStack:
         """The image of a service's container."""
         return self.script("compose", "images", "--quiet", service).strip()
 
+    def image_content(self, service: str) -> Iterator[tuple[str, bytes]]:
+        """Names and content of all files of that image, and of its configuration."""
+        return self._engine.image_content(self.image_id(service))
+
     def kill(self, service: str) -> None:
         """Kill a service's container. Unlike after `compose kill`, no engine restarts it."""
         self.script("compose", "stop", "-t", "0", service)

@@ -1,14 +1,16 @@
-"""What compose has no command for: cut a container off its network, and remove one's volumes."""
+"""What compose has no command for: cut off a container, remove its volumes, save its image."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from tempfile import TemporaryFile
 
 import docker
 from docker import DockerClient
 from docker.models.containers import Container
 
+from tests.containers.image_content import image_content
 from tests.services.containers.engine import Engine
 
 _OF_PROJECT = "com.docker.compose.project"
@@ -44,6 +46,14 @@ class StackEngine:
         with self._client() as client:
             for name in names:
                 client.volumes.get(f"{self._project}_{name}").remove()
+
+    def image_content(self, image: str) -> Iterator[tuple[str, bytes]]:
+        """Names and content of all files of an image; see tests.containers.image_content."""
+        with self._client() as client, TemporaryFile() as saved:
+            for chunk in client.images.get(image).save():
+                saved.write(chunk)
+            saved.seek(0)
+            yield from image_content(saved)
 
     @contextmanager
     def _client(self) -> Iterator[DockerClient]:

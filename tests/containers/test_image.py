@@ -1,0 +1,29 @@
+"""The image of rlm as it is published: none of its layers holds a credential."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.architecture.credential_forms import credentials_in
+from tests.containers.stack import ComposeStack
+
+pytestmark = pytest.mark.timeout(1200)
+# Examples of the documentation of packages, and constants of librdkafka's own tests.
+_KNOWN = re.compile(
+    r"/site-packages/(boto3/examples|botocore/data|confluent_kafka\.libs/librdkafka)"
+)
+
+
+def test_image_when_all_its_layers_are_searched_then_hold_no_credential(
+    stack: ComposeStack,
+) -> None:
+    names, found = set(), []
+    for name, content in stack.image_content("rlm-1"):
+        names.add(name)
+        if not _KNOWN.search(name):
+            found += [(name, what) for what in credentials_in(content)]
+
+    assert any(name.endswith("/site-packages/rlm/__init__.py") for name in names)
+    assert found == []
