@@ -208,6 +208,7 @@ def _check_stream_buffer(properties: Properties, config: Config) -> None:
             STREAM_BUFFER_KEY,
             buffer_bytes=buffer_bytes,
             part_bytes=part_bytes,
+            advice=f"Raise {STREAM_BUFFER_KEY}, or lower the size of the store's parts",
         )
 
 
@@ -229,6 +230,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
                 ROLLOVER_KEY,
                 rollover_ms=rollover_ms,
                 retention_ms=limit_ms,
+                advice=f"Lower {ROLLOVER_KEY}, or raise {key}",
             )
 
 

@@ -93,6 +93,7 @@ def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
             topic=policy.topic,
             rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
             **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
+            advice=f"Limit {COPY_LAG_MS}, {COPY_LAG_BYTES} or local retention",
         )
     _check_offload(policy, managers)
 
@@ -140,6 +141,8 @@ def check_stream_buffer(
                 MAX_MESSAGE_BYTES: batch_max_bytes,
                 STREAM_BUFFER_BYTES: managers.stream_buffer_bytes,
             },
+            advice=f"Lower {MAX_MESSAGE_BYTES} of the topic, or raise {STREAM_BUFFER_BYTES} "
+            "in each manager's file",
         )
 
 
@@ -153,6 +156,9 @@ def check_layout(policy: TopicPolicy, managers: FileDefaults) -> None:
             rule=f"a built-in layout, or a class in {LAYOUT_KEY} of each manager's file",
             layout=layout,
             known=",".join(known) or "none: the remote storage manager is a plug-in",
+            advice=f"Choose a known layout, or add the class to {LAYOUT_KEY} in each manager's file"
+            if known
+            else "Remove the layout",
         )
 
 
@@ -255,6 +261,7 @@ def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
                 topic=policy.topic,
                 rule=f"{OFFLOAD_ROLLOVER_MS} <= {name}",
                 **{OFFLOAD_ROLLOVER_MS: rollover_ms, name: limit_ms},
+                advice=f"Lower {OFFLOAD_ROLLOVER_MS}, or raise {name}",
             )
 
 
@@ -265,4 +272,5 @@ def _check_range(topic: str, name: str, value: int, *, least: int, most: int = _
             topic=topic,
             rule=f"{least} <= {name} <= {most}",
             found=value,
+            advice=f"Give {name} a value in this range",
         )

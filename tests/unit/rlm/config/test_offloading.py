@@ -85,6 +85,9 @@ def test_buffer_when_smaller_than_a_part_of_an_upload_then_refused_with_both(
 
     assert refused.value.context["buffer_bytes"] == 16 * MIB - 1
     assert refused.value.context["part_bytes"] == 16 * MIB
+    assert refused.value.context["advice"] == (
+        "Raise offload.stream.buffer.bytes, or lower the size of the store's parts"
+    )
 
 
 @pytest.mark.parametrize("mode", ["segment", "stream"])
@@ -125,6 +128,9 @@ def test_rollover_when_longer_than_a_retention_of_the_file_then_refused_with_bot
 
     assert refused.value.context["rollover_ms"] == 60_000
     assert refused.value.context["retention_ms"] == limit_ms
+    assert refused.value.context["advice"] == (
+        f"Lower max.offload.segment.rollover.time.ms, or raise {key}"
+    )
 
 
 @pytest.mark.parametrize(

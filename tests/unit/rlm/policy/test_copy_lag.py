@@ -170,3 +170,4 @@ def test_policy_when_a_lag_breaks_a_rule_then_refused_with_rule_and_values(
         enabled(**flags)  # type: ignore[arg-type]  # flags of numbers only
 
     assert words in str(refused.value)
+    assert refused.value.context["advice"]

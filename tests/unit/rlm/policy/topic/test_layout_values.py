@@ -79,14 +79,24 @@ def test_layout_when_managers_may_write_it_then_is_accepted(
 
 
 @pytest.mark.parametrize(
-    ("layout", "managers", "known"),
+    ("layout", "managers", "known", "advice"),
     [
-        (PLUGIN, BUILT_IN, "raw,block_v1,block_v2"),
-        ("raw", OTHER_MANAGER, "none: the remote storage manager is a plug-in"),
+        (
+            PLUGIN,
+            BUILT_IN,
+            "raw,block_v1,block_v2",
+            "Choose a known layout, or add the class to rsm.config.layout in each manager's file",
+        ),
+        (
+            "raw",
+            OTHER_MANAGER,
+            "none: the remote storage manager is a plug-in",
+            "Remove the layout",
+        ),
     ],
 )
 def test_layout_when_no_manager_can_write_it_then_is_refused_on_every_level(
-    layout: str, managers: FileDefaults, known: str
+    layout: str, managers: FileDefaults, known: str, advice: str
 ) -> None:
     level = changed_level(PolicyLevel(pattern="o*"), PolicyFlags(layout=layout))
 
@@ -96,4 +106,5 @@ def test_layout_when_no_manager_can_write_it_then_is_refused_on_every_level(
         check_level(level, managers)
 
     assert (refused.value.context["layout"], refused.value.context["known"]) == (layout, known)
+    assert refused.value.context["advice"] == advice
     assert replace(level, layout=None) == PolicyLevel(pattern="o*")

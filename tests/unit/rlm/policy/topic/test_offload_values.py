@@ -100,6 +100,8 @@ def test_offload_when_a_value_is_out_of_range_then_refused_with_the_range(
         enabled(flags)
 
     assert refused.value.context["rule"] == rule
+    key = rule.split()[2]
+    assert str(refused.value).endswith(f". Give {key} a value in this range.")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,8 @@ def test_rollover_when_longer_than_a_retention_then_refused_with_both(
         value for name, value in refused.value.context.items() if name.endswith(".ms")
     )
     assert rollover_ms == retention_ms + 1  # type: ignore[operator]  # both are numbers
+    assert str(refused.value).endswith("retention.ms.")
+    assert ". Lower max.offload.segment.rollover.time.ms, or raise " in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +154,10 @@ def test_batch_when_it_can_exceed_the_stream_buffer_then_refused_with_both() -> 
 
     assert refused.value.context["max.message.bytes"] == 10_001
     assert refused.value.context["offload.stream.buffer.bytes"] == 10_000
+    assert refused.value.context["advice"] == (
+        "Lower max.message.bytes of the topic, or raise offload.stream.buffer.bytes in each "
+        "manager's file"
+    )
 
 
 @pytest.mark.parametrize(
