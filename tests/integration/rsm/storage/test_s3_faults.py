@@ -13,6 +13,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
+from rsm.storage.uploads.piece_stream import PieceBuffer
 from tests.contract.sources import source_of
 from tests.services.http_faults import Fault, FaultyProxy
 from tests.services.s3 import S3Server
@@ -158,6 +159,21 @@ def test_creation_when_a_part_fails_for_good_then_the_upload_is_aborted(
     assert proxy.requests.count("DELETE") == 1
     assert "Uploads" not in storage._bucket.ask("list_multipart_uploads", Prefix=name)
     assert not storage.exists(name)
+
+
+def test_stream_when_a_part_fails_for_good_while_it_waits_then_it_ends_and_the_upload_is_aborted(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    proxy.expect(Fault(method="PUT", path="partNumber=1", status=403, code="AccessDenied"))
+    content = PieceBuffer[int]()
+
+    content.start(lambda: storage.create_with_content(name, content), name="stream")
+    content.add(bytearray(5 * MIB))
+
+    with pytest.raises(RetriableError, match="a permission is missing"):
+        content.result(timeout_s=30)
+    assert proxy.requests.count("DELETE") == 1
+    assert "Uploads" not in storage._bucket.ask("list_multipart_uploads", Prefix=name)
 
 
 def test_read_when_the_answer_is_cut_then_it_is_read_on_from_there(
