@@ -138,7 +138,9 @@ class Streamer:
             with self._failing(order, segment):
                 self._append(order, segment, first, attempt)
         with self._failing(order, segment):
-            is_caught_up, reason = self._append_until_the_end(order, segment, started_ms, attempt)
+            is_caught_up, reason = self._append_until_the_end(
+                order, segment, offsets, started_ms, attempt
+            )
             stored = self._seal(order, segment, attempt)
         finished = self._finish(order, segment, stored)
         tip = order.lead.topic_id_partition
@@ -218,10 +220,19 @@ class Streamer:
         )
 
     def _append_until_the_end(
-        self, order: StreamOrder, segment: _OpenSegment, started_ms: int, attempt: CopyAttempt
+        self,
+        order: StreamOrder,
+        segment: _OpenSegment,
+        offsets: PartitionOffsets,
+        started_ms: int,
+        attempt: CopyAttempt,
     ) -> tuple[bool, EndReason]:
-        """Append parts until the end is decided; return whether all committed records are in."""
+        """Append parts until the end is decided; return whether all committed records are in.
+
+        `offsets` are those of the first part.
+        """
         is_caught_up = False
+        end_offset = _committed_end(offsets)
         looked_ms, looked_bytes = started_ms, 0
         while True:
             now_ms = self._clock.monotonic_ms()
@@ -235,7 +246,7 @@ class Streamer:
             order.progressed(progress)
             reason = order.ending(progress)
             if reason is not None:
-                return is_caught_up, reason
+                return segment.following.offset >= end_offset, reason
             if is_caught_up:
                 pause_ms = look_interval_ms(
                     order.limits.segment_rollover_ms,

@@ -365,6 +365,7 @@ def test_stream_when_an_offload_is_requested_then_seals_at_once() -> None:
 
     assert before == []
     assert world.stored() == [(0, 10)]
+    assert process.copy_failure(TIP) is None
 
 
 def test_stream_when_a_request_is_above_the_log_end_then_it_makes_no_small_segments() -> None:
