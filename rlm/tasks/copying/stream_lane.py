@@ -141,6 +141,7 @@ class StreamLanes(AttemptLanes):
                 lineage=joined.lineage,
                 limits=wanted.permit.limits,
                 waited_ms=wanted.waited_ms,
+                stored_from_offset=wanted.permit.stored_from_offset,
                 timeout_ms=wanted.timeout_ms,
                 stopping=self.context.stopping.is_set,
                 leads=lambda: task.leads,

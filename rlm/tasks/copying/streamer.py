@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from rlm.broker.spi import PartitionOffsets
@@ -36,7 +37,7 @@ from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
 from rlmm.state.offload_segments import DriverProperty, OffloadSegmentRecord
 from rsm.segment.batches.batch import NO_TIMESTAMP
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.local_segment import SizedSource
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -54,8 +55,9 @@ _LONGEST_NAP_MS = 200
 class StreamOrder:
     """Represents one segment to stream from a position on.
 
-    `waited_ms` is how long its oldest record was known before. `timeout_ms` is the time limit,
-    with the rollover time in it. The attempt ends once the process is `stopping`, or no longer
+    `waited_ms` is how long its oldest record was known before. `stored_from_offset` is the first
+    stored offset above; None if there is none. `timeout_ms` is the time limit, with the rollover
+    time in it. The attempt ends once the process is `stopping`, or no longer
     `leads`. `ending` decides after each part, and `progressed` gets the same value.
     """
 
@@ -65,6 +67,7 @@ class StreamOrder:
     lineage: Lineage
     limits: OffloadSettings
     waited_ms: int
+    stored_from_offset: int | None
     timeout_ms: int
     stopping: Callable[[], bool]
     leads: Callable[[], bool]
@@ -265,17 +268,31 @@ class Streamer:
                     self._append(order, segment, part, attempt)
             is_caught_up = segment.following.offset >= end_offset
 
+    @contextmanager
     def _open_part(
         self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
-    ) -> AbstractContextManager[OpenPart]:
-        left_bytes = order.limits.segment_max_bytes - size_bytes
-        return self._source.open_part(
+    ) -> Iterator[OpenPart]:
+        """Open the next part, which ends below what is stored above.
+
+        If a batch reaches across that offset, the part has it, too: else it would never be stored.
+        """
+        open_below = partial(
+            self._source.open_part,
             order.lead.topic_id_partition,
             begin,
-            _committed_end(offsets),
-            order.lineage,
-            max_bytes=min(left_bytes, OPEN_BYTES),
+            lineage=order.lineage,
+            max_bytes=min(order.limits.segment_max_bytes - size_bytes, OPEN_BYTES),
         )
+        end_offset, above = _committed_end(offsets), order.stored_from_offset
+        with ExitStack() as opened:
+            if above is None or not begin.offset < above < end_offset:
+                part = opened.enter_context(open_below(end_offset=end_offset))
+            else:
+                try:
+                    part = opened.enter_context(open_below(end_offset=above))
+                except RetriableError:
+                    part = opened.enter_context(open_below(end_offset=end_offset))
+            yield part
 
     def _append(
         self, order: StreamOrder, segment: _OpenSegment, part: OpenPart, attempt: CopyAttempt

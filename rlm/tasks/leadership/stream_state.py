@@ -141,11 +141,17 @@ class StreamState:
             return now_ms - self._stable_since[1]
 
     def sealed(self, following: LogPosition) -> None:
-        """Continue after a stored segment."""
+        """Continue after a stored segment.
+
+        If it reaches what is stored above, wait for the next cycle, which knows where that ends.
+        """
         with self._lock:
             self._version += 1
             self._begin = following
             self._known_since_ms = None
+            above = None if self._permit is None else self._permit.stored_from_offset
+            if above is not None and following.offset >= above:
+                self._permit = None
 
     def given_up(self) -> None:
         """Wait for the next cycle: what it decided no longer holds."""

@@ -55,6 +55,21 @@ def test_stream_when_sealed_while_a_cycle_looked_then_the_cycle_moves_nothing_ba
     assert state.begin == SEALED
 
 
+@pytest.mark.parametrize(("stored_from", "offers"), [(201, 1), (200, 0), (199, 0)])
+def test_stream_when_it_reaches_what_is_stored_above_then_waits_for_a_cycle(
+    stored_from: int, offers: int
+) -> None:
+    """The next segment would begin at stored records."""
+    state = StreamState()
+    state.permit_from(replace(PERMIT, stored_from_offset=stored_from), state.version())
+
+    state.sealed(SEALED)
+    before = len(offered(state))
+    state.permit_from(replace(PERMIT, begin_offset=300), state.version())
+
+    assert (before, len(offered(state))) == (offers, 1)
+
+
 def test_stream_when_a_later_cycle_sees_the_sealed_end_then_keeps_the_position_in_the_file() -> (
     None
 ):
