@@ -350,7 +350,8 @@ class RemoteLogMetadataManager(ABC):
         """Return the account of a partition's offload segments (PIP-76), by ascending begin.
 
         It has the segments that are assigned or failed, and those whose objects exist. It is for
-        people: decide by the records of the stored segments.
+        people, and selects streamed segments on an operator's request. Decide by the records of the
+        stored segments.
         """
 
     @abstractmethod

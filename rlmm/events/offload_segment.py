@@ -34,7 +34,7 @@ from rsm.segment.metadata_codec import (
 class OffloadSegmentChanged(Event):
     """An offload segment has reached a status.
 
-    Any process may write it, as it may write a copy's: the account decides nothing.
+    Any process may write it, as it may write a copy's: the account does not say what is stored.
     """
 
     topic_id_partition: TopicIdPartition

@@ -1,7 +1,8 @@
-"""The account of a partition's offload segments (PIP-76), for people. Pure.
+"""The account of a partition's offload segments (PIP-76). Pure.
 
 An offload segment is assigned before its first byte is written, and ends as offloaded or failed.
-What is stored of it is in the records of segments; no decision depends on this account.
+What is stored of it is in the records of segments, and only they decide what may be deleted. The
+account is for people, and selects the segments of `rlm segments delete --streamed`.
 """
 
 from __future__ import annotations

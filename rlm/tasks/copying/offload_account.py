@@ -2,9 +2,10 @@
 
     Assigned recorded → the segment's own records and objects → Offloaded or Failed recorded
 
-No decision depends on the account. So only an assignment that cannot be recorded ends an attempt:
-nothing is written yet. After a crash, the next claim of the partition completes the account by the
-segments' own records.
+The account does not say what is stored. It selects the segments of an operator's deletion, and
+their own records decide whether they are deleted. So only an assignment that cannot be recorded
+ends an attempt: nothing is written yet. After a crash, the next claim of the partition completes
+the account by the segments' own records.
 """
 
 from __future__ import annotations
