@@ -1,6 +1,6 @@
 """ObjectCheck: compares an object in the store with its record.
 
-Memory: one piece of 1 MiB if it reads the object. Must not know layouts.
+Memory: one piece of 1 MiB if it reads the object. This module does not know layouts.
 """
 
 from __future__ import annotations

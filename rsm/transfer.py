@@ -2,7 +2,8 @@
 
 An object is verified when the store's length equals the source's, and the store's checksum, if it
 keeps one, equals that of the source. Both come from the response to the creation, or from a later
-request. With read-back enabled, the object is also read. Must not know the objects' meaning.
+request. With read-back enabled, the object is also read. This module does not know the objects'
+meaning.
 
 Memory: one piece of the source; to read back, one piece.
 """

@@ -2,7 +2,8 @@
 
 An anomaly is open from the first failed read to the first successful read of the same offsets. A
 segment is logged once; if it fails again within a minute after closing, it is not logged again.
-Must not know the metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
+This module does not know the metadata topic: rlm.remote_read.anomaly_reporter records open
+anomalies there.
 """
 
 from __future__ import annotations

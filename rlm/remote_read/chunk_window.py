@@ -2,7 +2,7 @@
 
 A chunk starts and ends anywhere in a batch. It remembers its verified batches, so that each is
 verified once for all readers. A batch belongs to the chunk in which it starts, and is verified when
-all its bytes are present. Must not know where chunks come from.
+all its bytes are present. This module does not know where chunks come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ChunkTable: the chunks that are cached or being read, and their eviction. Not thread-safe.
 
 It enforces the budget. A chunk counts from its reservation, during its read, and as long as it is
-used. Must not know how chunks are read.
+used. This module does not know how chunks are read.
 """
 
 from __future__ import annotations

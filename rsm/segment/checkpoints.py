@@ -1,6 +1,7 @@
 """Strict parsers of the small text files next to a broker's logs; malformed is CorruptError.
 
-Covers four formats. Must not know where the files are, or that a broker replaces them atomically.
+Covers four formats. This module does not know where the files are, or that a broker replaces them
+atomically.
 
     leader-epoch-checkpoint                     0, count, then lines `epoch start-offset`
     replication-offset-checkpoint, log-start-offset-checkpoint, recovery-point-offset-checkpoint

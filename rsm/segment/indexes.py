@@ -1,8 +1,8 @@
 """The three indexes of a log segment, as values over the bytes of their files.
 
-Defines their entries and lookups. Parsing checks the bytes and the segment's bounds. Must not know
-the log: `index_builder` checks whether an index matches it.
-All big-endian, offsets relative to the segment's base offset:
+Defines their entries and lookups. Parsing checks the bytes and the segment's bounds. This module
+does not know the log: `index_builder` checks whether an index matches it. All big-endian, offsets
+relative to the segment's base offset:
 
     .index      relative offset i32, position i32
     .timeindex  timestamp i64, relative offset i32

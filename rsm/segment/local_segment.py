@@ -1,7 +1,7 @@
 """A log segment to be copied: its bytes, its indexes and its lineage.
 
-Defines the input of a remote storage manager (KIP-405's LogSegmentData) and of a store. Must not
-know where the bytes come from.
+Defines the input of a remote storage manager (KIP-405's LogSegmentData) and of a store. This module
+does not know where the bytes come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Continues a read after a response broke off, without requesting the received bytes again.
 
 A store's client repeats unanswered requests, but usually not one whose body breaks off. This module
-limits the number of requests, and sets one deadline for all bytes. Must not know the store's API.
+limits the number of requests, and sets one deadline for all bytes. This module does not know the
+store's API.
 """
 
 from __future__ import annotations

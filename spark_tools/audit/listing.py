@@ -1,6 +1,6 @@
 """Lists key ranges, compares them, and looks at objects again, on executors.
 
-Must not import Spark. Memory: one range's expected objects and one page of the listing.
+This module does not import Spark. Memory: one range's expected objects and one page of the listing.
 """
 
 from __future__ import annotations

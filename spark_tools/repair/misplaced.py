@@ -1,6 +1,6 @@
 """Finds records that are not valid dead letters of their keys. Such records supersede no other.
 
-Runs on executors, for keys that several records of a batch have. Must not import Spark.
+Runs on executors, for keys that several records of a batch have. This module does not import Spark.
 """
 
 from __future__ import annotations

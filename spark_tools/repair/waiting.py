@@ -1,4 +1,4 @@
-"""Delays the next batch if most dead letters of a batch go back. Must not import Spark.
+"""Delays the next batch if most dead letters of a batch go back. This module does not import Spark.
 
 Dead letters that wait or fail are written back to a topic without retention. The pause limits this
 growth: at most once per PAUSE_MS, apart from batches with at least as many other outcomes. It also

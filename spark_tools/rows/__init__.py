@@ -1,1 +1,1 @@
-"""Converts record batches to Arrow rows. Must not import Spark, stores or metadata events."""
+"""Converts record batches to Arrow rows, without Spark, stores or metadata events."""

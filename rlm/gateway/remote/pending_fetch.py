@@ -1,8 +1,8 @@
 """PendingFetch: one read of the store, started in a pool and finished by the threads that read.
 
 Each wake-up of the loop would delay the read, because both share one interpreter. The reading
-threads therefore do all work in between, and notify the loop once. Must not know permits, quotas or
-connections.
+threads therefore do all work in between, and notify the loop once. This module does not know
+permits, quotas or connections.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ReadPlans: what to read of a segment for a fetch: shared chunks, or a range of its own. Pure.
 
 A sequential reader gets chunks: the following ones are prefetched, and other readers share them.
-The first read at a position waits for the store, so it reads only the requested bytes. Must not
-know offsets.
+The first read at a position waits for the store, so it reads only the requested bytes. This module
+does not know offsets.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A client that gets OFFSET_OUT_OF_RANGE resets or skips, so this error needs proof. The offset must
 be below the log start or above the log end. The proof is metadata that was followed to the topic's
 end after the broker's response. In all other cases the client gets KAFKA_STORAGE_ERROR and retries.
-Must not know connections.
+This module does not know connections.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Record batch headers: the bounds, the fields and the completeness of a batch.
 
 Parses the header of the record batch v2 (KIP-98) and of its predecessors (magic 0 and 1, still in
-old logs). Must not know records, codecs or files. All big-endian:
+old logs). This module does not know records, codecs or files. All big-endian:
 
     v2, 61 bytes                              magic 0 and 1
     0   base offset            i64            0   offset       i64

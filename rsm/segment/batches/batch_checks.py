@@ -2,7 +2,7 @@
 
 The checks cover a batch's size and CRC, its offsets, which must ascend, and its leader epoch. Every
 reader of whole logs uses `check_run`: the copy of a segment, a scan of a stored one, and the chunks
-of the gateway. Must not know where the bytes come from. Pure.
+of the gateway. This module does not know where the bytes come from. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The codecs of record batches, with a limit for the decompressed bytes.
 
 Defines the codec numbers and Kafka's framings: gzip, snappy in the blocks of snappy-java (and
-plain), LZ4 frames, zstd frames. Must not know the meaning of the bytes. Source:
+plain), LZ4 frames, zstd frames. This module does not know the meaning of the bytes. Source:
 org.apache.kafka.common.record.CompressionType; org.xerial.snappy.SnappyOutputStream.
 """
 

@@ -1,8 +1,8 @@
 """Messages of magic 0 and 1, the predecessors of record batches, still in old logs.
 
 Decodes their key and value, and the message set in the value of a compressed one. There magic 1
-counts offsets from 0, and the wrapper has the last message's offset. Must not know batches v2.
-Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
+counts offsets from 0, and the wrapper has the last message's offset. This module does not know
+batches v2. Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
 """
 
 from __future__ import annotations

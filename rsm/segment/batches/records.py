@@ -1,7 +1,7 @@
 """The records of a batch v2, and the marker of a control batch.
 
-Decodes the record format (KIP-98) in a batch with a parsed header. Must not know files or the
-source of batches. A record, after its length as varint:
+Decodes the record format (KIP-98) in a batch with a parsed header. This module does not know files
+or the source of batches. A record, after its length as varint:
 
     attributes        i8, unused
     timestamp delta   varlong, to the batch's base timestamp

@@ -1,8 +1,8 @@
 """Checks a segment while its bytes stream through, and collects its bounds.
 
 A segment must pass these checks before it counts as stored: each batch's CRC, ascending offsets,
-and the leader epochs of the log's lineage. Must not know the source or the target of the bytes.
-Memory: at most one incomplete batch, `MAX_BATCH_BYTES`.
+and the leader epochs of the log's lineage. This module does not know the source or the target of
+the bytes. Memory: at most one incomplete batch, `MAX_BATCH_BYTES`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SegmentCursor: cuts the bytes of one stored segment into runs of whole, checked record batches.
 
 It checks each batch (rsm.segment.batches.batch_checks) before it serves it. It serves from the
-batch with the requested offset to the end of the readable part. Must not know the source of the
-bytes or the records in them. Pure.
+batch with the requested offset to the end of the readable part. This module does not know the
+source of the bytes or the records in them. Pure.
 """
 
 from __future__ import annotations
