@@ -33,7 +33,7 @@ class EndpointAddresses:
     def listener_of(self, node_id: int) -> HostPort:
         """Return the address to listen on for a broker. Raises InvalidConfigError without one."""
         if not self.listeners:
-            return _behind(self.bootstrap, node_id)
+            return _address_after(self.bootstrap, node_id)
         found = self.listeners.get(node_id)
         if found is None:
             raise InvalidConfigError("broker is not mapped", key=LISTENERS_KEY, node_id=node_id)
@@ -44,11 +44,11 @@ class EndpointAddresses:
         if node_id in self.addresses:
             return self.addresses[node_id]
         if not self.listeners:
-            return _behind(self.advertised, node_id)
+            return _address_after(self.advertised, node_id)
         return HostPort(host=self.advertised.host, port=bound_port)
 
 
-def _behind(first: HostPort, node_id: int) -> HostPort:
+def _address_after(first: HostPort, node_id: int) -> HostPort:
     port = first.port + 1 + node_id
     if port > _LAST_PORT:
         raise InvalidConfigError(

@@ -23,7 +23,7 @@ class FetchQuotaSettings:
 
     def __post_init__(self) -> None:
         if min(self.bytes_per_second, self.window_count, self.window_ms) < 1:
-            raise ValueError(f"not a quota: {self}")
+            raise ValueError(f"invalid fetch quota: {self}")
 
     def shared_by(self, process_count: int) -> FetchQuotaSettings:
         """Return the even share of one of `process_count` processes."""

@@ -79,7 +79,7 @@ class RemoteFetchSettings:
             and 0 <= self.read_ahead_least_bytes <= self.read_ahead_most_bytes
             and self.reader_count > 0
         ):
-            raise ValueError(f"not settings to fetch with: {self}")
+            raise ValueError(f"invalid fetch settings: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,7 @@ class RemoteFetcher:
         the partition's current metadata.
         """
         reader = _reader_of(fetch)
-        found = self._readers.going_on(reader, fetch.offset, state)
+        found = self._readers.continued(reader, fetch.offset, state)
         if found is None:
             return None
         located, begin = found

@@ -93,7 +93,7 @@ class SequentialReaders:
     def asks(self, reader: SequentialReader, offset: int) -> bool:
         """Return whether a fetch requests its reader's next offset, and not the same one again.
 
-        If the reader jumps, its prefetches end.
+        Ends the prefetches of a reader that continues elsewhere.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None:
@@ -116,7 +116,7 @@ class SequentialReaders:
             return BatchStart(position=0)
         return None
 
-    def going_on(
+    def continued(
         self, reader: SequentialReader, offset: int, state: PartitionState
     ) -> tuple[LocatedSegment, BatchStart] | None:
         """Return where a reader continues in the segment that it received last.
@@ -210,7 +210,7 @@ class SequentialReaders:
         self, reader: SequentialReader, stored: StoredRange, index: int, left_bytes: int
     ) -> bool:
         """Prefetch `left_bytes`, including what is in memory; return False without room."""
-        for request in self._behind(reader, stored, index):
+        for request in self._following(reader, stored, index):
             if left_bytes <= 0:
                 break
             if not self._cache.read_ahead(request, reader=reader):
@@ -218,7 +218,7 @@ class SequentialReaders:
             left_bytes -= request.size_bytes
         return True
 
-    def _behind(
+    def _following(
         self, reader: SequentialReader, stored: StoredRange, index: int
     ) -> Iterator[ChunkRequest[SegmentPart]]:
         """Yield what a reader will request, from chunk `index` of a segment on."""

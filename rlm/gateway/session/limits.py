@@ -30,10 +30,10 @@ class SessionLimits:
 
     def __post_init__(self) -> None:
         if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
-            raise ValueError(f"not limits of a session: {self}")
+            raise ValueError(f"invalid session limits: {self}")
         if min(self.pipelined_count, self.fetch_max_bytes) <= 0:
-            raise ValueError(f"not limits of a session: {self}")
+            raise ValueError(f"invalid session limits: {self}")
         if min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
-            raise ValueError(f"not limits of a session: {self}")
+            raise ValueError(f"invalid session limits: {self}")
         if min(self.cached_response_max_age_ms, self.logged_in_cached_response_max_age_ms) < 0:
-            raise ValueError(f"not limits of a session: {self}")
+            raise ValueError(f"invalid session limits: {self}")
