@@ -1,4 +1,6 @@
-"""The fold rules: how one record changes the known state. Total; pure except for that state.
+"""The fold rules: how one record changes the known state.
+
+Any record can be folded. Pure, except that it changes this state.
 
 All processes that fold the same log have the same state. A fold of the compacted log gives the same
 state as one of the full log: acceptance depends only on claims, the partition's deletion and the
@@ -16,19 +18,19 @@ Each event's family (rlmm/events) has its rule; this is the list of all:
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
 | trim | by the owner, unless one that was accepted before covers it |
 | log start | by the owner, unless one that was accepted before covers it |
-| loss accepted | by anyone, if above what was accepted before; both are maxima |
+| loss accepted | by anyone, if its epoch or its offset is above what was accepted before |
 | log start requested | by anyone, unless a log start or request that is known covers it |
 | gaps | by the owner; the last ones win |
 | offload requested | by anyone, unless below what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, policy level, pause, registration, secret | by anyone; the last one wins |
 | anomaly | by anyone, up to a limit per partition; the last one wins |
-| offload segment | by anyone; the assigned one, in its furthest status, with the end of that |
+| offload segment | by anyone; of one segment, the record of the furthest status counts |
 
-A log start, a request of one, a trim and gaps belong to the epoch of their decision. In a lineage
-with a later epoch that begins below, they reach only to its start: an unclean election cut off the
-log that they were decided for. A log start covers another if neither its offset nor its epoch is
-lower; then the other can be removed (rlmm/state/log_starts.py).
+A log start, a request of one, a trim and gaps belong to the epoch of their decision. If the lineage
+has a later epoch that begins below them, they reach only to its start: an unclean election cut off
+the log that they were decided for. A log start covers another if neither its offset nor its epoch
+is lower; then the other can be removed (rlmm/state/log_starts.py).
 
 Once a partition's deletion is marked, no copy begins there. Once it has finished, the state has
 nothing else of the partition, and the fold refuses everything else about it permanently, because

@@ -68,7 +68,10 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewerRecord:
-    """A record that this process's fold cannot read; `needs_fold_version` 0: no version can."""
+    """A record that this process's fold cannot read.
+
+    `needs_fold_version` is 0 if the fold of no version can read it.
+    """
 
     needs_fold_version: int
     position: MetadataPosition

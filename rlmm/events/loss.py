@@ -50,7 +50,9 @@ class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
     def from_message(self, event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
         if message.leader_epoch < -1 or message.local_start_offset < 0:
             raise CorruptError(
-                "not a loss", epoch=message.leader_epoch, offset=message.local_start_offset
+                "cannot read an accepted loss: a negative value",
+                epoch=message.leader_epoch,
+                offset=message.local_start_offset,
             )
         return LossAccepted(
             event_id=event_id,
