@@ -73,7 +73,7 @@ def fetch_first_offsets_since(
     timestamps have other meanings in the protocol.
     """
     if since_ms < 0:
-        raise ValueError(f"not a time to search for: {since_ms}")
+        raise ValueError(f"cannot search for a time before 1970: {since_ms}")
     return _ask(leader, leader_epochs, timestamp=since_ms, isolation_level=_READ_UNCOMMITTED)
 
 

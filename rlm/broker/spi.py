@@ -33,7 +33,7 @@ class RecordDeletion:
     def __post_init__(self) -> None:
         # -1 is the protocol's "up to the high watermark", which no caller may request.
         if self.before_offset < 0 or self.leader_epoch < 0:
-            raise ValueError(f"not a deletion of records, its offset or epoch is negative: {self}")
+            raise ValueError(f"invalid deletion of records: a negative offset or epoch: {self}")
 
 
 class Broker(ABC):

@@ -88,7 +88,13 @@ class PolicyInheritance:
         try:
             self._policies.write(effect.after)
         except FencedError as error:
-            _log.info(LogLine("topic will be checked again", topic=effect.topic, error=error))
+            _log.info(
+                LogLine(
+                    "a topic's policy changed meanwhile, the next cycle checks it again",
+                    topic=effect.topic,
+                    error=error,
+                )
+            )
             return
         _log.info(
             LogLine(

@@ -121,7 +121,11 @@ class RetentionKeeper:
         except TieredStorageError as error:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 _log.warning(
-                    LogLine("topic will be checked again", topic=policy.topic, error=error)
+                    LogLine(
+                        "cannot check a topic, tries again later",
+                        topic=policy.topic,
+                        error=error,
+                    )
                 )
         else:
             self._log_once.clear((policy.topic_id, "keep"))

@@ -41,7 +41,7 @@ class ChunkCacheSettings:
 
     def __post_init__(self) -> None:
         if min(self.budget_bytes, self.concurrent_reads, self.idle_reader_ms) < 1:
-            raise ValueError(f"not settings of a cache: {self}")
+            raise ValueError(f"invalid cache settings: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

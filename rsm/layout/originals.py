@@ -109,7 +109,7 @@ def _settings_of(document: Mapping[str, object]) -> OriginalSettings:
     if not isinstance(values, dict) or not all(
         isinstance(each, str | None) for each in values.values()
     ):
-        raise TypeError("not settings")
+        raise TypeError("`originals` is not a map of texts")
     return OriginalSettings(
         topic=str(document["topic"]),
         topic_id=id_from_text(str(document["topic_id"])),

@@ -31,14 +31,14 @@ LogFetch = Callable[[RemoteLogSegmentMetadata, ByteRange], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """The size of a fetch, and how many are in-flight in addition to the one in use."""
+    """Represents the size of a fetch, and how many run ahead of the one in use."""
 
     fetch_bytes: int = 4 << 20
     ahead_count: int = 1
 
     def __post_init__(self) -> None:
         if self.fetch_bytes < _MIN_FETCH_BYTES or self.ahead_count < 0:
-            raise ValueError(f"not settings to read with: {self}")
+            raise ValueError(f"invalid scan settings: {self}")
 
 
 class RemoteScan:

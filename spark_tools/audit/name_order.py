@@ -26,7 +26,7 @@ _BATCH_ROWS = 1_000
 def in_name_order(
     rows: Iterable[ExpectedRow], *, piece_rows: int = _PIECE_ROWS
 ) -> Iterator[Iterator[ExpectedRow]]:
-    """Yield the rows ascending by name as UTF-8 bytes; the files are removed in the end."""
+    """Yield the rows ascending by name as UTF-8 bytes; the files are removed at the end."""
     with TemporaryDirectory(prefix="rlm-audit-") as directory:
         remaining, paths = iter(rows), list[Path]()
         while piece := sorted(islice(remaining, piece_rows)):

@@ -136,7 +136,7 @@ class Planner:
         return found
 
     def look_for_new(self, options: ReadOptions) -> None:
-        """Add new partitions; for a recreated topic, the old topic id stays.
+        """Add new partitions. A topic that was created again keeps its old id.
 
         Raises InvalidConfigError if the cluster or a topic does not exist any more.
         """
@@ -160,9 +160,9 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
     is_tiered = any(each.state.owner is not None for each in stored)
     if not is_tiered and options.pattern is None:
         raise InvalidConfigError(
-            "the topic was never tiered",
+            "cannot read the topic: it was never tiered",
             topic=topic,
-            expected="`rlm topic set`, or the metadata topic that has its policy",
+            advice="Tier it by `rlm topic set`, or name the metadata topic that has its policy",
         )
     _log.warning(LogLine("nothing is stored of the topic", topic=topic))
 

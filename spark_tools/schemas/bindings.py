@@ -31,7 +31,7 @@ def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
         raise
     except Exception as error:  # a hostile schema can raise any error
         raise UnsupportedError(
-            "a schema cannot be read", reason=f"{type(error).__name__}: {error}"[:200]
+            "cannot read a schema", reason=f"{type(error).__name__}: {error}"[:200]
         ) from error
     require_fields(column.arrow_type)
     return column

@@ -160,7 +160,7 @@ class ColumnDecoder:
             raise
         except Exception as error:  # a hostile schema can raise any error
             raise UnsupportedError(
-                "a schema cannot be read", schema_id=schema_id, reason=_reason(error)
+                "cannot read a schema", schema_id=schema_id, reason=_reason(error)
             ) from error
 
 

@@ -194,5 +194,5 @@ def _schema(given: OptionValues, name: str) -> str | None:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InvalidConfigError(
-            "a schema cannot be read", option=name, file=text, reason=error
+            "cannot read a schema", option=name, file=text, reason=error
         ) from error

@@ -55,10 +55,12 @@ class GapRecorder:
         try:
             result = self._metadata.publish(event)
         except RetriableError as error:
-            _log.warning(LogLine("could not record a gap", topic_partition=tip, error=error))
+            _log.warning(LogLine("cannot record a gap", topic_partition=tip, error=error))
             return False
         if not result.accepted:
-            _log.warning(LogLine("gap refused", topic_partition=tip, reason=result.refusal))
+            _log.warning(
+                LogLine("the metadata refused a gap", topic_partition=tip, reason=result.refusal)
+            )
             return False
         before = {gap.offsets for gap in view.state.gaps}
         # After `rlm` stops tiering a topic, its owner decides what the broker deletes: no warning.

@@ -164,7 +164,7 @@ class Expirer:
         _log.log(
             logging.INFO if self._is_dead_lettering else logging.ERROR,
             LogLine(
-                "deletion given up, dead letter written",
+                "gave up a deletion and wrote a dead letter",
                 segment_id=metadata.segment_id,
                 attempts=failures.count,
                 error=error,

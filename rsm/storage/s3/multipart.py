@@ -80,7 +80,12 @@ class MultipartUpload:
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
         if number > _MAX_PARTS:
-            raise UnsupportedError("the object needs too many parts", name=self._target["Key"])
+            raise UnsupportedError(
+                "cannot upload the object: it needs too many parts",
+                name=self._target["Key"],
+                most_parts=_MAX_PARTS,
+                advice="Raise the size of a part",
+            )
         return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
 
     def _keep(self, number: int, part: Mapping[str, object]) -> None:
