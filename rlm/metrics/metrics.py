@@ -20,7 +20,7 @@ from rlm.metrics.storage import StorageMetrics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptCounters:
-    """Represents what one kind of attempts to write segments counts, each by topic."""
+    """Represents the counters of one kind of attempts to write segments, each by topic."""
 
     requests: Counter
     bytes: Counter

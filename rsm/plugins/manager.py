@@ -1,9 +1,9 @@
-"""A plug-in's remote storage manager: its errors mapped, its time limited, its results checked.
+"""Calls a plug-in's remote storage manager: maps its errors, limits its time, checks its results.
 
 A copy counts only if all of this holds, and a later trim rests on it:
 
 - the objects are the planned ones, in order, each with a length and a CRC32C
-- each key has the id of the segment, so that no deletion takes an object of another one
+- each key has the id of the segment, so that no deletion removes another segment's object
 - the plug-in read the whole log
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 

@@ -38,7 +38,7 @@ _SEGMENT = JsonShape(
         **PARTITION,
         "id": JsonField(JsonKind.ID, "The segment's id."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
-        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after its last one."),
         "state": JsonField(
             JsonKind.TEXT, f"One of {', '.join(f'`{each.name}`' for each in SegmentState)}."
         ),
@@ -55,7 +55,7 @@ _SEGMENT = JsonShape(
 )
 _TOTALS = JsonShape(
     name="SegmentTotals",
-    meaning="The listed segments together.",
+    meaning="The sums over the listed segments.",
     fields={
         "segments": JsonField(JsonKind.COUNT, "Number of segments."),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of their logs."),
@@ -67,7 +67,7 @@ SEGMENTS_DOCUMENT = JsonShape(
     meaning="The selected segments.",
     fields={
         "segments": JsonField(_SEGMENT, "The segments.", is_list=True),
-        "totals": JsonField(_TOTALS, "All of them together."),
+        "totals": JsonField(_TOTALS, "The sums over them."),
     },
 )
 
@@ -131,7 +131,7 @@ def segment_lines(
 ) -> Iterator[str]:
     """Yield a table with a line for each partition and for each of its segments, and the totals.
 
-    The wide one has one line per segment, however wide.
+    The wide table has one line per segment, whatever its width.
     """
     totals = SegmentTotals()
 
