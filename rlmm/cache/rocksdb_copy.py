@@ -24,7 +24,9 @@ _ORDER = (*(table for table in Table if table is not Table.CHECKPOINT), Table.CH
 def require_cache(directory: Path) -> None:
     """Raise InvalidConfigError if the directory has no cache."""
     if not (directory / "CURRENT").is_file():
-        raise InvalidConfigError("not a directory of a metadata cache", found=directory)
+        raise InvalidConfigError(
+            "cannot read a metadata cache: the directory has none", found=directory
+        )
 
 
 def copy_cache(source: Path, target: OrderedStore, scratch: Path) -> None:
@@ -46,7 +48,9 @@ def _secondary(source: Path, scratch: Path) -> Iterator[Rdict]:
         found = set(Rdict.list_cf(str(source), Options(raw_mode=True)))
     missing = {table.value for table in Table} - found
     if missing:
-        raise InvalidConfigError("not a metadata cache of this version", missing=min(missing))
+        raise InvalidConfigError(
+            "cannot read a metadata cache: it is of another version", missing=min(missing)
+        )
     families = {name: Options(raw_mode=True) for name in found}
     with _errors():
         database = Rdict(

@@ -88,7 +88,9 @@ def decode(value: bytes) -> OrphanDeadLetter:
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
-        raise CorruptError("not a dead letter", length_bytes=len(value)) from error
+        raise CorruptError(
+            "cannot read a dead letter: it is not protobuf", length_bytes=len(value)
+        ) from error
     if message.min_fold_version > _FORMAT_VERSION:
         raise UnsupportedError(
             "the dead letter has a newer version", needs=message.min_fold_version

@@ -122,4 +122,4 @@ def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
             unknown_fields=unknown_fields(message),
         )
     except ValueError as error:
-        raise CorruptError("not a gap", reason=str(error)) from error
+        raise CorruptError("cannot read a gap", reason=str(error)) from error

@@ -128,7 +128,7 @@ def offload_segment_of(message: pb.OffloadSegmentChanged) -> OffloadSegmentRecor
             end=_position_of(message.end) if message.HasField("end") else None,
         )
     except ValueError as error:
-        raise CorruptError("not an offload segment", reason=str(error)) from error
+        raise CorruptError("cannot read an offload segment", reason=str(error)) from error
 
 
 def _to_message(position: OffloadPosition) -> pb.OffloadPosition:

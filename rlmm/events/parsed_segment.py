@@ -89,7 +89,7 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
     expected = event.expected_state
     writer = metadata.writer
     if len(writer.incarnation) != 16:
-        raise CorruptError("not an id", length_bytes=len(writer.incarnation))
+        raise CorruptError("an id does not have 16 bytes", length_bytes=len(writer.incarnation))
     start_offset, end_offset = metadata.start_offset, metadata.end_offset
     size_bytes = metadata.segment_size_bytes
     if not 0 <= start_offset < end_offset or size_bytes < 0:

@@ -79,7 +79,7 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
                 holder=message.holder,
             )
         except ValueError as error:
-            raise CorruptError("not a read lease", reason=str(error)) from error
+            raise CorruptError("cannot read a read lease", reason=str(error)) from error
 
     def key_id(self, event: ReadLeaseTaken) -> UUID:
         return event.lease_id

@@ -95,4 +95,4 @@ def _from_message(message: pb.SigningSecret) -> SigningSecret:
     try:
         return SigningSecret(secret_id=id_from_bytes(message.secret_id), key=message.key)
     except ValueError as error:
-        raise CorruptError("not a cluster secret", length_bytes=len(message.key)) from error
+        raise CorruptError("cannot read a cluster secret", length_bytes=len(message.key)) from error

@@ -28,7 +28,7 @@ _STATES = {state.value: state for state in SegmentState}
 def id_from_bytes(raw: bytes) -> UUID:
     """Decode a 16-byte id; CorruptError for any other length."""
     if len(raw) != 16:
-        raise CorruptError("not an id", length_bytes=len(raw))
+        raise CorruptError("an id does not have 16 bytes", length_bytes=len(raw))
     return UUID(bytes=raw)
 
 

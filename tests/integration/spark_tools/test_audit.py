@@ -191,5 +191,5 @@ def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
 
     assert code == 4  # data is lost
     assert capsys.readouterr().out == "missing 1\n"
-    with pytest.raises(InvalidConfigError, match="not a directory of a metadata cache"):
+    with pytest.raises(InvalidConfigError, match="the directory has none"):
         run(world, "--metadata-cache", str(tmp_path))

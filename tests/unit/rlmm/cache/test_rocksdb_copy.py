@@ -68,5 +68,5 @@ def test_copy_when_the_cache_is_damaged_then_an_error_of_rlm(tmp_path: Path, dam
 
 
 def test_copy_when_it_is_no_cache_then_reported(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="not a directory of a metadata cache"):
+    with pytest.raises(InvalidConfigError, match="the directory has none"):
         copy_cache(tmp_path, MemoryStore(), tmp_path / "scratch")

@@ -151,7 +151,7 @@ def test_position_when_negative_then_corrupt(field: str) -> None:
     message = pb.MetadataEvent.FromString(record.value)
     setattr(message.offload_segment_changed.begin, field, -1)
 
-    with pytest.raises(CorruptError, match="not an offload segment"):
+    with pytest.raises(CorruptError, match="cannot read an offload segment"):
         decode(record.key, message.SerializeToString())
 
 

@@ -31,7 +31,7 @@ def test_secret_when_its_length_is_wrong_then_corrupt(name: str, length: int) ->
     message = pb.MetadataEvent.FromString(record.value)
     getattr(message.cluster_secret_set, name).key = bytes(length)
 
-    with pytest.raises(CorruptError, match="not a cluster secret"):
+    with pytest.raises(CorruptError, match="cannot read a cluster secret"):
         decode(record.key, message.SerializeToString())
 
 
