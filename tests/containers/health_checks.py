@@ -13,7 +13,9 @@ _SETTLED_PAUSE_ROUNDS = 5
 """Containers that are healthy already are checked in one of as many rounds."""
 
 
-def run_health_checks(socket: Path, *, is_running: Callable[[], bool]) -> None:
+def run_health_checks(
+    socket: Path, *, is_running: Callable[[], bool], in_each_round: Callable[[], None]
+) -> None:
     """Run the health checks of all running containers again and again, while `is_running`."""
     pause = threading.Event()
     transport = httpx.HTTPTransport(uds=str(socket))
@@ -22,6 +24,7 @@ def run_health_checks(socket: Path, *, is_running: Callable[[], bool]) -> None:
         rounds = 0
         while is_running():
             rounds += 1
+            in_each_round()
             if rounds % _SETTLED_PAUSE_ROUNDS == 0:
                 healthy.clear()
             healthy |= _check_others_than(healthy, client)

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.containers.bridges import keep_bridge_addresses
 from tests.containers.health_checks import run_health_checks
 from tests.containers.stand_ins.images import OF_OTHER_SERVICES, OF_THE_STACK, StandIn, build
 from tests.services.waiting import wait_until
@@ -191,7 +192,11 @@ def _serve() -> None:
     command = ["podman", "system", "service", "--time=0", f"unix://{SOCKET}"]
     with subprocess.Popen(command, env=environment()) as service:
         signal.signal(signal.SIGTERM, lambda *_: service.terminate())
-        run_health_checks(SOCKET, is_running=lambda: service.poll() is None)
+        run_health_checks(
+            SOCKET,
+            is_running=lambda: service.poll() is None,
+            in_each_round=keep_bridge_addresses,
+        )
     SOCKET.unlink(missing_ok=True)
 
 
