@@ -4,13 +4,14 @@
 
 The account does not say what is stored. It selects the segments of an operator's deletion, and
 their own records decide whether they are deleted. So only an assignment that cannot be recorded
-ends an attempt: nothing is written yet. After a crash, the next claim of the partition completes
-the account by the segments' own records.
+ends an attempt: nothing is written yet. What a crash or an error leaves assigned, the next cycle
+completes by the segments' own records.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from rlmm.state.offload_segments import (
     OffloadSegmentRecord,
     OffloadSegmentStatus,
 )
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.log_line import LogLine
@@ -35,19 +37,20 @@ _log = logging.getLogger(__name__)
 class OffloadAccount:
     """Writes the account of the offload segments of one manager.
 
-    Thread-safe: one stream per partition at a time. Memory: one entry for each streamed partition.
+    Thread-safe: one stream per partition at a time. Memory: one entry for each led partition.
     """
 
     def __init__(self, ports: Ports, driver_metadata: tuple[DriverProperty, ...] = ()) -> None:
         """`driver_metadata` locates the store of this manager."""
         self._metadata = ports.metadata
+        self._source = ports.source
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._driver_metadata = driver_metadata
         self._completed: dict[TopicIdPartition, Writer] = {}
 
     def assign(
-        self, lead: PartitionLead, segment_id: UUID, first: OpenPart
+        self, lead: PartitionLead, lineage: Lineage, segment_id: UUID, first: OpenPart
     ) -> OffloadSegmentRecord:
         """Record that a segment begins with this part, after what others left is completed.
 
@@ -67,32 +70,59 @@ class OffloadAccount:
             segment_ids=(segment_id,),
             driver_metadata=self._driver_metadata,
         )
-        is_new = self._completed.get(tip) != lead.writer
-        if is_new and self._complete_earlier(tip, assigned.begin):
-            self._completed[tip] = lead.writer
+        self.complete(lead, lineage, lambda: frozenset({segment_id}))
         self._publish(tip, assigned)
         return assigned
 
-    def _complete_earlier(self, tip: TopicIdPartition, begin: OffloadPosition) -> bool:
-        """End the accounts of ended segments; the next segment begins where the last one ended.
+    def complete(
+        self, lead: PartitionLead, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]
+    ) -> None:
+        """End the accounts of ended segments, once for each claim, and after a lost record.
 
-        Return whether no other segment is open.
+        `in_flight` returns the segments that this process is writing. Raises RetriableError if the
+        metadata topic cannot be read or written; the next call continues.
         """
-        are_ended = True
-        for each in self._metadata.offload_segments(tip):
-            if each.status is OffloadSegmentStatus.OFFLOADED:
-                continue
-            segment_id = RemoteLogSegmentId(topic_id_partition=tip, id=each.id)
-            record = self._metadata.segment(segment_id)
-            state = None if record is None else record.metadata.state
-            if record is not None and state is SegmentState.COPY_SEGMENT_FINISHED:
-                if record.metadata.offsets.end_offset == begin.offset:
-                    self._publish(tip, self._stored(each, begin))
-            elif state is not SegmentState.COPY_SEGMENT_STARTED:
-                self._publish(tip, replace(each, status=OffloadSegmentStatus.FAILED))
-            else:
-                are_ended = False
-        return are_ended
+        tip = lead.topic_id_partition
+        if self._completed.get(tip) == lead.writer:
+            return
+        accounts = self._metadata.offload_segments(tip)
+        running = in_flight()  # read later: a segment that has ended since has its last record
+        ended = [self._is_ended(tip, each, lineage) for each in accounts if each.id not in running]
+        if all(ended):
+            self._completed[tip] = lead.writer
+
+    def _is_ended(
+        self, tip: TopicIdPartition, account: OffloadSegmentRecord, lineage: Lineage
+    ) -> bool:
+        """End the account if its segment has ended; return whether it has."""
+        if account.status is OffloadSegmentStatus.OFFLOADED:
+            return True
+        record = self._metadata.segment(RemoteLogSegmentId(topic_id_partition=tip, id=account.id))
+        state = None if record is None else record.metadata.state
+        if record is not None and state is SegmentState.COPY_SEGMENT_FINISHED:
+            end = self._end_position(tip, record.metadata.offsets.end_offset, lineage)
+            if end is not None:
+                self._publish(tip, self._stored(account, end))
+        elif state is SegmentState.COPY_SEGMENT_STARTED:
+            return False
+        elif account.status is OffloadSegmentStatus.ASSIGNED:
+            self._publish(tip, replace(account, status=OffloadSegmentStatus.FAILED))
+        return True
+
+    def _end_position(
+        self, tip: TopicIdPartition, end_offset: int, lineage: Lineage
+    ) -> OffloadPosition | None:
+        """Return the position after the last batch; None if the log cannot show it.
+
+        The batch may be trimmed, or cut off by an election. That must not stop the next stream.
+        """
+        last = LogPosition(offset=end_offset - 1)
+        try:
+            with self._source.open_part(tip, last, end_offset, lineage, max_bytes=1) as part:
+                found = part.following
+        except TieredStorageError:
+            return None
+        return _position(found) if found.offset == end_offset else None
 
     def _stored(self, segment: OffloadSegmentRecord, end: OffloadPosition) -> OffloadSegmentRecord:
         return replace(
@@ -106,10 +136,7 @@ class OffloadAccount:
         self, tip: TopicIdPartition, assigned: OffloadSegmentRecord, end: LogPosition
     ) -> None:
         """Record that the segment is stored up to a position."""
-        position = OffloadPosition(
-            ledger_id=end.file_base_offset, entry_id=end.entry_id, offset=end.offset
-        )
-        self._note(tip, self._stored(assigned, position))
+        self._note(tip, self._stored(assigned, _position(end)))
 
     def failed(self, tip: TopicIdPartition, assigned: OffloadSegmentRecord) -> None:
         """Record that the segment was given up."""
@@ -140,3 +167,7 @@ class OffloadAccount:
                 segment_id=segment.id,
                 reason=result.refusal,
             )
+
+
+def _position(end: LogPosition) -> OffloadPosition:
+    return OffloadPosition(ledger_id=end.file_base_offset, entry_id=end.entry_id, offset=end.offset)

@@ -15,7 +15,7 @@ from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
 from rlmm.state.offload_segments import DriverProperty
-from rsm.segment.epochs import stitch
+from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
@@ -94,6 +94,14 @@ class StreamLanes(AttemptLanes):
     def open_count(self) -> int:
         """Return how many segments are open."""
         return len(self.context.lanes.running())
+
+    def complete_account(self, task: PartitionTask, lineage: Lineage) -> None:
+        """Complete the account of offload segments that ended without their last record.
+
+        Raises as `OffloadAccount.complete`.
+        """
+        tip = task.topic_id_partition
+        self._streamer.account.complete(task.lead, lineage, lambda: self.in_flight(tip))
 
     def offer(
         self, task: PartitionTask, permit: StreamPermit, begin: LogPosition, waited_ms: int

@@ -115,7 +115,7 @@ class Streamer:
 
         `driver_metadata` locates the store in the account of offload segments.
         """
-        self._account = OffloadAccount(ports, driver_metadata)
+        self.account = OffloadAccount(ports, driver_metadata)
         self._records = CopyRecords(ports, custom_metadata_max_bytes=custom_metadata_max_bytes)
         self._throttle = throttle
         self._broker = ports.broker
@@ -147,7 +147,7 @@ class Streamer:
             stored = self._seal(order, segment, attempt)
         finished = self._finish(order, segment, stored)
         tip = order.lead.topic_id_partition
-        self._account.offloaded(tip, segment.assigned, segment.following)
+        self.account.offloaded(tip, segment.assigned, segment.following)
         _log.info(
             LogLine(
                 "streamed segment",
@@ -171,17 +171,17 @@ class Streamer:
         except BaseException as error:
             segment.writer.abort(error)
             if isinstance(error, TieredStorageError):
-                self._account.failed(order.lead.topic_id_partition, segment.assigned)
+                self.account.failed(order.lead.topic_id_partition, segment.assigned)
             raise
 
     def _assign_and_begin(
         self, order: StreamOrder, first: OpenPart, offsets: PartitionOffsets, attempt: CopyAttempt
     ) -> _OpenSegment:
-        assigned = self._account.assign(order.lead, order.segment_id, first)
+        assigned = self.account.assign(order.lead, order.lineage, order.segment_id, first)
         try:
             return self._begin(order, assigned, first, offsets, attempt)
         except TieredStorageError:
-            self._account.failed(order.lead.topic_id_partition, assigned)
+            self.account.failed(order.lead.topic_id_partition, assigned)
             raise
 
     def _begin(
@@ -323,7 +323,7 @@ class Streamer:
         try:
             return self._records.finish(stored, copy_deadline_ms=segment.deadline_ms)
         except FencedError:
-            self._account.failed(order.lead.topic_id_partition, segment.assigned)
+            self.account.failed(order.lead.topic_id_partition, segment.assigned)
             raise
 
     def _seal(

@@ -55,6 +55,7 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _VIEW = "view"
+_ACCOUNT = "account"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +193,7 @@ class LeaderCycle:
         decided = plan(view)
         self._gaps.look(task, view, decided.gaps)
         self._record_losses(task, view, decided)
+        self._complete_account(task, view)
         if task.streaming.is_new:
             task.streaming.count_from(planned_at_ms - waited_before_ms(view))
         task.streaming.permit_from(decided.stream, stream_version, view.copy_end_offset)
@@ -246,6 +248,20 @@ class LeaderCycle:
             gaps = gaps_of_losses(view, losses)
             if gaps is not None:
                 self._gaps.record(task, view, gaps)
+
+    def _complete_account(self, task: PartitionTask, view: PartitionView) -> None:
+        """Complete the account of offload segments; the next cycle tries again."""
+        if not view.is_owned or view.newer is not None:
+            return
+        try:
+            self._streams.complete_account(task, view.lineage)
+        except TieredStorageError as error:
+            what = "account of offload segments is incomplete"
+            tip = task.topic_id_partition
+            if task.log.changed(_ACCOUNT, error.message):
+                _log.info(LogLine(what, topic_partition=tip, error=error))
+        else:
+            task.log.clear(_ACCOUNT)
 
     def _offer_copies(
         self, task: PartitionTask, view: PartitionView, decided: Plan, busy: _BusyLanes

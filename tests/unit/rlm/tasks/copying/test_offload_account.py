@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
+from rlmm.events.policy import TopicPolicy
 from rlmm.state.offload_segments import (
     OffloadPosition,
     OffloadSegmentRecord,
@@ -12,7 +15,14 @@ from rlmm.state.offload_segments import (
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.twins.world import TIP, World
-from tests.unit.rlm.tasks.copying.test_streams import FINISHED, STARTED, STREAMS, run, watch
+from tests.unit.rlm.tasks.copying.test_streams import (
+    FINISHED,
+    SEGMENTS,
+    STARTED,
+    STREAMS,
+    run,
+    watch,
+)
 
 ACCOUNT = "publish OffloadSegmentChanged"
 ASSIGNED, OFFLOADED, FAILED = OffloadSegmentStatus
@@ -132,3 +142,69 @@ def test_account_when_the_process_dies_then_the_next_claim_completes_it(
     assert sorted((each.status for each in found), key=lambda each: each.name) == expected
     assert found[-1].end is not None
     assert found[-1].end.offset == 30
+
+
+@pytest.mark.parametrize("policy", [STREAMS, SEGMENTS])
+def test_account_when_the_process_dies_after_the_end_then_completed_without_another_stream(
+    policy: TopicPolicy,
+) -> None:
+    """No record follows, or the topic is no longer streamed."""
+    world = World(policy=STREAMS)
+    world.segments(1)
+    world.produce(5)
+    process = world.start()
+    process.effects.after(FINISHED, process.effects.crash)
+    run(world, process)
+    left = [each.status for each in accounts(world)]
+    world.set_policy(policy)
+
+    world.restart()
+    world.roll()
+    world.cycle()
+
+    (account,) = accounts(world)
+    assert left == [ASSIGNED]
+    assert account.status is OFFLOADED
+    assert account.end == OffloadPosition(ledger_id=10, entry_id=1, offset=15)
+
+
+def test_account_when_the_last_record_is_lost_then_the_next_cycle_completes_it() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.after(FINISHED, lambda: process.effects.fail(ACCOUNT, UNREACHABLE))
+    run(world, process)
+    left = [each.status for each in accounts(world)]
+
+    process.effects.fail(ACCOUNT, UNREACHABLE)
+    world.cycle()
+    failed = [each.status for each in accounts(world)]
+    world.cycle()
+
+    assert (left, failed) == ([ASSIGNED], [ASSIGNED])
+    assert [each.status for each in accounts(world)] == [OFFLOADED]
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_goes_on(
+    *, is_cut: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Trimmed, or cut off by an unclean election."""
+    caplog.set_level(logging.INFO)
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.after(FINISHED, process.effects.crash)
+    run(world, process)
+    if is_cut:
+        world.leader().truncate(5)
+    else:
+        world.produce(5)
+        world.leader().move_start(10)
+        world.leader().delete_old_files()
+
+    world.restart()
+    world.cycle()
+
+    assert [each.status for each in accounts(world)] == [ASSIGNED]
+    assert "account of offload segments is incomplete" not in caplog.text
