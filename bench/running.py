@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,9 +21,16 @@ _AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests s
 
 
 @contextmanager
-def running_rlm(dataset: Dataset) -> Iterator[RlmRun]:
-    """Yield a ready `rlm run` with the default number of copy threads; stop it in the end."""
-    rlm = RlmRun(dataset.scratch / "rlm", dataset.cluster, settings=_AS_BY_DEFAULT)
+def running_rlm(dataset: Dataset, settings: Mapping[str, str] | None = None) -> Iterator[RlmRun]:
+    """Yield a ready `rlm run` with the default number of copy threads; stop it in the end.
+
+    Without `settings` of another store, the store is a directory.
+    """
+    rlm = RlmRun(
+        dataset.scratch / "rlm",
+        dataset.cluster,
+        settings={**_AS_BY_DEFAULT, **(settings or {})},
+    )
     try:
         rlm.start()
         yield rlm

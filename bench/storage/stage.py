@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +41,15 @@ class StorageStage:
     @property
     def total_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.log.rolled)
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the settings of an `rlm run` with this store; the environment has credentials."""
+        return {
+            "rsm.config.storage.backend": "s3",
+            "rsm.config.storage.s3.bucket.name": BUCKET,
+            "rsm.config.storage.s3.endpoint.url": self.server.url,
+            "rsm.config.storage.s3.path.style.access.enabled": "true",
+        }
 
     def files(self) -> list[Path]:
         """Return the rolled segments' files, in order."""

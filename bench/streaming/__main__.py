@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-from bench.dataset import JVM_OF_KAFKA, BenchSizes
+from bench.dataset import JVM_OF_KAFKA, BenchSizes, produced_dataset
 from bench.measurement import Measurement
 from bench.program import option_parser, run_benchmark
 from bench.result_file import Method
@@ -45,11 +45,13 @@ def measure_streaming(
     with storage_stage(sizes, jvm_flags=jvm_flags) as stage:
         console.print(f"streams and copies, {sizes.runs} runs of each way")
         measurements = measure_offloading(stage)
-        with running_rlm(stage.dataset) as rlm:
+        with running_rlm(stage.dataset, stage.settings()) as rlm:
             console.print(f"produce to stored, {sizes.runs} runs of {load.seconds:.0f} s each")
             measurements += measure_delays(stage.dataset, rlm, load)
-            console.print(f"producing, {sizes.runs} runs of each way")
-            measurements += measure_producing_next_to_streams(stage.dataset, rlm, load)
+    # A server on this machine would take the processors of the broker and the producer.
+    with produced_dataset(sizes, jvm_flags=jvm_flags) as dataset, running_rlm(dataset) as rlm:
+        console.print(f"producing, {sizes.runs} runs of each way")
+        measurements += measure_producing_next_to_streams(dataset, rlm, load)
     return measurements
 
 
