@@ -14,7 +14,7 @@ from bench.producing import measure_producing
 from bench.program import option_parser, run_benchmark
 from bench.reading import measure_reading
 from bench.result_file import Method
-from bench.running import measure_memory_of_copying, running_rlm
+from bench.running import measure_memory_of_copying, rlm_without_disk, running_rlm
 
 
 def main() -> int:
@@ -40,8 +40,9 @@ def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:
             measurements += measure_reading(dataset, rlm.configuration)
             console.print("copying of several partitions")
             measurements += measure_partitions(dataset, rlm)
-            console.print(f"producing, {sizes.runs} runs of each way")
-            measurements += measure_producing(dataset, rlm)
+    with produced_dataset(sizes) as dataset, rlm_without_disk(dataset) as rlm:
+        console.print(f"producing, {sizes.runs} runs of each way")
+        measurements += measure_producing(dataset, rlm)
     return measurements
 
 
