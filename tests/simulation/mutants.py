@@ -82,7 +82,7 @@ MUTANTS = (
     ),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
-    Mutant(process_type=WithoutExpectedState, seed=1, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutExpectedState, seed=433, favoured={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutReadingPast, seed=2),
     Mutant(
         process_type=WithoutDeadline, seed=5, favoured={pass_time: 60, work: 60, elect_clean: 10}

@@ -88,6 +88,9 @@ def _assert_stored_and_read_once(
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=1)
     streamed = ("--offload-mode", "stream", "--offload-segment-rollover", "10m")
     hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "0", *streamed)
+    # From the end of a stored segment on, the next leader knows how long records have waited.
+    topic.produce(1)
+    hosts.any_host.rlm("offload", topic_name)
     topic.produce(_OPENING_SEGMENTS)
     former = topic.leaders()[0]
     with hosts.any_host.metadata() as metadata:
