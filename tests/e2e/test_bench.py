@@ -23,6 +23,8 @@ UNITS = {
     "rlm run copies 4 partitions": "MB/s",
     "rlm run copies 16 partitions": "MB/s",
     "from roll to FINISHED, a cycle each 0.5 s": "s",
+    "maximum rate of a producer, topic not tiered": "MB/s",
+    "maximum rate of a producer with ÷ without copying": "ratio",
     "producer, topic not tiered": "MB/s",
     "producer with ÷ without copying": "ratio",
     "its p99 latency with ÷ without": "ratio",

@@ -31,6 +31,8 @@ UNITS = {
     "produced at 2 MB/s": "MB/s",
     "produce to stored, 2 MB/s, p50": "s",
     "produce to stored, 2 MB/s, p99": "s",
+    "maximum rate of a producer, topic not tiered": "MB/s",
+    "maximum rate of a producer with ÷ without streaming": "ratio",
     "producer, topic not tiered": "MB/s",
     "producer with ÷ without streaming": "ratio",
     "its p99 latency with ÷ without": "ratio",
