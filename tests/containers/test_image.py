@@ -18,6 +18,7 @@ _KNOWN = re.compile(
 )
 
 
+@pytest.mark.long
 def test_image_when_all_its_layers_are_searched_then_hold_no_credential(
     stack: ComposeStack,
 ) -> None:
