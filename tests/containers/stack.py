@@ -22,7 +22,6 @@ from tests.services.waiting import wait_until
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPT = CHECKOUT / "deploy" / "stack.sh"
 GATEWAYS = "rlm-1:19092,rlm-2:19093,rlm-3:19094"
-_BROKERS = "broker-1:9092,broker-2:9092,broker-3:9092"
 _TOOLS = "/opt/kafka/bin"
 HOSTS = (1, 2, 3)
 METADATA_TOPIC = "__remote_log_segment_metadata"
@@ -128,8 +127,11 @@ class ComposeStack:
         return document
 
     def broker_tool(self, tool: str, *arguments: str) -> str:
-        """What one of Kafka's tools prints that asks the brokers, next to broker 1."""
-        asked = ("--bootstrap-server", _BROKERS)
+        """What one of Kafka's tools prints, next to broker 1, which no test stops.
+
+        A tool that knows a broker without a network by its name waits half a minute for it.
+        """
+        asked = ("--bootstrap-server", "broker-1:9092")
         program = f"{_TOOLS}/{tool}.sh"
         return self.script("compose", "exec", "-T", "broker-1", program, *asked, *arguments)
 
