@@ -31,7 +31,6 @@ from rlmm.events.pause import PausableTask
 from rlmm.registration import now_of
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +132,7 @@ def _undeleted(session: CommandSession, topic_id: UUID, topic: str) -> tuple[Top
     return tuple(
         tip
         for tip in session.metadata.partitions_of(topic_id, topic)
-        if any(
-            record.metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED
-            for record in session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
-        )
+        if any(session.metadata.list_remote_log_segments(tip))
     )
 
 

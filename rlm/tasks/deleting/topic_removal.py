@@ -39,7 +39,6 @@ from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
 
-_UNDELETED = tuple(set(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED})
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
@@ -195,7 +194,7 @@ class TopicRemoval:
         """Return whether a segment is not deleted yet; true if the metadata is not read yet."""
         try:
             return any(
-                next(iter(self._metadata.list_remote_log_segments(tip, states=_UNDELETED)), None)
+                any(self._metadata.list_remote_log_segments(tip))
                 for tip in self._metadata.partitions_of(policy.topic_id, policy.topic)
             )
         except TieredStorageError:

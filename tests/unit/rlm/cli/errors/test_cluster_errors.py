@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
 from uuid import UUID
 
 import pytest
 
-from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView, PartitionReplicas, TopicView
 from rlm.broker.errors import error_of
 from rlm.cli.host.processes import forget_process
@@ -24,6 +22,7 @@ from rlm.policy.topic.topic_policy import check_tierable
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from tests.metadata_builder import segment_metadata
+from tests.unit.rlm.cli.command_session import session_of
 from tests.unit.rlm.cli.errors.ended_command import ended, on_terminal, shown, without_advice
 from tests.unit.rlm.cli.golden_text import assert_golden
 from tests.unit.rlm.cli.stated_managers import Cluster
@@ -58,17 +57,7 @@ UNREACHABLE = "--bootstrap-server 127.0.0.1:1 --timeout 100ms"
 
 
 def _session() -> CommandSession:
-    process = World().process()
-    return CommandSession(
-        config=CONFIG,
-        clock=process.world.clock,
-        deadline_ms=60_000,
-        bootstrap=cast("Bootstrap", process.world.topics),
-        topics=process.world.topics,
-        metadata=process.metadata,
-        cluster_id="memory",
-        positions={},
-    )
+    return session_of(World().process(), CONFIG)
 
 
 def _named(name: str) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 from uuid import UUID
 
 import pytest
 
-from rlm.broker.bootstrap import Bootstrap
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.topics.pause import change_pauses
 from rlm.config.load import client_command_config
@@ -17,6 +15,7 @@ from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicyChanged
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from tests.twins.world import KEEP_REMOTE
+from tests.unit.rlm.cli.command_session import session_of
 from tests.unit.rlm.topics.tiering_world import TOPIC, TOPIC_ID, Process, World
 
 DELETE = frozenset({PausableTask.DELETE})
@@ -32,16 +31,7 @@ def process() -> Process:
 
 @pytest.fixture
 def session(process: Process) -> CommandSession:
-    return CommandSession(
-        config=client_command_config("broker1:9092", None, lambda _: None),
-        clock=process.world.clock,
-        deadline_ms=60_000,
-        bootstrap=cast("Bootstrap", process.world.topics),
-        topics=process.world.topics,
-        metadata=process.metadata,
-        cluster_id="memory",
-        positions={},
-    )
+    return session_of(process, client_command_config("broker1:9092", None, lambda _: None))
 
 
 def tier(process: Process, topic: str, topic_id: UUID) -> None:
