@@ -196,7 +196,7 @@ wheels: $(STAMPS)/dev ## Check that every package of the images, but Spark, has 
 		echo "wheels: $$(ls $(WHEELS)/$$each | wc -l) for linux $$each"; done
 
 # The packages of the first image are among those of Spark's environment.
-sbom: $(STAMPS)/dev $(STAMPS)/spark-jars ## Write bills of materials (CycloneDX) of the wheel, the images and Spark's environment to build/sbom
+sbom: $(STAMPS)/dev $(STAMPS)/spark-jars ## Write bills of materials (CycloneDX) to build/sbom (IMAGES="rlm spark": with the Debian packages of these images)
 	@mkdir -p $(SBOM)
 	@cat requirements-spark.txt requirements-pyspark.txt >$(SBOM)/requirements-spark-image.txt
 	@for each in wheel:requirements.txt image:requirements-image.txt spark:requirements-spark.txt \
@@ -206,6 +206,10 @@ sbom: $(STAMPS)/dev $(STAMPS)/spark-jars ## Write bills of materials (CycloneDX)
 	done
 	@$(BIN)/python -m deploy.java_components $(SBOM)/spark-image.cdx.json --pom spark_tools/connector.xml \
 		--jars build/spark-jars
+	@for each in $(IMAGES); do \
+		deploy/stack.sh packages $$each >$(SBOM)/$$each.packages && $(BIN)/python -m deploy.debian_components \
+			$(SBOM)/$$(echo $$each | sed 's/^rlm$$/image/; s/^spark$$/spark-image/').cdx.json <$(SBOM)/$$each.packages || exit 1; \
+	done
 	@for each in $(SBOM)/*.cdx.json; do echo "made $$each"; done
 
 demo: setup ## Tier, trim and read back a topic of a real broker (STREAM=1: lose the broker; KEEP=1: leave all running)

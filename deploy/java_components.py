@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-_MAVEN = "{http://maven.apache.org/POM/4.0.0}"
+from deploy.bill_of_materials import Component, add_components
 
-Component = Mapping[str, object]
+_MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def jar_components(pom: Path, jars: Path) -> list[Component]:
@@ -32,14 +31,6 @@ def jar_components(pom: Path, jars: Path) -> list[Component]:
             f"the jars of {jars} are not those of {pom}: {sorted(found ^ components.keys())}"
         )
     return [_component(*components[name], jars / name) for name in sorted(components)]
-
-
-def add_components(bill: Path, components: list[Component]) -> None:
-    """Write the bill again with these components after its own."""
-    document = json.loads(bill.read_text())
-    document["components"] += components
-    document["dependencies"] += [{"ref": each["bom-ref"]} for each in components]
-    bill.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def _of(pom: Path) -> Iterator[tuple[str, str, str]]:

@@ -12,11 +12,12 @@ main() {
     [ $# -eq 0 ] || shift
     case $command in
         images) find_engine && build_images "$@" ;;
+        packages) find_engine && print_packages "${1:-rlm}" ;;
         up) find_engine && find_compose && start "$@" ;;
         down) find_engine && find_compose && compose $profiles down "$@" ;;
         compose) find_engine && find_compose && compose "$@" ;;
         engine) find_engine && echo "$engine" ;;
-        *) fail "usage: $0 images|up|down|compose|engine [ARGUMENT …]" ;;
+        *) fail "usage: $0 images|packages|up|down|compose|engine [ARGUMENT …]" ;;
     esac
 }
 
@@ -134,6 +135,14 @@ build_image() {
 # A docker without its buildx plugin only has the older builder.
 buildkit() {
     if [ "$engine" = docker ] && docker buildx version >/dev/null 2>&1; then echo 1; else echo 0; fi
+}
+
+# The Debian packages of a target's image, as dpkg has noted them.
+print_packages() {
+    image=$(image_of "$1")
+    "$engine" image inspect "$image" >/dev/null 2>&1 \
+        || fail "cannot list the packages of $image: there is no such image. Build it: make images."
+    "$engine" run --rm --network none --entrypoint cat "$image" /var/lib/dpkg/status
 }
 
 # The layers on top of the base image: those since the label that the Dockerfile writes first.

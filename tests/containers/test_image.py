@@ -1,4 +1,4 @@
-"""The image of rlm as it is published: none of its layers holds a credential."""
+"""The image of rlm as it is published: its packages are known, and no layer holds a credential."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from deploy.debian_components import debian_components
 from tests.architecture.credential_forms import credentials_in
 from tests.containers.stack import ComposeStack
 
@@ -30,3 +31,11 @@ def test_image_when_all_its_layers_are_searched_then_hold_no_credential(
 
     assert any(name.endswith("/site-packages/rlm/__init__.py") for name in names)
     assert found == []
+
+
+def test_packages_when_listed_then_the_bill_of_materials_has_those_of_debian(
+    stack: ComposeStack,
+) -> None:
+    components = debian_components(stack.script("packages", "rlm"))
+
+    assert {"base-files", "libc6", "libssl3"} <= {each["name"] for each in components}

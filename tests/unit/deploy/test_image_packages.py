@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.java_components import add_components, jar_components
+from deploy.bill_of_materials import add_components
+from deploy.java_components import jar_components
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _STAMPS = ("product", "dev", "jars", "spark-jars")

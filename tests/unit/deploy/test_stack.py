@@ -60,6 +60,14 @@ def test_images_when_there_is_no_engine_then_names_what_to_install(programs: Pat
     assert "apt-get install podman docker-compose" in refusal
 
 
+def test_packages_when_the_image_is_absent_then_says_how_to_build_it(programs: Path) -> None:
+    _program(programs, "docker", 'case "$*" in version*) echo 28.0 ;; *) exit 1 ;; esac')
+
+    refusal = _refusal(programs, "packages")
+
+    assert "there is no such image. Build it: make images." in refusal
+
+
 def test_up_when_the_engine_refuses_the_user_then_names_the_group(programs: Path) -> None:
     _program(programs, "docker", "echo 'permission denied while connecting' >&2; exit 1")
 

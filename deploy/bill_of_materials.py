@@ -1,0 +1,17 @@
+"""Adds components to a bill of materials (CycloneDX, JSON)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+Component = Mapping[str, object]
+
+
+def add_components(bill: Path, components: Sequence[Component]) -> None:
+    """Write the bill again with these components after its own."""
+    document = json.loads(bill.read_text())
+    document["components"] += components
+    document["dependencies"] += [{"ref": each["bom-ref"]} for each in components]
+    bill.write_text(json.dumps(document, indent=2) + "\n")

@@ -1,0 +1,62 @@
+"""Adds the Debian packages of an image to its bill of materials (CycloneDX, JSON).
+
+    deploy/stack.sh packages rlm | python -m deploy.debian_components BILL
+
+Reads dpkg's status file: each package has a paragraph of fields (deb-control(5)).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+from urllib.parse import quote
+
+from deploy.bill_of_materials import Component, add_components
+
+_INSTALLED = "installed"
+
+
+def debian_components(status: str) -> list[Component]:
+    """Return the installed packages, by name. ValueError if there are none."""
+    paragraphs = map(Parser().parsestr, status.strip().split("\n\n"))
+    components = [_component(each) for each in paragraphs if _is_installed(each)]
+    if not components:
+        raise ValueError("dpkg's status has no installed package")
+    return sorted(components, key=lambda each: str(each["bom-ref"]))
+
+
+def _is_installed(package: Message) -> bool:
+    """Whether its third word says so: of a removed package, the settings may remain."""
+    return package.get("Status", "").split()[2:] == [_INSTALLED]
+
+
+def _component(package: Message) -> Component:
+    name, version = package["Package"], package["Version"]
+    purl = f"pkg:deb/debian/{quote(name)}@{quote(version)}?arch={package['Architecture']}"
+    return {
+        "bom-ref": purl,
+        "description": package["Description"].partition("\n")[0],
+        "name": name,
+        "purl": purl,
+        "type": "library",
+        "version": version,
+    }
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(description="Add an image's Debian packages to its bill.")
+    parser.add_argument("bill", type=Path)
+    options = parser.parse_args()
+    try:
+        add_components(options.bill, debian_components(sys.stdin.read()))
+    except ValueError as error:
+        sys.stderr.write(f"cannot describe the Debian packages: {error}. Build the image again.\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())
