@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from bench.metadata.catalogue import METADATA_PARTITIONS, records
 from rlmm.topic.kafka import KafkaTopic
@@ -65,10 +65,16 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
             "log_level": 3,
         }
     )
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise RuntimeError(f"not delivered to {message.topic()}-{message.partition()}: {error}")
+
     for each in records(segments):
+        value, key, partition = each.record.value, each.record.key, each.partition
         while True:
             try:
-                producer.produce(name, each.record.value, each.record.key, partition=each.partition)
+                producer.produce(name, value, key, partition=partition, on_delivery=delivered)
             except BufferError:
                 producer.poll(0.1)
             else:

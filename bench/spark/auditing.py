@@ -43,6 +43,7 @@ _TIMEOUT_MS = 60_000
 _OBJECTS_PER_SEGMENT = 2
 _BUCKET = "audited"
 _MIB = 1 << 20
+_SHOWN = 10
 
 Figures = Mapping[str, float]
 
@@ -158,7 +159,8 @@ def audit(
     found = Counter(each.kind for each in result.settled.findings)
     expected = {} if endpoint else {"missing": _OBJECTS_PER_SEGMENT, "foreign": 1}
     if found != expected:
-        raise RuntimeError(f"not what is to be found: {dict(found)}")
+        some = [each.object_key for each in result.settled.findings[:_SHOWN]]
+        raise RuntimeError(f"not what is to be found: {dict(found)}, first {some}")
     return {"seconds": seconds, "memory_mib": _peak_resident_bytes() / _MIB}
 
 
