@@ -37,6 +37,7 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         admin.delete_topics([topic_name])[topic_name].result(10.0)
         paused = host.rlm("pause", topic_name, "delete")
         wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has deleted it")
+        alone = json.loads(host.rlm("status", topic_name, "--json"))
         again = TieredLog.create(kafka, topic_name, host.store)
         again.produce(2)
 
@@ -51,6 +52,8 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         problems = json.loads(host.rlm("status", topic_name, "--json"))["problems"]
         commands = {each["kind"]: each["next_command"] for each in problems}
         assert commands["topic_deleted"] == f"rlm read {topic_name} --from-store --json"
+        assert [each["kind"] for each in alone["problems"]] == ["topic_deleted"]
+        assert alone["partitions"] == []
         assert paused == f"{topic_name}: paused: delete\n"
         assert metadata.topic_policy(old_id) is not None
         assert old_keys <= log.object_keys()

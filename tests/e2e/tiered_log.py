@@ -81,7 +81,7 @@ class TieredLog:
 
     def produce(self, segments: int, *, timestamp_ms: int = 0) -> None:
         """Write until that many more segments have been rolled; timestamp 0 is now."""
-        wanted = len(self.base_offsets()) + segments
+        wanted = max(len(self.base_offsets()), 1) + segments  # the first file may not be there yet
         producer = Producer(
             {
                 "bootstrap.servers": self._cluster.bootstrap_servers,

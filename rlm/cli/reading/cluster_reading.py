@@ -92,14 +92,14 @@ def read_cluster(
             silent_leaders=silent_leaders,
             processes=_processes(session, view, None if named is None else leds),
             transaction_max_ms=_transaction_limits(session, view, rows),
-            deleted_topics=_deleted_topics(session, named),
+            deleted_topics=deleted_topics(session, named),
         ),
         silent_managers=answers.silent,
         silent_leaders=silent_leaders,
     )
 
 
-def _deleted_topics(
+def deleted_topics(
     session: CommandSession, named: PartitionName | None
 ) -> tuple[DeletedTopic, ...]:
     """Return the deleted topics with stored data; none while a broker does not answer.

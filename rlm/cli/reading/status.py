@@ -24,7 +24,12 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.reading.cluster_reading import ClusterStatus, read_cluster, shown_topics
+from rlm.cli.reading.cluster_reading import (
+    ClusterStatus,
+    deleted_topics,
+    read_cluster,
+    shown_topics,
+)
 from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
 from rlm.cli.reading.wide_table import wide_lines
 from rlm.cli.terminal.lines import NARROW, output_width
@@ -33,7 +38,7 @@ from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
 from rlm.status.cluster_totals import STATUS_TOTALS, total
 from rlm.status.document_parts import Json
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 
 STATUS_DOCUMENT = JsonShape(
     name="Status",
@@ -146,9 +151,14 @@ def _status(
 
 
 def _view(session: CommandSession, named: PartitionName | None) -> ClusterView:
+    """Raises NotFoundError unless the cluster has what is named, or had it and data remains."""
     view = session.bootstrap.view(shown_topics(session, named))
     if named is not None:
-        find_partition(view, named)
+        try:
+            find_partition(view, named)
+        except NotFoundError:
+            if not deleted_topics(session, named):
+                raise
     return view
 
 
