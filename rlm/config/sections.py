@@ -51,7 +51,8 @@ class ClusterConfig(Section):
         validation_alias=CLIENT_KEYS,
         description="Settings of the Kafka client, such as TLS, SASL and timeouts, with `client.` "
         "in front of librdkafka's name. `rlm` rejects the keys that it must set itself, such as "
-        "`client.acks`.",
+        "`client.acks`. For requests about the metadata topic, `client.socket.timeout.ms` is 10 s "
+        "unless set. Lower: a process leaves a leader that is cut off earlier.",
     )
 
     @property

@@ -76,7 +76,10 @@ class KafkaTopic(EventTopic):
             client, settings, request_timeout_ms=self._timeouts.request_ms
         )
         self._reader = KafkaTopicReader(
-            client, settings.name, fetch_wait_ms=self._timeouts.fetch_wait_ms
+            client,
+            settings.name,
+            fetch_wait_ms=self._timeouts.fetch_wait_ms,
+            request_timeout_ms=self._timeouts.request_ms,
         )
         self._producer = self._new_producer()
         self._producer_lock = Lock()

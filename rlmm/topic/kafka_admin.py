@@ -47,14 +47,20 @@ T = TypeVar("T")
 
 
 class KafkaTopicAdmin:
-    """Requests about one topic. Thread-safe. `request_timeout_ms` limits each request."""
+    """Requests about one topic. Thread-safe.
+
+    `request_timeout_ms` limits each request. A connection without a response for as long is closed,
+    unless the client's `socket.timeout.ms` says otherwise.
+    """
 
     def __init__(
         self, client: Mapping[str, str], settings: TopicSettings, *, request_timeout_ms: int
     ) -> None:
         self._settings = settings
         self._timeout_s = request_timeout_ms / 1000
-        self._admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+        self._admin = AdminClient(
+            admin_config(client, request_timeout_ms), logger=logging.getLogger("librdkafka.admin")
+        )
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         """Implement EventTopic.ensure."""
@@ -195,3 +201,14 @@ class KafkaTopicAdmin:
 
 def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:
     return map_error(kafka_error(exception), "the request to the cluster failed", asked=what)
+
+
+def admin_config(
+    client: Mapping[str, str], request_timeout_ms: int
+) -> dict[str, str | int | float | bool]:
+    """Return the admin client's settings; those of `client` override them.
+
+    A broker that is cut off closes no connection. librdkafka's own limit is a minute; until then
+    it asks that broker again.
+    """
+    return {"socket.timeout.ms": request_timeout_ms, **client}

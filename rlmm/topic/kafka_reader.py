@@ -32,16 +32,25 @@ class KafkaTopicReader:
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
 
-    def __init__(self, client: Mapping[str, str], topic: str, *, fetch_wait_ms: int = 100) -> None:
+    def __init__(
+        self,
+        client: Mapping[str, str],
+        topic: str,
+        *,
+        fetch_wait_ms: int = 100,
+        request_timeout_ms: int = 10_000,
+    ) -> None:
         """Do not connect yet; the first call does.
 
         `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
         When reading begins, the partitions of a broker wait for one another this long, once each.
         A continuous reader sends each broker one request in this time.
+        `request_timeout_ms`: how long it waits for a response beyond that, unless the client's
+        `socket.timeout.ms` is set. Then it connects again, perhaps to another leader.
         """
         self._topic = topic
         self._consumer = Consumer(
-            _consumer_config(client, topic, fetch_wait_ms),
+            consumer_config(client, topic, fetch_wait_ms, request_timeout_ms),
             logger=logging.getLogger("librdkafka.consumer"),
         )
         self._positions: dict[int, int] = {}
@@ -201,13 +210,19 @@ def _is_unknown(error: KafkaError) -> bool:
     )
 
 
-def _consumer_config(
-    client: Mapping[str, str], topic: str, fetch_wait_ms: int
+def consumer_config(
+    client: Mapping[str, str], topic: str, fetch_wait_ms: int, request_timeout_ms: int
 ) -> dict[str, object]:
+    """Return the reader's settings; those that make reads complete override the client's.
+
+    A leader that is cut off closes no connection. After `socket.timeout.ms` librdkafka looks for
+    the next leader; its own default is a minute.
+    """
     return {
         "fetch.queue.backoff.ms": 2,
         "fetch.wait.max.ms": fetch_wait_ms,
         "queued.min.messages": 100_000,
+        "socket.timeout.ms": request_timeout_ms,
         **client,
         "allow.auto.create.topics": False,
         "auto.offset.reset": "error",
