@@ -1,6 +1,6 @@
 """Finds the engine of the tests of containers; root on Debian sets one up if none answers.
 
-As a program it prepares that, so that the tests find the image of rlm built:
+As a program it prepares that, so that the tests find the images of rlm built:
 `make test` runs it while the tests of other levels run.
 """
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.containers import local_engine
+from tests.containers import local_engine, previous_version
 from tests.containers.stack import SCRIPT
 from tests.services.containers.engine import Engine, find_engine
 from tests.services.service import ServiceError, ServiceMissingError
@@ -41,10 +41,11 @@ def engine_that_answers() -> Iterator[Engine]:
 
 
 def main() -> int:
-    """Build the image of rlm by the engine that answers, or by one that ends then."""
+    """Build both images of rlm by the engine that answers, or by one that ends then."""
     try:
         with engine_that_answers():
             subprocess.run([SCRIPT, "images"], stdin=subprocess.DEVNULL, check=True)
+            previous_version.build_image()
     except (ServiceError, local_engine.SetUpError, subprocess.CalledProcessError) as error:
         print(f"cannot prepare the tests of containers: {error} {WAY_OUT}", file=sys.stderr)
         return 1

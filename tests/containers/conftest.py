@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.services.service import ServiceError
 
 _STACK = pytest.StashKey[ComposeStack]()
 _LINES_OF_EACH = "40"
+_FOLDER = Path(__file__).parent
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,6 +43,23 @@ def pytest_terminal_summary(
     if _STACK in config.stash:
         for line in config.stash[_STACK].report:
             terminalreporter.line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the tests of trimmed records to the end, after those that need not wait for them."""
+    of_level = [each for each in items if each.path.is_relative_to(_FOLDER)]
+    if of_level:
+        first = items.index(of_level[0])
+        of_level.sort(key=_begins)
+        items[first : first + len(of_level)] = of_level
+
+
+def _begins(item: pytest.Item) -> int:
+    assert isinstance(item, pytest.Function)
+    if "trimmed_topic" in item.fixturenames:
+        return 2
+    return 0 if "produced_topic" in item.fixturenames else 1
 
 
 @contextmanager
@@ -79,10 +98,16 @@ def spark_cluster(stack: ComposeStack) -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def trimmed_topic(stack: ComposeStack) -> NumberedTopic:
-    """A topic of which each partition's first records are in the store only."""
+def produced_topic(stack: ComposeStack) -> NumberedTopic:
+    """A topic whose records are trimmed when half a minute old: other tests run meanwhile."""
     topic = NumberedTopic(stack, "numbered")
     topic.create_tiered()
     topic.produce()
-    topic.wait_trimmed()
     return topic
+
+
+@pytest.fixture(scope="package")
+def trimmed_topic(produced_topic: NumberedTopic) -> NumberedTopic:
+    """A topic of which each partition's first records are in the store only."""
+    produced_topic.wait_trimmed()
+    return produced_topic

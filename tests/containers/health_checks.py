@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx
 
-_PAUSE_S = 3.0
-_SETTLED_PAUSE_ROUNDS = 5
+_PAUSE_S = 1.0
+_SETTLED_PAUSE_ROUNDS = 15
 """Containers that are healthy already are checked in one of as many rounds."""
 
 

@@ -15,10 +15,10 @@ PARTITIONS = 3
 _RECORDS = 12_000
 _DIGITS = 8
 _PADDING = 1_000
-# The stack's rlm trim records that are a minute old.
+# The stack's rlm trim records that are half a minute old.
 _TRIMMED_S = 300.0
 _STORED_S = 180.0
-_WITHOUT_END = "--message-send-max-retries 1000000 --request-timeout-ms 30000"
+_WITHOUT_END = "--message-send-max-retries 1000000 --request-timeout-ms 10000"
 
 
 class NumberedTopic:
@@ -86,10 +86,10 @@ class NumberedTopic:
     def wait_trimmed(self) -> None:
         """Wait until the brokers no longer have the first record of any partition."""
         wait_until(
-            lambda: min(self._local_starts()) > 0,
+            lambda: all(each["start"] for each in self._stack.partitions(self.name)),
             deadline_s=_TRIMMED_S,
             describe=lambda: f"all partitions are trimmed: {self._stack.rlm('status', self.name)}",
-            interval_s=3.0,
+            interval_s=1.0,
         )
 
     def wait_stored(self) -> None:
@@ -124,23 +124,19 @@ class NumberedTopic:
 
     def wait_replicated(self) -> None:
         """Wait until all replicas of all partitions are in sync."""
-        lagging = ("--describe", "--topic", self.name, "--under-replicated-partitions")
         wait_until(
-            lambda: not self._stack.broker_tool("kafka-topics", *lagging).strip(),
+            lambda: all(
+                each["in_sync"] == each["replicas"] for each in self._stack.partitions(self.name)
+            ),
             deadline_s=_STORED_S,
-            describe=lambda: self._stack.broker_tool("kafka-topics", *lagging),
-            interval_s=1.0,
+            describe=lambda: f"all are in sync: {self._stack.partitions(self.name)}",
+            interval_s=0.5,
             despite=ServiceError,
         )
 
     def _is_stored(self) -> bool:
         document = self._stack.status(self.name)
         return document["problems"] == [] and _is_copied(document)
-
-    def _local_starts(self) -> list[int]:
-        first_of_each = ("--topic", self.name, "--time", "-2")
-        rows = self._stack.broker_tool("kafka-get-offsets", *first_of_each).splitlines()
-        return [int(row.rsplit(":", 1)[1]) for row in rows]
 
 
 def _is_copied(status: dict[str, Any]) -> bool:

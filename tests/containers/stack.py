@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPT = CHECKOUT / "deploy" / "stack.sh"
 GATEWAYS = "rlm-1:19092,rlm-2:19093,rlm-3:19094"
 _TOOLS = "/opt/kafka/bin"
+_CLUSTER_VIEW = Path(__file__).with_name("cluster_view.py")
 HOSTS = (1, 2, 3)
 METADATA_TOPIC = "__remote_log_segment_metadata"
 _BUILT_S = 900.0
@@ -119,7 +119,7 @@ class ComposeStack:
 
     def rlm(self, *arguments: str, host: int = 1) -> str:
         """What a command of `rlm` prints next to the broker with this number."""
-        return self.script("compose", "exec", "-T", f"rlm-{host}", "rlm", *arguments)
+        return self._engine.run_in(f"rlm-{host}", "rlm", *arguments)
 
     def status(self, topic: str, *, host: int = 1) -> dict[str, Any]:
         """The document of `rlm status`, next to the broker with this number."""
@@ -132,8 +132,16 @@ class ComposeStack:
         A tool that knows a broker without a network by its name waits half a minute for it.
         """
         asked = ("--bootstrap-server", "broker-1:9092")
-        program = f"{_TOOLS}/{tool}.sh"
-        return self.script("compose", "exec", "-T", "broker-1", program, *asked, *arguments)
+        return self._engine.run_in("broker-1", f"{_TOOLS}/{tool}.sh", *asked, *arguments)
+
+    def partitions(self, topic: str) -> list[dict[str, Any]]:
+        """What broker 1 knows of the topic's partitions: tests.containers.cluster_view."""
+        asked = (_CLUSTER_VIEW.read_text(), "broker-1:9092", topic)
+        rows: list[dict[str, Any]] = json.loads(
+            self._engine.run_in("rlm-1", "python3", "-c", *asked)
+        )
+        assert rows, f"{topic} has no partitions"
+        return rows
 
     def client(self, pipeline: str) -> str:
         """What a shell pipeline prints in a container of its own; Kafka's tools are on its PATH."""
@@ -198,10 +206,7 @@ class ComposeStack:
 
     def leads(self, number: int, topic: str) -> bool:
         """Whether a broker leads a partition of a topic."""
-        described = self.broker_tool("kafka-topics", "--describe", "--topic", topic)
-        leaders = re.findall(r"Leader: (\S+)", described)
-        assert leaders, described
-        return str(number) in leaders
+        return any(each["leader"] == number for each in self.partitions(topic))
 
     def elect_preferred_leaders(self) -> None:
         """Let each partition be led by the first of its replicas, as in a balanced cluster."""

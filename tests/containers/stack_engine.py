@@ -1,4 +1,7 @@
-"""What compose has no command for: cut off a container, remove its volumes, save its image."""
+"""What compose has no command for, or only a slow one: the engine's own interface.
+
+Each command of compose costs a second of a processor more, which the brokers lack meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from tempfile import TemporaryFile
 
 import docker
 from docker import DockerClient
+from docker.errors import DockerException
 from docker.models.containers import Container
 
 from tests.containers.image_content import image_content
 from tests.services.containers.engine import Engine
+from tests.services.service import ServiceError
 
+_ANSWER_S = 180
 _OF_PROJECT = "com.docker.compose.project"
 _OF_SERVICE = "com.docker.compose.service"
 
@@ -24,6 +30,18 @@ class StackEngine:
         """`project` is the name of the compose project."""
         self._arguments = engine.client_arguments
         self._project = project
+
+    def run_in(self, service: str, *command: str) -> str:
+        """What a command prints in a service's container. Raises ServiceError with its errors."""
+        with self._client() as client:
+            try:
+                done = self._container(client, service).exec_run(list(command), demux=True)
+            except DockerException as error:
+                raise ServiceError(f"{service} cannot run {command[0]}: {error}") from error
+        output, errors = ((each or b"").decode() for each in done.output)
+        if done.exit_code:
+            raise ServiceError(f"{' '.join(command)} failed in {service}: {errors}{output}")
+        return output
 
     @contextmanager
     def cut_off(self, service: str) -> Iterator[None]:
@@ -57,10 +75,12 @@ class StackEngine:
 
     @contextmanager
     def _client(self) -> Iterator[DockerClient]:
-        with closing(docker.from_env(**self._arguments)) as client:
+        with closing(docker.from_env(timeout=_ANSWER_S, **self._arguments)) as client:
             yield client
 
     def _container(self, client: DockerClient, service: str) -> Container:
         labels = [f"{_OF_PROJECT}={self._project}", f"{_OF_SERVICE}={service}"]
-        (container,) = client.containers.list(filters={"label": labels})
-        return container
+        running = client.containers.list(filters={"label": labels}, ignore_removed=True)
+        if len(running) != 1:
+            raise ServiceError(f"{service} has {len(running)} containers, not one")
+        return running[0]

@@ -17,6 +17,7 @@ def quick_start_commands(stack: ComposeStack) -> int:
     return follow(CHECKOUT / "docs" / "quickstart-containers.md")
 
 
+@pytest.mark.usefixtures("produced_topic")
 def test_quick_start_page_when_followed_then_prints_what_it_shows(
     quick_start_commands: int,
 ) -> None:

@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from tests.containers import local_engine
+from tests.containers import previous_version
 from tests.containers.numbered_topic import NumberedTopic
-from tests.containers.stack import CHECKOUT, HOSTS, ComposeStack, environment
+from tests.containers.stack import HOSTS, ComposeStack
 
 pytestmark = pytest.mark.timeout(1800)
 _CURRENT = "latest"
-_PREVIOUS = "previous"
-_BUILT_S = 900.0
 
 
 @pytest.fixture
-def previous_tag(stack: ComposeStack, tmp_path: Path) -> Iterator[str]:
+def previous_tag(stack: ComposeStack) -> Iterator[str]:
     """The tag of the image of the previous commit; in the end, all hosts have the current one."""
-    commit = _check_out_previous_commit(tmp_path)
+    commit = previous_version.build_image()
     stack.report.append(f"Hosts were upgraded from the image of {commit}, and rolled back to it.")
-    variables = {**environment(), "RLM_TAG": _PREVIOUS}
-    if local_engine.SOCKET.exists():
-        variables["DOCKER_HOST"] = variables["CONTAINER_HOST"] = f"unix://{local_engine.SOCKET}"
-    script = str(tmp_path / "deploy" / "stack.sh")
-    subprocess.run([script, "images"], env=variables, check=True, timeout=_BUILT_S)
-    yield _PREVIOUS
+    yield previous_version.TAG
     for number in HOSTS:
         stack.replace(f"rlm-{number}", _CURRENT)
     stack.wait_ready()
-
-
-def _check_out_previous_commit(directory: Path) -> str:
-    """Return its name; without history, that of the current one, whose image is another one."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--verify", "--quiet", "HEAD^^{commit}"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        check=False,
-    )
-    commit = "HEAD" if found.returncode else "HEAD^"
-    archive = subprocess.run(
-        ["git", "archive", commit], cwd=CHECKOUT, capture_output=True, check=True
-    )
-    subprocess.run(["tar", "-x"], cwd=directory, input=archive.stdout, check=True)
-    _take_times_of_equal_files(directory.glob("requirements*.txt"))
-    return commit
-
-
-def _take_times_of_equal_files(paths: Iterable[Path]) -> None:
-    """Podman compares times, too, when it looks for a layer that it has already built."""
-    for path in paths:
-        current = CHECKOUT / path.name
-        if current.exists() and current.read_bytes() == path.read_bytes():
-            shutil.copystat(current, path)
 
 
 def test_rlm_when_replaced_by_the_previous_version_and_back_then_clients_lose_and_repeat_nothing(
