@@ -159,9 +159,9 @@ class ComposeStack:
             text=True,
         )
 
-    def replace(self, service: str, tag: str) -> None:
-        """Replace a service's container by one of the image with a tag."""
-        changed = ("compose", "up", "-d", "--no-deps", service)
+    def replace(self, *services: str, tag: str) -> None:
+        """Replace the services' containers that have another image by ones of that with a tag."""
+        changed = ("compose", "up", "-d", "--no-deps", *services)
         self.script(*changed, variables={"RLM_TAG": tag})
 
     def image_id(self, service: str) -> str:

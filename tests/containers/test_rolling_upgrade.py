@@ -20,8 +20,7 @@ def previous_tag(stack: ComposeStack) -> Iterator[str]:
     commit = previous_version.build_image()
     stack.report.append(f"Hosts were upgraded from the image of {commit}, and rolled back to it.")
     yield previous_version.TAG
-    for number in HOSTS:
-        stack.replace(f"rlm-{number}", _CURRENT)
+    stack.replace(*(f"rlm-{number}" for number in HOSTS), tag=_CURRENT)
     stack.wait_ready()
 
 
@@ -34,7 +33,7 @@ def test_rlm_when_replaced_by_the_previous_version_and_back_then_clients_lose_an
             for tag in (previous_tag, _CURRENT):
                 for number in HOSTS:
                     reader.wait_for_more()
-                    stack.replace(f"rlm-{number}", tag)
+                    stack.replace(f"rlm-{number}", tag=tag)
                     assert (stack.image_id(f"rlm-{number}") == current) == (tag == _CURRENT)
                     stack.wait_ready()
         reader.wait_for(trimmed_topic.expected())
