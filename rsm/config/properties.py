@@ -1,7 +1,8 @@
 """Parses a Java .properties file into keys, values and line numbers.
 
 This module knows only the grammar of the file; the caller gives keys a meaning. As in Java, the
-last of equal keys wins. Values are stripped, as in Kafka. The encoding is UTF-8.
+last of equal keys wins. Values are stripped, as in Kafka. The encoding is UTF-8; a byte order
+mark, which some editors write, is no part of the first key.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def named_source(source: str) -> dict[str, object]:
 def read_properties(path: Path) -> Properties:
     """Read a file. InvalidConfigError if it is unreadable or not a .properties file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror
         raise InvalidConfigError(

@@ -244,6 +244,16 @@ def test_load_config_when_file_is_absent_then_says_so(tmp_path: Path) -> None:
         load_config(tmp_path / "absent")
 
 
+def test_load_config_when_an_editor_wrote_a_byte_order_mark_then_it_is_ignored(
+    tmp_path: Path,
+) -> None:
+    path = _file(tmp_path)
+    lines = path.read_text(encoding="utf-8").partition("\n")[2]  # a key must be the first line
+    path.write_text(lines, encoding="utf-8-sig")
+
+    assert load_config(path).host.state_dir == Path("/var/rlm")
+
+
 def test_load_config_when_escape_is_malformed_then_refuses(tmp_path: Path) -> None:
     path = _file(tmp_path, **{"rsm.config.key.prefix": "\\u12"})
 
