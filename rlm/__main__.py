@@ -1,6 +1,7 @@
 """The program `rlm`; the supervisor also starts its children with `python -m`.
 
-It imports the command line late. Until then, SIGHUP would end the process by default.
+It imports the command line late. Until then, SIGHUP would end the process by default, and Ctrl-C
+would print the stack of an import.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from rlm.process.signals import defer_reload_signal
+from rlm.process.signals import defer_reload_signal, end_by_interrupt
 
 _SERVERS = ("run", "gateway")
 """The commands that read their configuration again on SIGHUP."""
@@ -16,6 +17,7 @@ _SERVERS = ("run", "gateway")
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    end_by_interrupt()
     if sys.argv[1:2] and sys.argv[1] in _SERVERS:
         defer_reload_signal()
     importlib.import_module("rlm.cli.main").main()

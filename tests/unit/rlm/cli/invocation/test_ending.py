@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -57,6 +58,28 @@ def test_command_when_an_error_is_not_of_an_interrupt_then_its_trace_is_shown() 
 
     assert done.returncode == 1
     assert b"TypeError" in done.stderr
+
+
+_INTERRUPTED_IMPORT = """
+import signal, sys
+from rlm.__main__ import main
+
+class Interruption:
+    def find_spec(self, name, *_others):
+        if name == "rlm.cli.main":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interruption())
+main()
+"""
+
+
+def test_command_when_interrupted_during_its_imports_then_ends_by_the_signal_without_text() -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 _FAILING = """
