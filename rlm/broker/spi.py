@@ -22,6 +22,11 @@ class PartitionOffsets:
     last_stable_offset: int
     high_watermark: int
 
+    @property
+    def committed_end_offset(self) -> int:
+        """Return the end of what may be stored: later records may be truncated or aborted."""
+        return min(self.high_watermark, self.last_stable_offset)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDeletion:

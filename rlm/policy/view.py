@@ -220,7 +220,7 @@ class PartitionView:
     @property
     def copy_end_offset(self) -> int:
         """Return the end of what may be copied: later records may still be truncated or aborted."""
-        return min(self.offsets.high_watermark, self.offsets.last_stable_offset)
+        return self.offsets.committed_end_offset
 
     @property
     def is_diverged(self) -> bool:

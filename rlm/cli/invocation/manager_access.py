@@ -48,7 +48,4 @@ def _committed_ends(
     except RetriableError:
         return {}
     found = fetch_cluster_offsets(session.bootstrap, view, partitions)
-    return {
-        tip: min(offsets.high_watermark, offsets.last_stable_offset)
-        for tip, offsets in found.succeeded.items()
-    }
+    return {tip: offsets.committed_end_offset for tip, offsets in found.succeeded.items()}

@@ -93,7 +93,7 @@ class Copier:
         tip = order.lead.topic_id_partition
         offsets = confirm_lead(self._broker, order.lead)
         end_offset = order.segment.offsets.end_offset
-        if end_offset > min(offsets.high_watermark, offsets.last_stable_offset):
+        if end_offset > offsets.committed_end_offset:
             raise RetriableError("segment reaches above the last stable offset", end=end_offset)
         if end_offset <= offsets.log_start_offset:
             raise FencedError(

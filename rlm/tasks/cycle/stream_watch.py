@@ -79,7 +79,7 @@ class StreamWatch:
         permit, begin = task.streaming.permit, task.streaming.begin
         if permit is None or begin is None:
             return
-        end_offset = min(offsets.high_watermark, offsets.last_stable_offset)
+        end_offset = offsets.committed_end_offset
         waited_ms = task.streaming.waited_ms(
             begin, self._clock.monotonic_ms(), has_records=end_offset > begin.offset
         )
