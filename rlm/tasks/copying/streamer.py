@@ -232,10 +232,11 @@ class Streamer:
     ) -> tuple[bool, EndReason]:
         """Append parts until the end is decided; return whether all committed records are in.
 
-        `offsets` are those of the first part.
+        `offsets` are those of the first part. While the broker does not answer, or no part can be
+        opened, only the end of the segment is decided.
         """
-        is_caught_up = False
-        end_offset = _committed_end(offsets)
+        is_caught_up, is_answered = False, True
+        end_offset = offsets.committed_end_offset
         looked_ms, looked_bytes = started_ms, 0
         while True:
             now_ms = self._clock.monotonic_ms()
@@ -250,7 +251,7 @@ class Streamer:
             reason = order.ending(progress)
             if reason is not None:
                 return segment.following.offset >= end_offset, reason
-            if is_caught_up:
+            if is_caught_up or not is_answered:
                 pause_ms = look_interval_ms(
                     order.limits.segment_rollover_ms,
                     grown_bytes=progress.size_bytes - looked_bytes,
@@ -259,14 +260,32 @@ class Streamer:
                 looked_ms, looked_bytes = now_ms, progress.size_bytes
                 self._nap(now_ms + pause_ms, attempt)
             attempt.check()
-            offsets = confirm_lead(self._broker, order.lead)
-            end_offset = _committed_end(offsets)
-            if end_offset > segment.following.offset:
-                with self._open_part(
-                    order, segment.following, offsets, segment.joined.size_bytes
-                ) as part:
+            with ExitStack() as opened:
+                try:
+                    offsets = confirm_lead(self._broker, order.lead)
+                    part = self._enter_next_part(opened, order, segment, offsets)
+                except RetriableError:  # nothing of a part is written: the segment stays open
+                    is_answered = False
+                    continue
+                is_answered = True
+                end_offset = offsets.committed_end_offset
+                if part is not None:
                     self._append(order, segment, part, attempt)
             is_caught_up = segment.following.offset >= end_offset
+
+    def _enter_next_part(
+        self,
+        opened: ExitStack,
+        order: StreamOrder,
+        segment: _OpenSegment,
+        offsets: PartitionOffsets,
+    ) -> OpenPart | None:
+        """Open the part after what is written; None if the segment has all committed records."""
+        if offsets.committed_end_offset <= segment.following.offset:
+            return None
+        return opened.enter_context(
+            self._open_part(order, segment.following, offsets, segment.joined.size_bytes)
+        )
 
     @contextmanager
     def _open_part(
@@ -283,7 +302,7 @@ class Streamer:
             lineage=order.lineage,
             max_bytes=min(order.limits.segment_max_bytes - size_bytes, OPEN_BYTES),
         )
-        end_offset, above = _committed_end(offsets), order.stored_from_offset
+        end_offset, above = offsets.committed_end_offset, order.stored_from_offset
         with ExitStack() as opened:
             if above is None or not begin.offset < above < end_offset:
                 part = opened.enter_context(open_below(end_offset=end_offset))
@@ -344,13 +363,21 @@ class Streamer:
         stored = with_copied(closed, copied)
         with self._records.discarding(stored, TieredStorageError):
             self._records.require_as_planned(closed, copied)
-            confirm_lead(self._broker, order.lead)
-            attempt.check()
+            self._confirm_lead_at_last(order, attempt)
         return stored
 
-
-def _committed_end(offsets: PartitionOffsets) -> int:
-    return min(offsets.high_watermark, offsets.last_stable_offset)
+    def _confirm_lead_at_last(self, order: StreamOrder, attempt: CopyAttempt) -> None:
+        """Wait for the broker's answer as long as the attempt may take."""
+        while True:
+            try:
+                confirm_lead(self._broker, order.lead)
+            except RetriableError:
+                now_ms = self._clock.monotonic_ms()
+                self._nap(now_ms + look_interval_ms(order.limits.segment_rollover_ms), attempt)
+                attempt.check()
+            else:
+                attempt.check()
+                return
 
 
 def _with_known_epochs(order: StreamOrder, offsets: PartitionOffsets) -> Lineage:

@@ -14,7 +14,7 @@ from tests.twins.world import KEEP_REMOTE, World
 
 _ROLLOVER_MS = 5_000
 _LOOK_MS = _ROLLOVER_MS // 5
-_STREAMS = replace(
+STREAMS = replace(
     KEEP_REMOTE,
     local_retention_ms=-1,
     offload_mode=OffloadMode.STREAM,
@@ -24,7 +24,7 @@ _STREAMS = replace(
 _VALUE = bytes(OPEN_BYTES)
 
 
-def _produce(world: World, count: int) -> None:
+def produce_parts(world: World, count: int) -> None:
     """Write batches, each of which fills a part."""
     leader = world.leader()
     for _ in range(count):
@@ -35,17 +35,17 @@ def _produce(world: World, count: int) -> None:
 
 def _pauses_ms(growths: list[int]) -> list[int]:
     """Stream a log that grows by these numbers of parts after each pause; return the pauses."""
-    world = World(policy=_STREAMS)
+    world = World(policy=STREAMS)
     process = world.start()
     looks_ms: list[int] = []
 
     def look() -> None:
         now_ms = world.clock.monotonic_ms()
         if looks_ms and now_ms > looks_ms[-1] and growths:
-            _produce(world, growths.pop(0))
+            produce_parts(world, growths.pop(0))
         looks_ms.append(now_ms)
 
-    _produce(world, 1)
+    produce_parts(world, 1)
     world.cycle()
     for _ in range(40):
         process.effects.before("offsets", look)

@@ -238,7 +238,7 @@ def test_stream_when_an_act_fails_then_nothing_is_left_and_the_next_one_has_all(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("act", [STARTED, "write .log", "write .meta", FINISHED])
+@pytest.mark.parametrize("act", [STARTED, "write .log", "write .meta", FINISHED, "offsets"])
 def test_stream_when_the_process_dies_then_the_next_one_continues_without_gap_or_overlap(
     act: str, when: str
 ) -> None:
@@ -261,7 +261,7 @@ def test_stream_when_the_process_dies_then_the_next_one_continues_without_gap_or
     assert violations(world) + leftovers(world) == []
 
 
-@pytest.mark.parametrize("act", [STARTED, "write .log", "write .meta"])
+@pytest.mark.parametrize("act", [STARTED, "write .log", "write .meta", "offsets"])
 def test_stream_when_the_lead_is_lost_meanwhile_then_never_finished(act: str) -> None:
     """R23: the new leader continues; nothing of the old one counts."""
     world = World(brokers=2, policy=STREAMS)
