@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 OFFLOAD_SEGMENT_LEAST_BYTES = 1 << 10
@@ -30,3 +30,11 @@ class OffloadSettings:
     mode: OffloadMode = OffloadMode.SEGMENT
     segment_max_bytes: int = 1 << 30
     segment_rollover_ms: int = 600_000
+
+    def lowered_to(self, other: OffloadSettings) -> OffloadSettings:
+        """Return these settings with the smaller one of each limit."""
+        return replace(
+            self,
+            segment_max_bytes=min(self.segment_max_bytes, other.segment_max_bytes),
+            segment_rollover_ms=min(self.segment_rollover_ms, other.segment_rollover_ms),
+        )

@@ -18,6 +18,7 @@ from rlmm.state.offload_segments import DriverProperty
 from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.offload_settings import OffloadSettings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,12 +118,17 @@ class StreamLanes(AttemptLanes):
         tip = task.topic_id_partition
         opened_at_ms = self._clock.monotonic_ms()
 
+        def limits() -> OffloadSettings:
+            """A lowered limit applies at once; a raised one does not, as the deadline is recorded."""
+            permit, begun = task.streaming.permit, wanted.permit.limits
+            return begun if permit is None else begun.lowered_to(permit.limits)
+
         def ending(progress: StreamProgress) -> EndReason | None:
             permit = task.streaming.permit if self._attempts.is_wanted(tip) else None
             others_wait = self.context.lanes.is_saturated()
             return end_because(
                 progress,
-                wanted.permit.limits,
+                limits(),
                 permit,
                 others_wait=others_wait,
                 history_end_offset=task.streaming.history_end_offset,
@@ -147,7 +153,7 @@ class StreamLanes(AttemptLanes):
                 segment_id=segment_id,
                 begin=wanted.begin,
                 lineage=joined.lineage,
-                limits=wanted.permit.limits,
+                limits=limits,
                 waited_ms=wanted.waited_ms,
                 stored_from_offset=wanted.permit.stored_from_offset,
                 timeout_ms=wanted.timeout_ms,

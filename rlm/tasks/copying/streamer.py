@@ -57,15 +57,15 @@ class StreamOrder:
 
     `waited_ms` is how long its oldest record was known before. `stored_from_offset` is the first
     stored offset above; None if there is none. `timeout_ms` is the time limit, with the rollover
-    time in it. The attempt ends once the process is `stopping`, or no longer
-    `leads`. `ending` decides after each part, and `progressed` gets the same value.
+    time in it. `limits` may become smaller meanwhile. The attempt ends once the process is
+    `stopping`, or no longer `leads`. `ending` decides after each part, and `progressed` gets the same value.
     """
 
     lead: PartitionLead
     segment_id: UUID
     begin: LogPosition
     lineage: Lineage
-    limits: OffloadSettings
+    limits: Callable[[], OffloadSettings]
     waited_ms: int
     stored_from_offset: int | None
     timeout_ms: int
@@ -253,7 +253,7 @@ class Streamer:
                 return segment.following.offset >= end_offset, reason
             if is_caught_up or not is_answered:
                 pause_ms = look_interval_ms(
-                    order.limits.segment_rollover_ms,
+                    order.limits().segment_rollover_ms,
                     grown_bytes=progress.size_bytes - looked_bytes,
                     during_ms=now_ms - looked_ms,
                 )
@@ -300,7 +300,7 @@ class Streamer:
             order.lead.topic_id_partition,
             begin,
             lineage=order.lineage,
-            max_bytes=min(order.limits.segment_max_bytes - size_bytes, OPEN_BYTES),
+            max_bytes=max(1, min(order.limits().segment_max_bytes - size_bytes, OPEN_BYTES)),
         )
         end_offset, above = offsets.committed_end_offset, order.stored_from_offset
         with ExitStack() as opened:
@@ -373,7 +373,7 @@ class Streamer:
                 confirm_lead(self._broker, order.lead)
             except RetriableError:
                 now_ms = self._clock.monotonic_ms()
-                self._nap(now_ms + look_interval_ms(order.limits.segment_rollover_ms), attempt)
+                self._nap(now_ms + look_interval_ms(order.limits().segment_rollover_ms), attempt)
                 attempt.check()
             else:
                 attempt.check()

@@ -66,3 +66,35 @@ def test_stream_when_its_log_grows_then_looks_again_when_a_part_has_filled() -> 
 
 def test_stream_when_its_log_grows_as_fast_as_it_can_then_pauses_all_the_same() -> None:
     assert _pauses_ms([1, 1, 1])[:4] == [50] * 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "ended_after_ms"),
+    [
+        ({"offload_segment_rollover_ms": 10_000}, 10_000),
+        ({"offload_segment_rollover_ms": 600_000}, 60_000),
+        ({"offload_segment_max_bytes": 1 << 20}, 5_000),
+    ],
+)
+def test_stream_when_a_limit_changes_then_only_a_lower_one_applies_to_the_open_segment(
+    changed: dict[str, int], ended_after_ms: int
+) -> None:
+    policy = replace(STREAMS, offload_segment_rollover_ms=60_000)
+    world = World(policy=policy)
+    process = world.start()
+    produce_parts(world, 1)
+    world.cycle()
+    opened_ms = world.clock.monotonic_ms()
+
+    def change() -> None:
+        world.set_policy(replace(policy, **changed))
+        process.step()
+
+    for _ in range(2):
+        process.effects.before("offsets", lambda: None)
+    process.effects.before("offsets", change)
+    process.watch.step()
+
+    assert len(world.stored()) == 1
+    lasted_ms = world.clock.monotonic_ms() - opened_ms
+    assert lasted_ms == pytest.approx(ended_after_ms, abs=5_000)
