@@ -71,7 +71,7 @@ class SegmentStorageManager(RemoteStorageManager):
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
         layout = next(
-            each for each in self._layouts.values() if size_bytes or each.holds_empty_logs
+            each for each in self._layouts.values() if size_bytes or each.can_store_empty_logs
         )
         return self._planned(layout, segment_id, base_offset)
 
@@ -87,7 +87,7 @@ class SegmentStorageManager(RemoteStorageManager):
                 layout=layout,
                 known=(*self._layouts, *self._class_names),
             )
-        if not size_bytes and not chosen.holds_empty_logs:
+        if not size_bytes and not chosen.can_store_empty_logs:
             return self.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
         return self._planned(chosen, segment_id, base_offset)
 

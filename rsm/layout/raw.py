@@ -44,7 +44,7 @@ class RawLayout(SegmentLayout):
         return NAME
 
     @property
-    def holds_empty_logs(self) -> bool:
+    def can_store_empty_logs(self) -> bool:
         return True
 
     def object_keys(

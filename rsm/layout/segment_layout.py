@@ -130,7 +130,7 @@ class SegmentLayout(ABC):
 
     @property
     @abstractmethod
-    def holds_empty_logs(self) -> bool:
+    def can_store_empty_logs(self) -> bool:
         """Whether the layout can store a segment without batches."""
 
     @abstractmethod

@@ -36,16 +36,16 @@ class PluginLayout(SegmentLayout):
         self._calls = calls
         with calls.mapped("name"):
             self._name = require_type(inner.name, str)
-        with calls.mapped("holds_empty_logs"):
-            self._holds_empty_logs = require_type(inner.holds_empty_logs, bool)
+        with calls.mapped("can_store_empty_logs"):
+            self._can_store_empty_logs = require_type(inner.can_store_empty_logs, bool)
 
     @property
     def name(self) -> str:
         return self._name
 
     @property
-    def holds_empty_logs(self) -> bool:
-        return self._holds_empty_logs
+    def can_store_empty_logs(self) -> bool:
+        return self._can_store_empty_logs
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int

@@ -56,7 +56,7 @@ class BlockV1Layout(SegmentLayout):
         return NAME
 
     @property
-    def holds_empty_logs(self) -> bool:
+    def can_store_empty_logs(self) -> bool:
         return False  # an offloaded ledger has at least one entry
 
     def object_keys(

@@ -57,7 +57,7 @@ class BlockV2Layout(SegmentLayout):
         return NAME
 
     @property
-    def holds_empty_logs(self) -> bool:
+    def can_store_empty_logs(self) -> bool:
         return False  # an index has at least one ledger, with an entry
 
     def object_keys(

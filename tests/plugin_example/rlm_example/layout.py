@@ -39,7 +39,7 @@ class LabelledLayout(SegmentLayout):
         return "labelled"
 
     @property
-    def holds_empty_logs(self) -> bool:
+    def can_store_empty_logs(self) -> bool:
         return True
 
     def object_keys(
