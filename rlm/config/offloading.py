@@ -49,9 +49,10 @@ class OffloadingConfig(Section):
         default=600_000,
         validation_alias=ROLLOVER_KEY,
         description="Time after which an offload segment of a stream ends (PIP-76). Data is stored "
-        "at most about this long after it was produced. Applies to topics without a time of their "
-        "own (`rlm topic set --offload-segment-rollover-ms`), up to their total and local "
-        "retention. Lower: less data is lost with all local disks, and objects are smaller.",
+        "at the latest after this time, the time to complete the object, and any wait for a free "
+        "stream. Applies to topics without a time of their own (`rlm topic set "
+        "--offload-segment-rollover-ms`), up to their total and local retention. Lower: less data "
+        "is lost with all local disks, and objects are smaller.",
     )
     stream_buffer_bytes: _BufferBytes = Field(
         default=256 << 20,

@@ -14,7 +14,22 @@ from bench.result_file import COMMITTED, read_results
 CHECKOUT = Path(__file__).parents[3]
 README_FIGURES = {
     "copy of a segment ÷ plain file copy with fsync": ("bench", "segment copy ÷ plain copy"),
-    "producer's throughput with ÷ without copying": ("bench", "producer with ÷ without copying"),
+    "rate of a stream ÷ rate of copies of rolled segments": (
+        "bench-streaming",
+        "stream ÷ segment mode ×1",
+    ),
+    "producer's throughput at 50 MB/s with ÷ without copying": (
+        "bench",
+        "producer with ÷ without copying",
+    ),
+    "maximum rate of a producer with ÷ without copying": (
+        "bench",
+        "maximum rate of a producer with ÷ without copying",
+    ),
+    "maximum rate of a producer with ÷ without streaming": (
+        "bench-streaming",
+        "maximum rate of a producer with ÷ without streaming",
+    ),
     "one consumer of trimmed data ÷ the same of local data": (
         "bench-gateway",
         "trimmed data ÷ local data",
@@ -72,10 +87,19 @@ def test_readme_machine_when_compared_with_the_results_then_is_that_of_all() -> 
     assert "\nMedians on two cores " in (CHECKOUT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["docs/faq.md", "docs/gateway.md", "docs/sizing.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/faq.md", "docs/gateway.md", "docs/sizing.md", "docs/streaming.md"]
+)
 def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str) -> None:
     p99 = "its p99 latency with ÷ without"
     copying, streaming = (_figure(bench, p99).value for bench in ("bench", "bench-streaming"))
+    rate = "maximum rate of a producer with ÷ without"
+    copying_rate = _figure("bench", f"{rate} copying").value
+    streaming_rate = _figure("bench-streaming", f"{rate} streaming").value
+    mode = "mode: CPU per GB"
+    stream_cpu, segment_cpu = (
+        _figure("bench-streaming", f"{each} {mode}").value for each in ("stream", "segment")
+    )
     memory = figure_text(_figure("bench-metadata", "1 M: memory after the rebuild").value)
     relayed = "gateway CPU: relayed, 8 consumers"
     core = 1 / _figure("bench-gateway", relayed).value
@@ -83,9 +107,14 @@ def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str)
     quoted = {
         "docs/faq.md": [
             f"was {copying:.2f} times as high with copies, and {streaming:.2f} times with",
+            f"was {copying_rate:.2f} times as high with copies, and {streaming_rate:.2f} times with",
             f"1 million take {memory} MiB of memory of a process",
         ],
         "docs/gateway.md": [f"up to {core:.1f} GB/s from the broker, or {core_large:.0f} GB/s if"],
+        "docs/streaming.md": [
+            f"needs {stream_cpu / segment_cpu:.1f} times the processor time of copies",
+            f"lowers a producer's maximum rate to {streaming_rate:.2f} of",
+        ],
         "docs/sizing.md": [f"relays up to {core:.1f} GB/s from the broker"],
     }
 
