@@ -29,7 +29,7 @@ def debian_components(status: str) -> list[Component]:
 
 
 def _is_installed(package: Message) -> bool:
-    """Whether its third word says so: of a removed package, the settings may remain."""
+    """Whether its status ends so; of a removed package, settings may remain."""
     return package.get("Status", "").split()[2:] == [_INSTALLED]
 
 

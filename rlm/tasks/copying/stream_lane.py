@@ -120,8 +120,8 @@ class StreamLanes(AttemptLanes):
 
         def limits() -> OffloadSettings:
             """A lowered limit applies at once; a raised one does not, as the deadline is recorded."""
-            permit, begun = task.streaming.permit, wanted.permit.limits
-            return begun if permit is None else begun.lowered_to(permit.limits)
+            permit, at_start = task.streaming.permit, wanted.permit.limits
+            return at_start if permit is None else at_start.lowered_to(permit.limits)
 
         def ending(progress: StreamProgress) -> EndReason | None:
             permit = task.streaming.permit if self._attempts.is_wanted(tip) else None
