@@ -119,7 +119,7 @@ class StreamLanes(AttemptLanes):
         opened_at_ms = self._clock.monotonic_ms()
 
         def limits() -> OffloadSettings:
-            """A lowered limit applies at once; a raised one does not, as the deadline is recorded."""
+            """Apply a lowered limit at once; the recorded deadline does not cover a raised one."""
             permit, at_start = task.streaming.permit, wanted.permit.limits
             return at_start if permit is None else at_start.lowered_to(permit.limits)
 

@@ -58,7 +58,8 @@ class StreamOrder:
     `waited_ms` is how long its oldest record was known before. `stored_from_offset` is the first
     stored offset above; None if there is none. `timeout_ms` is the time limit, with the rollover
     time in it. `limits` may become smaller meanwhile. The attempt ends once the process is
-    `stopping`, or no longer `leads`. `ending` decides after each part, and `progressed` gets the same value.
+    `stopping`, or no longer `leads`. `ending` decides after each part, and `progressed` gets the
+    same value.
     """
 
     lead: PartitionLead
