@@ -19,7 +19,7 @@ from rlm.status.document import PartitionReport
 from rlm.status.document_parts import Json
 from rlm.status.failures import COPIES_FAIL, FAILING
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import TopicIdPartition, id_to_text
 
 _PROCESSES = "rlm processes"
 
@@ -153,14 +153,18 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
 def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
     """Yield the deleted topics. No next command deletes their data."""
     for each in topics:
+        topic_id = id_to_text(each.topic_id)  # a new topic can have the same name
         reason, command = (
             (
-                "no broker has the topic; the deletion of its stored data is paused",
-                f"rlm read {each.topic} --from-store --json",
+                (
+                    f"no broker has the topic of id {topic_id}; "
+                    "the deletion of its stored data is paused"
+                ),
+                f"rlm read {each.topic} --topic-id {topic_id} --from-store --json",
             )
             if each.is_paused
             else (
-                "no broker has the topic, so its stored data will be deleted",
+                f"no broker has the topic of id {topic_id}, so its stored data will be deleted",
                 f"rlm pause {each.topic} delete",
             )
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 from rlm.broker.spi import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
@@ -133,6 +134,7 @@ class DeletedTopic:
     `partitions` are those with segments that are not deleted yet.
     """
 
+    topic_id: UUID
     topic: str
     partitions: tuple[TopicIdPartition, ...]
     is_paused: bool

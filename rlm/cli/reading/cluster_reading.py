@@ -118,6 +118,7 @@ def deleted_topics(
         return ()
     found = (
         DeletedTopic(
+            topic_id=topic_id,
             topic=policies[topic_id],
             partitions=_undeleted(session, topic_id, policies[topic_id]),
             is_paused=PausableTask.DELETE in session.metadata.paused_tasks(topic_id),

@@ -15,10 +15,12 @@ from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import StreamReport
 from rlmm.events.registration import FileDefault
 from rlmm.state.anomalies import AnomalyKind
+from rsm.segment.ids import id_to_text
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.status.status_rows import reporting, row, tip_of, unreported
 
 TIP = tip_of()
+_TOPIC_ID = id_to_text(TIP.topic_id)
 MANAGER = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
 FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
 FAILING = Blocked(reason="failing", values={"cause": "no space left on device", "attempts": 2})
@@ -104,20 +106,22 @@ def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_comm
     [
         (
             False,
-            "no broker has the topic, so its stored data will be deleted",
+            f"no broker has the topic of id {_TOPIC_ID}, so its stored data will be deleted",
             "rlm pause orders delete",
         ),
         (
             True,
-            "no broker has the topic; the deletion of its stored data is paused",
-            "rlm read orders --from-store --json",
+            f"no broker has the topic of id {_TOPIC_ID}; the deletion of its stored data is paused",
+            f"rlm read orders --topic-id {_TOPIC_ID} --from-store --json",
         ),
     ],
 )
 def test_topic_when_deleted_then_first_of_all_problems_with_the_command_that_stops_it(
     reason: str, command: str, *, is_paused: bool
 ) -> None:
-    deleted = DeletedTopic(topic="orders", partitions=(TIP,), is_paused=is_paused)
+    deleted = DeletedTopic(
+        topic_id=TIP.topic_id, topic="orders", partitions=(TIP,), is_paused=is_paused
+    )
     diverged = reporting({"is_diverged": True})
 
     found = find_problems(
