@@ -6,7 +6,7 @@ waited for the rollover time. So a partition with little data needs no open uplo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from rlm.policy.candidates import copying_forbidden
@@ -104,16 +104,34 @@ def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int =
     return min(max(part_ms, _SHORTEST_PART_MS), longest_ms)
 
 
-def unstored_bytes(log: LocalLog, begin: LogPosition) -> int:
-    """Return the size of the log from a position on.
+def counted_from(log: LocalLog, begin: LogPosition) -> LogPosition:
+    """Return from where bytes count as not stored.
 
-    Counts a file whole if the position in it is not known.
+    If the position of an offset in its file is not known, only what the file grows by counts. Else
+    a record in a large file that is stored up to it would look like the whole file.
     """
-    files = [(each.file_base_offset, each.size_bytes) for each in log.rolled]
-    files.append((log.active_base_offset, log.active_size_bytes))
-    first = max((base for base, _ in files if base <= begin.offset), default=files[0][0])
-    total_bytes = sum(size_bytes for base, size_bytes in files if base >= first)
+    base_offset, size_bytes = _first_file(log, begin)
+    if begin.file_base_offset == base_offset or begin.offset <= base_offset:
+        return begin
+    return replace(begin, file_base_offset=base_offset, position=size_bytes)
+
+
+def unstored_bytes(log: LocalLog, begin: LogPosition) -> int:
+    """Return the size of the log from a position of `counted_from` on."""
+    first, _ = _first_file(log, begin)
+    total_bytes = sum(size_bytes for base, size_bytes in _files(log) if base >= first)
     return max(0, total_bytes - (begin.position if begin.file_base_offset == first else 0))
+
+
+def _first_file(log: LocalLog, begin: LogPosition) -> tuple[int, int]:
+    """Return base offset and size of the file that has a position, or of the first one above."""
+    files = _files(log)
+    return max((each for each in files if each[0] <= begin.offset), default=files[0])
+
+
+def _files(log: LocalLog) -> list[tuple[int, int]]:
+    files = [(each.file_base_offset, each.size_bytes) for each in log.rolled]
+    return [*files, (log.active_base_offset, log.active_size_bytes)]
 
 
 def due_because(

@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rlm.broker.spi import PartitionOffsets
-from rlm.policy.stream.permit import (
-    StreamPermit,
-    due_because,
-    look_interval_ms,
-    unstored_bytes,
-)
+from rlm.policy.stream.permit import StreamPermit, due_because, look_interval_ms
 from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes
@@ -93,7 +88,7 @@ class StreamWatch:
             permit,
             begin_offset=begin.offset,
             committed_end_offset=end_offset,
-            unstored_bytes=unstored_bytes(log, begin),
+            unstored_bytes=task.streaming.unstored_bytes(log, begin),
             waited_ms=waited_ms,
         )
         if reason is not None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from threading import RLock
 
 from rlm.broker.spi import PartitionOffsets
-from rlm.policy.stream.permit import StreamPermit
-from rlm.source.log_source import LogPosition
+from rlm.policy.stream.permit import StreamPermit, counted_from, unstored_bytes
+from rlm.source.log_source import LocalLog, LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class StreamState:
 
     __slots__ = (
         "_begin",
+        "_counted_from",
         "_earlier_since_ms",
         "_history_end_offset",
         "_known_since_ms",
@@ -47,6 +48,7 @@ class StreamState:
         self._lock = RLock()  # an offer may run the stream in the same thread
         self._permit: StreamPermit | None = None
         self._begin: LogPosition | None = None
+        self._counted_from: tuple[LogPosition, LogPosition] | None = None
         self._history_end_offset = 0
         self._known_since_ms: int | None = None
         self._earlier_since_ms: int | None = None
@@ -120,6 +122,16 @@ class StreamState:
             if self._known_since_ms is None:
                 self._known_since_ms = now_ms if since_ms is None else since_ms
             return now_ms - self._known_since_ms
+
+    def unstored_bytes(self, log: LocalLog, begin: LogPosition) -> int:
+        """Return the bytes of the log that are not stored, as far as that is known.
+
+        If the position of `begin` is not known, counts what came after the first call with it.
+        """
+        with self._lock:
+            if self._counted_from is None or self._counted_from[0] != begin:
+                self._counted_from = begin, counted_from(log, begin)
+            return unstored_bytes(log, self._counted_from[1])
 
     def unstored_ms(self, now_ms: int) -> int | None:
         """Return how long the oldest record that is not stored has been known; None if none is."""

@@ -14,6 +14,7 @@ from rlm.policy.stream.permit import (
     OPEN_BYTES,
     DueReason,
     StreamPermit,
+    counted_from,
     due_because,
     look_interval_ms,
     stream_permit,
@@ -211,17 +212,29 @@ def test_stream_when_segments_are_small_then_due_at_their_size() -> None:
     ("position", "expected"),
     [
         (LogPosition(offset=0), 10_500),
-        (LogPosition(offset=950), 1_500),
+        (LogPosition(offset=900), 1_500),
+        (LogPosition(offset=950), 500),
+        (LogPosition(offset=1050), 0),
         (LogPosition(offset=950, file_base_offset=900, position=700), 800),
         (LogPosition(offset=1000, file_base_offset=900, position=1000), 500),
         (LogPosition(offset=1000, file_base_offset=1000, position=600), 0),
         (LogPosition(offset=1050, file_base_offset=1000, position=480), 20),
     ],
 )
-def test_unstored_bytes_when_the_position_is_known_then_from_there_else_whole_files(
+def test_unstored_bytes_when_the_position_is_known_then_from_there_else_the_files_above(
     position: LogPosition, expected: int
 ) -> None:
-    assert unstored_bytes(Given().view().local, position) == expected
+    log = Given().view().local
+
+    assert unstored_bytes(log, counted_from(log, position)) == expected
+
+
+def test_unstored_bytes_when_the_file_grows_from_an_unknown_position_then_what_it_grew_by() -> None:
+    log = Given().view().local
+    counted = counted_from(log, LogPosition(offset=1040))
+    longer = replace(log, active_size_bytes=log.active_size_bytes + 70)
+
+    assert unstored_bytes(longer, counted) == 70
 
 
 def test_unstored_bytes_when_the_position_is_below_all_files_then_all_of_them() -> None:

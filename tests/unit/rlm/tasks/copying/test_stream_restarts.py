@@ -13,6 +13,7 @@ from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import violations
 from tests.twins.process import Process
 from tests.twins.world import TIP, World
+from tests.unit.rlm.tasks.copying.test_stream_pace import produce_parts
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS
 
 ROLLOVER_MS = 60_000
@@ -102,6 +103,23 @@ def test_stream_when_restarted_after_a_stored_segment_then_the_rest_of_its_time_
 
     assert waiting == [first]
     assert len(producing.world.stored()) == 2
+
+
+def test_stream_when_a_large_file_is_stored_in_part_then_a_restart_waits_for_its_time() -> None:
+    """The position in the file is not known then, and most of its bytes are stored."""
+    producing = Producing()
+    produce_parts(producing.world, 2)
+    producing.live(producing.world.start(), ROLLOVER_MS + 10 * LOOK_MS)
+    known = len(producing.world.records())
+    following = producing.world.restart()
+
+    producing.live(following, 10 * LOOK_MS)
+    waiting = len(producing.world.records())
+    produce_parts(producing.world, 1)
+    producing.live(following, LOOK_MS)
+
+    assert waiting == known
+    assert len(producing.world.records()) == known + 1
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
