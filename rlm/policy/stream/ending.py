@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
@@ -55,7 +56,8 @@ def end_because(
 ) -> EndReason | None:
     """Return why the segment ends now; None if it continues.
 
-    Without a permit it ends with what it has. It ends at its time as soon as it is caught up. A
+    `others_wait`: partitions wait for this stream (`gives_way`). Without a permit it ends with what
+    it has. It ends at its time as soon as it is caught up. A
     segment that never is ends one rollover time after it was assigned. History, which is older than
     the stream, is divided by size: it has waited long before. To a slow store, it ends after
     `history_longest_ms`, so that it is completed within its time limit.
@@ -77,3 +79,11 @@ def end_because(
     if progress.is_caught_up and progress.waited_ms >= rollover_ms:
         return EndReason.TIME
     return EndReason.OTHERS_WAIT if progress.is_caught_up and others_wait else None
+
+
+def gives_way(opened_at_ms: int, others_opened_at_ms: Iterable[int], waiting_count: int) -> bool:
+    """Return whether a stream that is caught up ends for a partition that waits.
+
+    Of these streams, the oldest ones do, one for each waiting partition. Times are monotonic.
+    """
+    return sum(each < opened_at_ms for each in others_opened_at_ms) < waiting_count

@@ -141,10 +141,13 @@ def due_because(
     committed_end_offset: int,
     unstored_bytes: int,
     waited_ms: int,
+    is_any_free: bool = True,
 ) -> DueReason | None:
     """Return why a stream from `begin_offset` is to open; None if it is not.
 
-    `waited_ms` is how long the oldest record that is not stored has been known.
+    `waited_ms` is how long the oldest record that is not stored has been known. While no stream
+    `is_any_free`, another one has to end for it. So the records wait for their time, or until they
+    fill a segment: partitions that take streams from each other would only make small objects.
     """
     if committed_end_offset <= begin_offset:
         return None
@@ -152,6 +155,7 @@ def due_because(
         return DueReason.REQUESTED
     if waited_ms >= permit.limits.segment_rollover_ms:
         return DueReason.TIME
-    if unstored_bytes >= min(OPEN_BYTES, permit.limits.segment_max_bytes):
+    wanted_bytes = permit.limits.segment_max_bytes
+    if unstored_bytes >= (min(OPEN_BYTES, wanted_bytes) if is_any_free else wanted_bytes):
         return DueReason.SIZE
     return None

@@ -79,11 +79,19 @@ class Lanes:
             self._limit = limit
         self._start_waiting()
 
+    def is_full(self) -> bool:
+        """Return whether all slots are taken."""
+        with self._lock:
+            return self._is_full()
+
+    def waiting_count(self) -> int:
+        """Return how many jobs wait for a slot."""
+        with self._lock:
+            return len(self._waiting) if self._is_full() else 0
+
     def is_saturated(self) -> bool:
         """Return whether all slots are taken and more jobs wait."""
-        with self._lock:
-            full = self._limit is not None and self._running_count >= self._limit
-            return full and bool(self._waiting)
+        return self.waiting_count() > 0
 
     def is_busy(self, key: Hashable) -> bool:
         """Return whether a job of this key runs or waits."""
@@ -113,13 +121,15 @@ class Lanes:
 
     def _next(self) -> _QueueEntry | None:
         with self._lock:
-            full = self._limit is not None and self._running_count >= self._limit
-            if full or not self._waiting:
+            if self._is_full() or not self._waiting:
                 return None
             entry = self._waiting.popleft()
             entry.is_running = True
             self._running_count += 1
             return entry
+
+    def _is_full(self) -> bool:
+        return self._limit is not None and self._running_count >= self._limit
 
     def _run(self, entry: _QueueEntry) -> None:
         following: Job | None = None

@@ -194,6 +194,10 @@ class AttemptRunner:
         """Return whether a partition's segments are being copied or wait for a slot."""
         return self._lanes.is_busy(tip)
 
+    def running_tasks(self) -> Iterator[PartitionTask]:
+        """Return the tasks whose attempts run."""
+        return (job.work.task for job, _ in self._running())
+
     def oldest_age_ms(self) -> int:
         """Return the age of the oldest copy in flight; 0 if there is none."""
         started = [attempt.started_at_ms for _, attempt in self._running()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from rlm.policy.stream.ending import EndReason, StreamProgress, end_because
+from rlm.policy.stream.ending import EndReason, StreamProgress, end_because, gives_way
 from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
@@ -96,6 +96,10 @@ class StreamLanes(AttemptLanes):
         """Return how many segments are open."""
         return len(self.context.lanes.running())
 
+    def is_any_free(self) -> bool:
+        """Return whether another segment can be opened now."""
+        return not self.context.lanes.is_full()
+
     def complete_account(self, task: PartitionTask, lineage: Lineage) -> None:
         """Complete the account of offload segments that ended without their last record.
 
@@ -125,12 +129,11 @@ class StreamLanes(AttemptLanes):
 
         def ending(progress: StreamProgress) -> EndReason | None:
             permit = task.streaming.permit if self._attempts.is_wanted(tip) else None
-            others_wait = self.context.lanes.is_saturated()
             return end_because(
                 progress,
                 limits(),
                 permit,
-                others_wait=others_wait,
+                others_wait=self._gives_way(opened_at_ms),
                 history_end_offset=task.streaming.history_end_offset,
                 history_longest_ms=wanted.timeout_ms // 2,
             )
@@ -141,6 +144,7 @@ class StreamLanes(AttemptLanes):
                 end_offset=progress.offsets.end_offset,
                 size_bytes=progress.size_bytes,
                 opened_at_ms=opened_at_ms,
+                is_caught_up=progress.is_caught_up,
             )
 
         stored = self._metadata.partition_state(tip).lineage
@@ -162,4 +166,12 @@ class StreamLanes(AttemptLanes):
                 ending=ending,
                 progressed=progressed,
             )
+        )
+
+    def _gives_way(self, opened_at_ms: int) -> bool:
+        opened = (task.streaming.open_stream for task in self._attempts.running_tasks())
+        return gives_way(
+            opened_at_ms,
+            [each.opened_at_ms for each in opened if each is not None and each.is_caught_up],
+            self.context.lanes.waiting_count(),
         )

@@ -90,6 +90,7 @@ class StreamWatch:
             committed_end_offset=end_offset,
             unstored_bytes=task.streaming.unstored_bytes(log, begin),
             waited_ms=waited_ms,
+            is_any_free=self._streams.is_any_free(),
         )
         if reason is not None:
 

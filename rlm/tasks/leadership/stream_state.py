@@ -13,12 +13,16 @@ from rlm.source.log_source import LocalLog, LogPosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStream:
-    """Represents the open segment of a stream, and when it was opened (monotonic)."""
+    """Represents the open segment of a stream, and when it was opened (monotonic).
+
+    `is_caught_up`: it had all committed records at the last look.
+    """
 
     begin_offset: int
     end_offset: int
     size_bytes: int
     opened_at_ms: int
+    is_caught_up: bool
 
 
 class StreamState:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.stream.ending import EndReason, StreamProgress, end_because
+from rlm.policy.stream.ending import EndReason, StreamProgress, end_because, gives_way
 from rlm.policy.stream.permit import StreamPermit
 from rsm.segment.batches.batch import MAX_BATCH_BYTES
 from rsm.segment.offload_settings import OffloadMode, OffloadSettings
@@ -80,6 +80,17 @@ def test_stream_when_others_wait_then_ends_once_caught_up(
     *, is_caught_up: bool, reason: EndReason | None
 ) -> None:
     assert ended(replace(PROGRESS, is_caught_up=is_caught_up), others_wait=True) is reason
+
+
+@pytest.mark.parametrize(
+    ("waiting_count", "gives"), [(0, []), (1, [10]), (2, [10, 20]), (9, [10, 20, 30])]
+)
+def test_streams_when_partitions_wait_then_as_many_give_way_the_oldest_first(
+    waiting_count: int, gives: list[int]
+) -> None:
+    opened = [30, 10, 20]
+
+    assert [at for at in sorted(opened) if gives_way(at, opened, waiting_count)] == gives
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,29 @@ def test_stream_when_records_wait_then_due_by_size_time_or_request(
     assert found is reason
 
 
+@pytest.mark.parametrize(
+    ("unstored", "waited_ms", "reason"),
+    [
+        ((1 << 30) - 1, ROLLOVER_MS - 1, None),
+        (1 << 30, 0, DueReason.SIZE),
+        (1, ROLLOVER_MS, DueReason.TIME),
+    ],
+)
+def test_stream_when_none_is_free_then_due_at_its_time_or_with_a_full_segment(
+    unstored: int, waited_ms: int, reason: DueReason | None
+) -> None:
+    found = due_because(
+        PERMIT,
+        begin_offset=100,
+        committed_end_offset=101,
+        unstored_bytes=unstored,
+        waited_ms=waited_ms,
+        is_any_free=False,
+    )
+
+    assert found is reason
+
+
 def test_stream_when_segments_are_small_then_due_at_their_size() -> None:
     small = StreamPermit(begin_offset=0, limits=LIMITS)
 

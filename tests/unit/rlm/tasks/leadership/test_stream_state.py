@@ -155,7 +155,9 @@ def test_wait_when_a_segment_is_sealed_then_counts_again_for_the_next_records() 
 
 
 def opened(at_ms: int) -> OpenStream:
-    return OpenStream(begin_offset=100, end_offset=120, size_bytes=9, opened_at_ms=at_ms)
+    return OpenStream(
+        begin_offset=100, end_offset=120, size_bytes=9, opened_at_ms=at_ms, is_caught_up=True
+    )
 
 
 def test_unstored_when_records_are_known_then_counts_on_while_their_segment_is_open() -> None:
