@@ -168,6 +168,18 @@ STORE = Board(
                     unit="ms",
                 ),
                 lines(
+                    "Streamed bytes",
+                    "Bytes in a second of segments in successful streams, by topic.",
+                    (rate("rlm_stream_bytes_total", by="topic"), "{{topic}}"),
+                    unit="Bps",
+                ),
+                lines(
+                    "Streams",
+                    "In a second: attempts to stream a segment, and those that failed.",
+                    (rate("rlm_stream_requests_total"), "attempts"),
+                    (rate("rlm_stream_errors_total"), "failed"),
+                ),
+                lines(
                     "Merged bytes",
                     "Bytes in a second that merges of small streamed segments wrote, by topic.",
                     (rate("rlm_stream_merge_bytes_total", by="topic"), "{{topic}}"),

@@ -148,6 +148,11 @@ class Metrics(StorageMetrics):
             "copy a segment",
             written="Bytes of segments in successful copies.",
         )
+        self.streams = self._attempts(
+            "rlm_stream",
+            "stream a segment",
+            written="Bytes of segments in successful streams; those of copies have them, too.",
+        )
         self.merges = self._attempts(
             "rlm_stream_merge",
             "merge small streamed segments",

@@ -106,9 +106,10 @@ class PartitionView:
     are the live gateways. Before a stored segment leaves the broker, they must have applied its
     record and the policy at `policy_position`. Without that policy they do not read the store.
     `newer` is a record of this partition that a newer version must fold; None if there is none.
-    `copy_failure` is None unless this process's last copy failed. `paused` is what an operator
-    paused for the topic. `is_past_retention`: the leader has no committed record within the total
-    retention. `deletion_requested` are streamed segments that an operator wants deleted.
+    `copy_failure` is None unless this process's last copy failed, or its last stream if the topic
+    is streamed. `paused` is what an operator paused for the topic. `is_past_retention`: the leader
+    has no committed record within the total retention. `deletion_requested` are streamed segments
+    that an operator wants deleted.
     """
 
     topic_id_partition: TopicIdPartition

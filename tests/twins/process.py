@@ -153,7 +153,8 @@ class Process:
     def copy_failure(self, tip: TopicIdPartition) -> CopyFailure | None:
         """Return why the last copies of a led partition failed."""
         tasks = (task for task in self.leadership.tasks() if task.topic_id_partition == tip)
-        return next((task.copying.failure for task in tasks), None)
+        histories = (each for task in tasks for each in (task.copying, task.stream_history))
+        return next((each.failure for each in histories if each.failure is not None), None)
 
     def check_anomalies(self) -> None:
         """Check damaged objects, as another loop would."""

@@ -15,7 +15,7 @@ from threading import Event, Lock
 from typing import Protocol
 from uuid import UUID
 
-from rlm.metrics.metrics import Metrics
+from rlm.metrics.metrics import AttemptCounters, Metrics
 from rlm.policy.candidates import COPYING_STATES
 from rlm.tasks.context.lanes import Job, Lanes
 from rlm.tasks.context.ports import Ports
@@ -55,6 +55,7 @@ class AttemptKind(Enum):
     COPY = "copy"
     REPAIR = "repair"
     MERGE = "merge"
+    STREAM = "stream"
 
     @property
     def plural(self) -> str:
@@ -67,8 +68,17 @@ class AttemptKind(Enum):
             AttemptKind.COPY: task.copying,
             AttemptKind.REPAIR: task.repairing,
             AttemptKind.MERGE: task.merging,
+            AttemptKind.STREAM: task.stream_history,
         }
         return histories[self]
+
+    def counters(self, metrics: Metrics) -> tuple[AttemptCounters, ...]:
+        """Return what counts attempts of this kind; repairs and streams also count as copies."""
+        counted = {
+            AttemptKind.MERGE: (metrics.merges,),
+            AttemptKind.STREAM: (metrics.copies, metrics.streams),
+        }
+        return counted.get(self, (metrics.copies,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +176,8 @@ class AttemptRunner:
     ) -> None:
         """Run as many copies as the lanes allow without `pace`."""
         self._kind = kind
-        self._metrics = metrics = context.metrics
-        self._counters = metrics.merges if kind is AttemptKind.MERGE else metrics.copies
+        self._metrics = context.metrics
+        self._counters = kind.counters(context.metrics)
         self._lanes = context.lanes
         self._pace = pace
         self._clock = ports.clock
@@ -261,7 +271,8 @@ class AttemptRunner:
         work, task = job.work, job.work.task
         tip = task.topic_id_partition
         segment_id = self._new_id()
-        self._counters.requests.labels(tip.topic).inc()
+        for each in self._counters:
+            each.requests.labels(tip.topic).inc()
         self._begin(job, segment_id)
         try:
             finished = work.copy(segment_id)
@@ -279,7 +290,8 @@ class AttemptRunner:
             self._end(job, segment_id)
         if not was_written_off:
             self._note_success(task)
-        self._counters.bytes.labels(tip.topic).inc(finished.segment_size_bytes)
+        for each in self._counters:
+            each.bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
 
     def _begin(self, job: _CopyJob, segment_id: UUID) -> None:
@@ -299,7 +311,8 @@ class AttemptRunner:
 
     def _note_failure(self, work: CopyWork, error: TieredStorageError) -> None:
         task, tip = work.task, work.task.topic_id_partition
-        self._counters.errors.labels(tip.topic).inc()
+        for each in self._counters:
+            each.errors.labels(tip.topic).inc()
         is_corrupt = isinstance(error, CorruptError)
         failure = self._kind.history(task).failed(
             error,

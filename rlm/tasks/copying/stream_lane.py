@@ -10,7 +10,7 @@ from rlm.policy.stream.ending import EndReason, StreamProgress, end_because, giv
 from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptLanes, AttemptRunner
+from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind, AttemptLanes, AttemptRunner
 from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
@@ -80,7 +80,7 @@ class StreamLanes(AttemptLanes):
         *,
         driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        self._attempts = AttemptRunner(ports, context)
+        self._attempts = AttemptRunner(ports, context, kind=AttemptKind.STREAM)
         self._streamer = Streamer(
             ports,
             context.throttle,

@@ -17,6 +17,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+from rsm.segment.offload_settings import OffloadMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class PartitionViews:
         in_flight_before = self._in_flight(tip)
         damage = task.damage
         policy_position = self._metadata.topic_policy_position(tip.topic_id)
+        is_streamed = policy.effective_offload(self._limits.offload).mode is OffloadMode.STREAM
         segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
         return PartitionView(
             topic_id_partition=tip,
@@ -117,7 +119,7 @@ class PartitionViews:
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
             policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
-            copy_failure=task.copying.failure,
+            copy_failure=(task.stream_history if is_streamed else task.copying).failure,
             paused=self._metadata.paused_tasks(tip.topic_id),
         )
 

@@ -115,7 +115,8 @@ class PartitionTask:
         leads                           Leadership
         log                             every thread (thread-safe)
         suspects_gaps, age_asked_ms     the cycle's thread; no other thread reads them
-        copying, repairing, merging     the lanes of copies, repairs and merges; streams are copies
+        copying, repairing, merging     the lanes of copies, repairs and merges
+        stream_history                  the lane of streams
         streaming                       the cycle's thread, the watch and the lane of streams
         proven losses                   the lane of deletions; the cycle's thread takes them
         damage_check                    the thread of the anomaly check; no other thread reads it
@@ -141,6 +142,7 @@ class PartitionTask:
         "log",
         "merging",
         "repairing",
+        "stream_history",
         "streaming",
         "suspects_gaps",
     )
@@ -156,6 +158,7 @@ class PartitionTask:
         self.copying = CopyHistory()
         self.repairing = CopyHistory()
         self.merging = CopyHistory()
+        self.stream_history = CopyHistory()
         self.streaming = StreamState()
         self.damage = Damage()
         self.damage_check: DamageCheck | None = None
