@@ -94,6 +94,7 @@ def open_store_scan(
             "segments can be found in the store only with rlm's own storage manager",
             key=settings.manager.key,
             found=settings.manager.class_name,
+            advice="Use the tools of the plug-in",
         )
     layouts = _layouts(settings, _built_in_layouts(settings, None), failed)
     return StoreScan(storage, ObjectKeys(prefix=settings.key_prefix), list(layouts))
@@ -157,6 +158,7 @@ def _layouts(
                 key=each.key,
                 plugin=each.class_name,
                 name=layout.name,
+                advice="Remove one of them from the list",
             )
         names.add(layout.name)
         yield layout

@@ -145,7 +145,10 @@ def ensure_dead_letter_topic(
         error: KafkaError = exception.args[0]
         if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise InvalidConfigError(
-                "a topic cannot be created", topic=topic, reason=error.str()
+                "a topic cannot be created",
+                topic=topic,
+                reason=error.str(),
+                advice="Create it beforehand, or grant the right to create it",
             ) from exception
 
 
@@ -188,6 +191,7 @@ def _request_timeout_s(timeout_ms: int) -> float:
             "the time limit for the cluster's answers is too long",
             found=timeout_ms,
             at_most=MAX_TIMEOUT_MS,
+            advice="Lower it",
         )
     return timeout_ms / 1000
 

@@ -83,6 +83,7 @@ class StoreConnection:
                 "objects of segments can be listed only with rlm's own storage manager",
                 option=self.segment_settings.manager.key,
                 found=self.segment_settings.manager.class_name,
+                advice="Use the tools of the plug-in",
             )
 
     def require_answer(self) -> None:

@@ -188,15 +188,16 @@ def _with_schema(
     wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
         raise InvalidConfigError(
-            "rows of unreadable batches would look like records",
-            mode=options.mode.value,
-            expected=f"a schema with the column {UNREADABLE}",
+            "cannot read with mode PERMISSIVE: "
+            "the schema lacks the column that marks unreadable batches",
+            advice=f"Add the column {UNREADABLE} to the schema, or use another mode",
         )
     if wrong or not given:
         raise InvalidConfigError(
             "the schema is not the data source's",
             found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
             expected=f"some of {decoded_ddl(options.columns, decoding)}",
+            advice="Omit the schema, or use the expected columns",
         )
     chosen = tuple(schema.fieldNames())
     of_records = decoding.needed(options.columns, chosen)

@@ -73,6 +73,7 @@ def _login(jaas: str) -> dict[str, str]:
             "the login is not supported",
             option="kafka.sasl.jaas.config",
             expected="PlainLoginModule or ScramLoginModule with username and password, or client.*",
+            advice="Use one of the expected logins",
         )
     plain = {name: re.sub(r"\\(.)", r"\1", text) for name, text in login_options.items()}
     return {"sasl.username": plain["username"], "sasl.password": plain["password"]}
@@ -102,6 +103,7 @@ def _jaas(mechanism: str, client: Mapping[str, str]) -> str:
             "Spark's Kafka connector lacks a login setting",
             expected="the key kafka.sasl.jaas.config",
             mechanism=mechanism,
+            advice="Set the expected key",
         )
     fields = {"username": "sasl.username", "password": "sasl.password"}
     quoted = (f'{name}="{_escaped(client.get(key, ""))}"' for name, key in fields.items())

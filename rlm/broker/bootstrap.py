@@ -111,7 +111,9 @@ def parse_servers(text: str) -> tuple[tuple[str, int], ...]:
     """
     servers = tuple(_parse_server(part.strip()) for part in text.split(",") if part.strip())
     if not servers:
-        raise InvalidConfigError("no server is named", key=_KEY)
+        raise InvalidConfigError(
+            "no server is named", key=_KEY, advice="Set it to host:port of at least one broker"
+        )
     return servers
 
 

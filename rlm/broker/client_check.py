@@ -56,7 +56,12 @@ def _require_readable(key: str, path: str) -> None:
     except ValueError:  # a character that no path has
         is_readable = False
     if not is_readable:
-        raise InvalidConfigError("file does not exist or cannot be read", key=key, found=path)
+        raise InvalidConfigError(
+            "file does not exist or cannot be read",
+            key=key,
+            found=path,
+            advice="Check its path and permissions",
+        )
 
 
 def _refused(client: Mapping[str, str], text: str) -> InvalidConfigError:

@@ -42,7 +42,11 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
             raise
     except OSError as error:
         raise InvalidConfigError(
-            "address cannot be listened on", key=key, found=listener, reason=error.strerror
+            "address cannot be listened on",
+            key=key,
+            found=listener,
+            reason=error.strerror,
+            advice="Give an address of this host and a free port",
         ) from error
     return bound
 

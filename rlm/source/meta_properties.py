@@ -49,6 +49,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             raise InvalidConfigError(
                 "the log dirs belong to different brokers",
                 **{str(first_dir): _describe(first), str(log_dir): _describe(identity)},
+                advice="Name only those of one broker",
             )
     return first
 
@@ -57,7 +58,11 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
     path = log_dir / META_PROPERTIES_FILE
     try:
         if not log_dir.is_dir():
-            raise InvalidConfigError("log dir does not exist", log_dir=log_dir)
+            raise InvalidConfigError(
+                "log dir does not exist",
+                log_dir=log_dir,
+                advice="Correct log.dirs, or look for a missing mount",
+            )
         with os.scandir(log_dir):  # rlm also lists it
             content = path.read_bytes()
     except PermissionError as error:

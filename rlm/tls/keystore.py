@@ -42,6 +42,7 @@ class Keystore:
                 "the private key is encrypted and has no password",
                 key=self.password_key,
                 file=self.path,
+                advice="Set the password, or give a key without encryption",
             )
         try:
             # Always with a password, because OpenSSL would otherwise prompt on the terminal.
@@ -54,6 +55,7 @@ class Keystore:
                     "the private key cannot be opened with its password",
                     key=self.password_key,
                     file=self.path,
+                    advice="Correct the password, or give another key",
                 ) from error
             raise self._unusable("private key or certificate cannot be used", error) from error
 
@@ -69,7 +71,11 @@ def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:
         context.load_verify_locations(cafile=path)
     except OSError as error:
         raise InvalidConfigError(
-            "certificates cannot be used", key=location_key, file=path, reason=error
+            "certificates cannot be used",
+            key=location_key,
+            file=path,
+            reason=error,
+            advice="Give a PEM file with valid certificates",
         ) from error
 
 
@@ -78,8 +84,17 @@ def _pem(path: Path, location_key: str) -> str:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise InvalidConfigError(
-            "file cannot be read", key=location_key, file=path, reason=error.strerror
+            "file cannot be read",
+            key=location_key,
+            file=path,
+            reason=error.strerror,
+            advice="Check its path and permissions",
         ) from error
     if _CERTIFICATE not in text:
-        raise InvalidConfigError("the file has no certificate in PEM", key=location_key, file=path)
+        raise InvalidConfigError(
+            "the file has no certificate in PEM",
+            key=location_key,
+            file=path,
+            advice="Give a PEM file with the certificate and its chain",
+        )
     return text

@@ -48,7 +48,11 @@ def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
     except OSError as error:
         refusing.close()
         raise InvalidConfigError(
-            "address cannot be listened on", key=key, found=listener, reason=error.strerror
+            "address cannot be listened on",
+            key=key,
+            found=listener,
+            reason=error.strerror,
+            advice="Give an address of this host and a free port",
         ) from error
     refuse_connections(refusing)
     return refusing

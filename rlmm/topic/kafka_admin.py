@@ -38,7 +38,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_ENDS = "end of the metadata topic"
+_ENDS = "read the end of the metadata topic"
 _NOT_HEARD_OF = "not all brokers know the metadata topic yet"
 # How long known brokers get to answer before the client looks up others.
 _PATIENCE_S = (1.0, 2.0)
@@ -88,7 +88,7 @@ class KafkaTopicAdmin:
         future: Future[DescribeClusterResult] = self._admin.describe_cluster(
             request_timeout=timeout_s
         )
-        return self._ask(future, "cluster", timeout_s=timeout_s)
+        return self._ask(future, "describe the cluster", timeout_s=timeout_s)
 
     def _ends(self, partitions: Sequence[int], timeout_s: float) -> Mapping[int, int]:
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
@@ -120,7 +120,7 @@ class KafkaTopicAdmin:
         try:
             self._admin.list_topics(self._name, timeout=self._timeout_s)
         except KafkaException as exception:
-            raise _cannot_ask(exception, "metadata topic") from exception
+            raise _cannot_ask(exception, "describe the metadata topic") from exception
 
     @property
     def _name(self) -> str:
@@ -131,7 +131,9 @@ class KafkaTopicAdmin:
             TopicCollection([self._name]), request_timeout=self._timeout_s
         )
         try:
-            description: TopicDescription = self._ask(futures[self._name], "metadata topic")
+            description: TopicDescription = self._ask(
+                futures[self._name], "describe the metadata topic"
+            )
         except NotFoundError:
             return None
         return description
@@ -139,7 +141,7 @@ class KafkaTopicAdmin:
     def _shape(self, description: TopicDescription) -> TopicShape:
         resource = ConfigResource(ResourceType.TOPIC, self._name)
         futures = self._admin.describe_configs([resource], request_timeout=self._timeout_s)
-        configs = self._ask_of_topic(futures[resource], "configs of the metadata topic")
+        configs = self._ask_of_topic(futures[resource], "read the configs of the metadata topic")
         return TopicShape(
             partition_count=len(description.partitions),
             replication_factor=min(len(p.replicas) for p in description.partitions),
@@ -166,13 +168,14 @@ class KafkaTopicAdmin:
                     setting=CONFIG_PREFIX + "replication.factor",
                     found=settings.replication_factor,
                     reason=error.str(),
+                    advice="Set it to at most the number of brokers",
                 ) from exception
             # Another process may have created it in the meantime.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise map_error(error, "the metadata topic cannot be created") from exception
         except FutureTimeoutError as timeout:
             raise RetriableError(
-                "the cluster did not answer in time", asked="create the topic"
+                "cannot create the metadata topic", reason="the cluster did not respond in time"
             ) from timeout
         _log.info(
             LogLine(
@@ -196,11 +199,12 @@ class KafkaTopicAdmin:
         except KafkaException as exception:
             raise _cannot_ask(exception, what) from exception
         except FutureTimeoutError as timeout:
-            raise RetriableError("the cluster did not answer in time", asked=what) from timeout
+            reason = "the cluster did not respond in time"
+            raise RetriableError(f"cannot {what}", reason=reason) from timeout
 
 
 def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:
-    return map_error(kafka_error(exception), "the request to the cluster failed", asked=what)
+    return map_error(kafka_error(exception), f"cannot {what}")
 
 
 def admin_config(

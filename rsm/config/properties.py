@@ -85,6 +85,7 @@ def parse_properties(text: str, *, source: str) -> Properties:
             file=source,
             found=error.escape,
             expected="a backslash, u and four hexadecimal digits",
+            advice="Correct it, or write two backslashes for one",
         ) from error
     return Properties(source=source, entries=entries)
 

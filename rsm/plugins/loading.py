@@ -64,7 +64,11 @@ def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
         module = importlib.import_module(name.module)
     except (Exception, SystemExit) as error:
         raise InvalidConfigError(
-            "plug-in cannot be imported", key=key, plugin=name, reason=_reason(error)
+            "plug-in cannot be imported",
+            key=key,
+            plugin=name,
+            reason=_reason(error),
+            advice="Install its package next to rlm, and check the name of the class",
         ) from error
     found = getattr(module, name.name, None)
     if not (isinstance(found, type) and issubclass(found, spi)):
@@ -73,6 +77,7 @@ def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
             key=key,
             plugin=name,
             expected=f"a class that extends {spi.__module__}.{spi.__qualname__}",
+            advice="Correct the class, or name another one",
         )
     if inspect.isabstract(found):
         raise InvalidConfigError(
@@ -80,6 +85,7 @@ def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
             key=key,
             plugin=name,
             missing=", ".join(sorted(getattr(found, "__abstractmethods__", ()))),
+            advice="Add them, or install a version of the plug-in that has them",
         )
     return found
 

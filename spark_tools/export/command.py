@@ -75,8 +75,10 @@ def export(arguments: argparse.Namespace) -> int:
     options = {**given_options(arguments, os.environ), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
         options["timeoutMs"] = str(arguments.timeout_ms)
-    ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
-    require_known(ours)  # ReadOptions validates the data source's options
+    rlm_options = {
+        name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)
+    }
+    require_known(rlm_options)  # ReadOptions validates the data source's options
     connection = ClusterConnection.of(options)
     read = ReadOptions.of(options)
     # Report a user's mistake before Spark starts.
@@ -162,17 +164,17 @@ def _require_exportable(options: ReadOptions) -> None:
     ending = options.ending
     if LATEST_OFFSET in (ending.default, *ending.named.values()):
         raise InvalidConfigError(
-            "only stored records are exported",
+            "cannot export up to `latest`: only stored records can be exported",
             option="endingOffsets",
             found="latest",
-            expected="stored, or offsets",
+            advice="Set endingOffsets to `stored` or to offsets",
         )
     if options.mode is Mode.DROPMALFORMED:
         raise InvalidConfigError(
-            "an export lists the ranges that it leaves out",
+            "cannot export in this mode: it lists no ranges that it leaves out",
             option="mode",
             found=options.mode.value,
-            expected=f"{Mode.FAILFAST.value}, {Mode.PERMISSIVE.value}",
+            advice=f"Use {Mode.FAILFAST.value} or {Mode.PERMISSIVE.value}",
         )
     if not set(options.columns) - {*COLUMNS_OF_PATHS, UNREADABLE}:
         raise InvalidConfigError(
@@ -187,10 +189,10 @@ def _require_exportable(options: ReadOptions) -> None:
     ):
         if bound_ms is not None:
             raise InvalidConfigError(
-                "whole ranges of offsets are exported",
+                "cannot select records of an export by timestamp: it has whole ranges of offsets",
                 option=name,
                 found=bound_ms,
-                expected="startingOffsets, endingOffsets",
+                advice="Use startingOffsets and endingOffsets",
             )
 
 

@@ -115,18 +115,24 @@ class BrokerReader:
             elif error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 self.next_offset = max(self.next_offset, offset or 0)
             elif error.code() in _GONE:
-                reason = "the broker no longer has it, but it is stored by now: run the query again"
-                raise self._error(NotFoundError, reason)
+                raise self._error(
+                    NotFoundError,
+                    "the broker no longer has the record, but it is stored",
+                    advice="Run the query again",
+                )
             elif not error.retriable():
                 raise self._error(RetriableError, error.str())
         return taken
 
-    def _error(self, kind: type[TieredStorageError], reason: str) -> TieredStorageError:
+    def _error(
+        self, kind: type[TieredStorageError], reason: str, **advice: str
+    ) -> TieredStorageError:
         return kind(
             "a broker's records cannot be read",
             partition=self._piece.topic_id_partition,
             offset=self.next_offset,
             reason=reason,
+            **advice,
         )
 
 

@@ -54,5 +54,8 @@ def require_assigned(found: Mapping[str, Sequence[TopicIdPartition]], options: R
     for topic, assigned in (options.partitions or {}).items():
         if missing := assigned - {tip.partition for tip in found[topic]}:
             raise InvalidConfigError(
-                "the topic has no such partition", topic=topic, found=min(missing)
+                "the topic has no such partition",
+                topic=topic,
+                found=min(missing),
+                advice="Name partitions that exist",
             )

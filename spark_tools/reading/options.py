@@ -132,7 +132,10 @@ class ReadOptions:
         if not given.flag("includeHeaders", default=True):
             if given.has("columns") and HEADERS in columns:
                 raise InvalidConfigError(
-                    "options contradict each other", columns=HEADERS, includeHeaders="false"
+                    "options contradict each other",
+                    columns=HEADERS,
+                    includeHeaders="false",
+                    advice="Omit one of them",
                 )
             columns = tuple(name for name in columns if name != HEADERS)
         partitions = _assigned(given)
@@ -183,6 +186,7 @@ def _mode(given: OptionValues) -> Mode:
             "options contradict each other",
             mode=mode.value,
             failOnDataLoss=str(fails).lower(),
+            advice="Omit one of them",
         )
     return mode
 
@@ -192,7 +196,9 @@ def _topics(
 ) -> tuple[str, ...]:
     if sum(given.has(name) for name in _TOPIC_OPTIONS) != 1:
         raise InvalidConfigError(
-            "no topics are selected", expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}"
+            "no topics are selected",
+            expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}",
+            advice="Give one of these options",
         )
     if given.has("subscribe"):
         return tuple(map(require_topic_name, given.listed("subscribe", "topics, comma-separated")))

@@ -46,6 +46,7 @@ def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: st
             topic=topic,
             expected=expected,
             found=found,
+            advice="Give a new directory for the checkpoint",
         )
 
 
@@ -62,6 +63,7 @@ def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> Non
                 checkpoint=checkpoint,
                 expected=topic,
                 found=min(topics),
+                advice="Give a new directory for the checkpoint",
             )
 
 

@@ -99,7 +99,10 @@ class SchemaRegistry(SchemaSource):
                 ) from error
             if error.http_status_code in _DENIED:
                 raise InvalidConfigError(
-                    "the schema registry denies access", url=self._url, reason=error.error_message
+                    "the schema registry denies access",
+                    url=self._url,
+                    reason=error.error_message,
+                    advice="Check the credentials of the registry",
                 ) from error
             raise self._unreachable(error) from error
         except Exception as error:  # the client's HTTP library has many error classes

@@ -54,7 +54,11 @@ class RegistrySettings:
         url = values.text(f"{REGISTRY_PREFIX}url")
         if url is None:
             if values.names():
-                raise InvalidConfigError("an option is missing", option=f"{REGISTRY_PREFIX}url")
+                raise InvalidConfigError(
+                    "an option is missing",
+                    option=f"{REGISTRY_PREFIX}url",
+                    advice="Set it, or omit the other options of the registry",
+                )
             return None
         _require_urls(url)
         client: dict[str, str | int | float] = {
@@ -97,7 +101,10 @@ class ColumnSettings:
         if chosen is SchemaFormat.BINARY:
             if unused:
                 raise InvalidConfigError(
-                    "an option has no effect", option=unused[0], missing=f"{column}Format"
+                    "an option has no effect",
+                    option=unused[0],
+                    missing=f"{column}Format",
+                    advice="Set the missing option, or omit this one",
                 )
             return None
         if chosen is not SchemaFormat.PROTOBUF and given.has(f"{column}Message"):
@@ -105,11 +112,15 @@ class ColumnSettings:
                 "the option applies only to Protobuf",
                 option=f"{column}Message",
                 found=f"{column}Format {chosen.value}",
+                advice="Omit it, or set the format to Protobuf",
             )
         schema = _schema(given, f"{column}Schema")
         if schema is not None and len(unused) > 1 + given.has(f"{column}Message"):
             raise InvalidConfigError(
-                "options contradict each other", options=",".join(unused), expected="one schema"
+                "options contradict each other",
+                options=",".join(unused),
+                expected="one schema",
+                advice="Omit all but one of them",
             )
         version = schema_version_of(column)
         version_text = given.text(version.name)
@@ -177,6 +188,7 @@ def _require_urls(text: str) -> None:
                 "the URL contains credentials",
                 option=option,
                 expected=f"{REGISTRY_PREFIX}basic.auth.user.info",
+                advice="Remove them from the URL, and set the expected option",
             )
         if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
             raise wrong_value(option, url, "URLs that begin with http:// or https://")
@@ -194,5 +206,9 @@ def _schema(given: OptionValues, name: str) -> str | None:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InvalidConfigError(
-            "cannot read a schema", option=name, file=text, reason=error
+            "cannot read a schema",
+            option=name,
+            file=text,
+            reason=error,
+            advice="Check its path, permissions and encoding",
         ) from error

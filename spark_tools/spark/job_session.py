@@ -132,7 +132,10 @@ def require_reachable(spark: SparkSession, store: Store) -> None:
     master = spark.conf.get("spark.master", "") or ""
     if isinstance(store, FilesystemSettings) and not master.startswith("local"):
         raise InvalidConfigError(
-            "executors cannot reach a directory of this host", root=store.root, master=master
+            "cannot use a directory as the store: executors on other hosts do not see it",
+            root=store.root,
+            master=master,
+            advice="Use master local, or another store",
         )
 
 
@@ -147,7 +150,10 @@ def require_writable(spark: SparkSession, directory: str) -> None:
         files.remove(_PROBE)
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "cannot write a file there", found=directory, reason=cause_of(error)
+            "cannot write a file there",
+            found=directory,
+            reason=cause_of(error),
+            advice="Give the driver's user write access, or name another directory",
         ) from error
 
 

@@ -164,4 +164,5 @@ def _require_possible(given: Mapping[str, str], options: ReadOptions) -> None:
             "limits of a micro-batch need Spark 4.2 or newer",
             option="maxOffsetsPerTrigger, maxBytesPerTrigger",
             found=pyspark.__version__,
+            advice="Update Spark, or omit the limits",
         )

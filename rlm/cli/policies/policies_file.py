@@ -181,6 +181,7 @@ def read_policies(path: Path) -> Policies:
             file=path,
             found=f"{len(data)} bytes",
             expected=f"at most {FILE_MAX_BYTES} bytes",
+            advice="Divide it into several files",
         )
     return _PoliciesFile(path).policies(data)
 

@@ -188,7 +188,10 @@ def _stream(handle: OffloadHandle, infos: Mapping[int, LedgerInfo]) -> None:
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
     if isinstance(index, StreamIndex):
         raise InvalidConfigError(
-            "--like names an index of another format", found="v2", expected="v1"
+            "cannot write this format: --like is an index of another one",
+            found="v2",
+            expected="v1",
+            advice="Give an index of the same format",
         )
     return None if index is None else index.metadata
 
@@ -196,7 +199,10 @@ def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
 def _infos(index: BlockIndex | StreamIndex | None) -> Mapping[int, LedgerInfo]:
     if isinstance(index, BlockIndex):
         raise InvalidConfigError(
-            "--like names an index of another format", found="v1", expected="v2"
+            "cannot write this format: --like is an index of another one",
+            found="v1",
+            expected="v2",
+            advice="Give an index of the same format",
         )
     return {} if index is None else {each.ledger_id: each.info for each in index.ledgers}
 

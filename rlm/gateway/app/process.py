@@ -76,7 +76,11 @@ class _GatewayProgram(WorkerProgram):
     def _clients_socket(self, config: Config) -> socket.socket:
         listener = config.gateway.listener
         if listener is None:
-            raise InvalidConfigError("no gateway is configured", key=LISTENER_KEY)
+            raise InvalidConfigError(
+                "no gateway is configured",
+                key=LISTENER_KEY,
+                advice="Set it to the host and port that clients connect to",
+            )
         if self._gateway_fd is None:
             return bind_closed(listener, key=LISTENER_KEY)
         return inherited_socket(self._gateway_fd, option="--gateway-fd")

@@ -36,7 +36,12 @@ class EndpointAddresses:
             return _address_after(self.bootstrap, node_id)
         found = self.listeners.get(node_id)
         if found is None:
-            raise InvalidConfigError("broker is not mapped", key=LISTENERS_KEY, node_id=node_id)
+            raise InvalidConfigError(
+                "broker is not mapped",
+                key=LISTENERS_KEY,
+                node_id=node_id,
+                advice="Add the broker to it",
+            )
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:

@@ -71,7 +71,11 @@ def security_of(client: Mapping[str, str]) -> SecuritySettings:
     """
     for key in client:
         if key.startswith(_SECURITY_PREFIXES) and key not in _KNOWN:
-            raise InvalidConfigError("this client setting is not supported", key=key)
+            raise InvalidConfigError(
+                "cannot use a setting of the Kafka client: rlm does not support it",
+                key=key,
+                advice="Remove it",
+            )
     protocol = client.get(_PROTOCOL, "plaintext").lower()
     if protocol not in _PROTOCOLS:
         raise _invalid(_PROTOCOL, protocol, _PROTOCOLS)
@@ -88,7 +92,11 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
     if identification not in ("https", "none"):
         raise _invalid(_IDENTIFICATION, identification, ("https", "none"))
     if _KEY in client and _CERTIFICATE not in client:
-        raise InvalidConfigError("a private key needs its certificate", key=_CERTIFICATE)
+        raise InvalidConfigError(
+            "a private key needs its certificate",
+            key=_CERTIFICATE,
+            advice="Set it to the file of the certificate",
+        )
     return TlsSettings(
         ca_path=client.get(_CA),
         certificate_path=client.get(_CERTIFICATE),
@@ -105,7 +113,12 @@ def _sasl(client: Mapping[str, str]) -> SaslSettings:
         raise _invalid(key, mechanism, _MECHANISMS)
     for needed in (_USERNAME, _PASSWORD):
         if needed not in client:
-            raise InvalidConfigError("this SASL mechanism needs the setting", key=needed)
+            raise InvalidConfigError(
+                "cannot log in: a setting of the SASL mechanism is missing",
+                key=needed,
+                mechanism=mechanism,
+                advice="Set it",
+            )
     return SaslSettings(mechanism=mechanism, username=client[_USERNAME], password=client[_PASSWORD])
 
 

@@ -28,6 +28,7 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
                 "the client certificate cannot be used",
                 key="ssl.certificate.location or ssl.key.location",
                 reason=error,
+                advice="Give the PEM files of a certificate and of its own key",
             ) from error
     return context
 
@@ -41,5 +42,9 @@ def _trusting(ca_path: str | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=ca_path)
     except OSError as error:
         raise InvalidConfigError(
-            "the CA certificates cannot be used", key="ssl.ca.location", found=ca_path, reason=error
+            "the CA certificates cannot be used",
+            key="ssl.ca.location",
+            found=ca_path,
+            reason=error,
+            advice="Give a PEM file of CA certificates that this user can read",
         ) from error

@@ -78,7 +78,9 @@ class AzureChunkStorage(ObjectChunkStorage):
             )
         except ValueError as error:
             raise InvalidConfigError(
-                "the connection string is invalid", container=settings.container
+                "the connection string is invalid",
+                container=settings.container,
+                advice="Copy it from the access keys of the storage account",
             ) from error
         self._senders = PartSenders(
             "azure-upload",

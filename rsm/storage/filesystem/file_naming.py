@@ -54,7 +54,9 @@ class FileNaming:
             raise AlreadyExistsError("the chunk already exists", name=name)
         if is_sidecar_there:
             raise InvalidConfigError(
-                "another chunk has the name of this one's attributes", name=name, chunk=sidecar.name
+                "cannot create the chunk: another chunk has the name of its attribute file",
+                name=name,
+                chunk=sidecar.name,
             )
 
     def prepare_attributes(self, file: IncomingFile, attributes: Mapping[str, str]) -> None:

@@ -171,7 +171,9 @@ class FilesystemChunkStorage(ChunkStorage):
         self._root.verify()
         if not os.access(self._root.path, os.R_OK | os.W_OK | os.X_OK):
             raise InvalidConfigError(
-                "the store's root cannot be read and written", root=self._root.path
+                "the store's root cannot be read and written",
+                root=self._root.path,
+                advice="Give this user read and write access to it",
             )
 
     def close(self) -> None:

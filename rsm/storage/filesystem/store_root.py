@@ -51,7 +51,11 @@ class StoreRoot:
                 advice="Mount it or create it: rlm never does",
             ) from error
         if not S_ISDIR(status.st_mode):
-            raise InvalidConfigError("the store's root is not a directory", root=path)
+            raise InvalidConfigError(
+                "the store's root is not a directory",
+                root=path,
+                advice="Name a directory that exists",
+            )
         # Not the device number: it may change when the file system is mounted again.
         self._inode = status.st_ino
 
@@ -85,7 +89,9 @@ class StoreRoot:
                 directory /= segment
                 if directory.is_symlink():
                     raise InvalidConfigError(
-                        "a symbolic link is below the store's root", path=directory
+                        "a symbolic link is below the store's root",
+                        path=directory,
+                        advice="Replace it by a directory or a mount",
                     )
         except OSError as error:
             raise store_error(error, name) from error

@@ -105,7 +105,10 @@ class S3Bucket:
             )
         except (BotoCoreError, ValueError) as error:
             raise InvalidConfigError(
-                "the store's client cannot be created", bucket=settings.bucket, reason=error
+                "the store's client cannot be created",
+                bucket=settings.bucket,
+                reason=error,
+                advice="Check the endpoint, the region and the credentials of the store",
             ) from error
         client.meta.events.register("before-send.s3", self._note_request)
         return client

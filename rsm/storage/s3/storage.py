@@ -178,7 +178,11 @@ class S3ChunkStorage(ObjectChunkStorage):
     def _check_name(self, name: str) -> None:
         check_name(name)
         if len(name.encode()) > _MAX_NAME_BYTES:
-            raise InvalidConfigError("a name is too long for the store", name=name)
+            raise InvalidConfigError(
+                "a name is too long for the store",
+                name=name,
+                advice="Use a shorter rsm.config.key.prefix",
+            )
 
     def _look(self, name: str) -> Mapping[str, Any]:
         self._check_name(name)

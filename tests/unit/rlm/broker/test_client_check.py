@@ -98,7 +98,7 @@ def test_check_client_when_no_key_is_close_or_the_value_is_wrong_then_suggests_n
 def test_check_client_when_a_key_is_suggested_then_it_is_supported(key: str) -> None:
     """A person who follows a suggestion must not meet the next refusal."""
     assert _refusal({key: "1"}) not in {
-        "this client setting is not supported",
+        "cannot use a setting of the Kafka client: rlm does not support it",
         "the Kafka client rejects a setting: No such configuration property",
     }
 
