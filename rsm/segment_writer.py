@@ -192,7 +192,7 @@ class ObjectsWriter(SegmentWriter):
         if left:
             _log.warning(
                 LogLine(
-                    "cannot delete the objects of a failed copy",
+                    "cannot delete the objects of a failed attempt",
                     segment_id=self._segment_id,
                     keys=",".join(left),
                 )

@@ -275,7 +275,9 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
         retention,
         ports.clock,
         own_topics=own_topics(config.metadata, config.manager),
-        progress=lambda message: _log.info(LogLine("tiering", step=message)),
+        progress=lambda message: _log.info(
+            LogLine("continued the change of a topic's tiering", state=message)
+        ),
     )
     return RetentionKeeper(
         tiering,

@@ -149,7 +149,7 @@ class KafkaTopic(EventTopic):
         """Replace an idempotent producer that lost its order; it cannot be used again."""
         if not error.fatal():
             return
-        _log.warning(LogLine("producer of the metadata topic is replaced", error=error.name()))
+        _log.info(LogLine("replaced the producer of the metadata topic", error=error.name()))
         with self._producer_lock:
             if self._producer is producer:
                 self._producer = self._new_producer()

@@ -148,7 +148,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     request_warning_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="rsm.config.storage.request.warning.ms",
-        description="A request that takes longer than this logs a warning. For a transfer, the "
+        description="A request that takes longer than this logs an INFO line. For a transfer, the "
         "limit is one millisecond higher for each KiB.",
     )
     read_only: bool = Field(

@@ -191,7 +191,7 @@ class PluginStorageManager(RemoteStorageManager):
         except TieredStorageError as error:
             _log.warning(
                 LogLine(
-                    "cannot delete the objects of a failed copy",
+                    "cannot delete the objects of a failed attempt",
                     segment_id=metadata.segment_id,
                     error=error,
                 )

@@ -75,7 +75,7 @@ class Planner:
     def batch(self, options: ReadOptions) -> list[Task]:
         """Return `tasks` for a query that reads once, and log one line.
 
-        Raises InvalidConfigError for a named topic that was never tiered. Warns of a topic without
+        Raises InvalidConfigError for a named topic that was never tiered. Logs a topic without
         stored segments.
         """
         plan = self._plan(options)
@@ -153,7 +153,7 @@ class Planner:
 
 
 def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:
-    """Raise InvalidConfigError if the partitions' topic was never tiered; warn if it is empty."""
+    """Raise InvalidConfigError if the partitions' topic was never tiered; log if it is empty."""
     if any(each.segments for each in stored):
         return
     topic = stored[0].topic_id_partition.topic
@@ -164,7 +164,7 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
             topic=topic,
             advice="Tier it by `rlm topic set`, or name the metadata topic that has its policy",
         )
-    _log.warning(LogLine("nothing is stored of the topic", topic=topic))
+    _log.info(LogLine("nothing is stored of the topic", topic=topic))
 
 
 def _planned(

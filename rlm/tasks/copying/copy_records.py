@@ -187,7 +187,7 @@ class CopyRecords:
             except TieredStorageError as error:
                 _log.warning(
                     LogLine(
-                        "cannot delete the objects of a failed copy",
+                        "cannot delete the objects of a failed attempt",
                         segment_id=stored.segment_id,
                         error=error,
                     )

@@ -149,7 +149,7 @@ class OffloadAccount:
             self._completed.pop(tip, None)
             _log.info(
                 LogLine(
-                    "account of an offload segment is incomplete",
+                    "cannot record the end of an offload segment, the next cycle does",
                     topic_partition=tip,
                     segment_id=segment.id,
                     error=error,

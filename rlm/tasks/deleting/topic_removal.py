@@ -130,7 +130,7 @@ class TopicRemoval:
         for topic_id in missing - self._missing_since_ms.keys():
             _log.warning(
                 LogLine(
-                    "a tiered topic is gone from the cluster; what is stored of it will be deleted",
+                    "tiered topic was deleted, its stored data will be deleted",
                     topic=policies[topic_id].topic,
                     topic_id=topic_id,
                     grace_ms=self._grace_ms,

@@ -33,7 +33,7 @@ class ObservedChunkStorage(ChunkStorageWrapper):
 
     `delete_many` is one request with the result of the first name that failed. A listing ends with
     its iterator, so its time includes its caller's. A request is slow above `slow_ms` plus a
-    millisecond for each KiB that it moves. Slow requests log a warning, except listings and
+    millisecond for each KiB that it moves. Slow requests log an INFO line, except listings and
     creations of unknown length, whose time includes their caller's.
     """
 
@@ -106,6 +106,6 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         }
         waits_for_caller = moved_bytes is None or operation == "list"
         if not waits_for_caller and duration_ms > self._slow_ms + (moved_bytes or 0) // 1024:
-            _log.warning(LogLine("the store was slow", **fields))
+            _log.info(LogLine("the store was slow", **fields))
         else:
             _log.debug(LogLine("request to the store", **fields))

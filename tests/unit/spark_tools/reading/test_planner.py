@@ -244,10 +244,11 @@ def test_batch_when_the_topic_was_never_tiered_then_refused_if_it_is_named() -> 
     assert planner.batch(ReadOptions.of({"subscribePattern": "ord.*"})) == []
 
 
-def test_batch_when_nothing_is_stored_of_a_tiered_topic_then_warns(
+def test_batch_when_nothing_is_stored_of_a_tiered_topic_then_logs_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One claim shows that the topic is tiered; its other partition may have no leader."""
+    caplog.set_level(logging.INFO)
     log = MemoryLog(ManualClock())
     append(log, claim())
     planner = Planner(BOTH, snapshot(log), {}, leases())

@@ -63,11 +63,11 @@ def test_observed_when_chunks_are_listed_then_reports_at_the_end() -> None:
     assert seen == [("list", "ok", 30)]
 
 
-def test_observed_when_a_request_is_slow_for_what_it_moves_then_it_is_a_warning(
+def test_observed_when_a_request_is_slow_for_what_it_moves_then_it_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     storage, _ = _observed(delay_ms=1_100)
-    with caplog.at_level(logging.WARNING, "rsm.storage.wrappers.observed"):
+    with caplog.at_level(logging.INFO, "rsm.storage.wrappers.observed"):
         storage.create_with_content("large", source_of(b"x" * 200 * 1024))
         storage.read_range("large", ByteRange(start_position=0, end_position=10))
         list(storage.list(""))
