@@ -145,7 +145,7 @@ mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 
 chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
-kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 at each step of a copied and of a streamed segment's life (half an hour)
+kills: $(STAMPS)/dev $(STAMPS)/broker ## kill -9 in each phase of a copied and of a streamed segment's life (half an hour)
 	$(PYTEST) -q -n 0 --long tests/e2e/test_*_killed*.py
 
 hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too

@@ -43,6 +43,8 @@ WORDS_EVERYWHERE = {
     r"stands?": "is, represents",
     r"by and by": "gradually",
     r"can't": "cannot",
+    r"we|us|ours?": "rlm, the manager, its",
+    r"(?:go|going|went) on": "continue",
 }
 
 # Banned in the product, its programs and the docs; tests may have a world and its parts.
@@ -72,6 +74,8 @@ ALLOWED_IN_PROSE = {
     r"behind (?:a|an|the) (?:gateway|proxy|load balancer|address|firewall|NAT)": "a network path",
     r"turn(?:s|ed)? (?:on|off)": "a switch",
     r"for words? of": "text made of words",
+    r"STEPS=": "a variable of make",
+    r"stand ins?": "a replacement, in a test's name",
 }
 
 BANNED_IN_NAMES = frozenset(
@@ -103,6 +107,8 @@ _LINK_TARGET = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>\n]+>")
 _BLOCK_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+\.)\s?)|(?<!\|)\|(?!\|)")
 _SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)[.!?](?=[\s)\"']|$)")
 _COMMENT = re.compile(r"(?:^|\s)#:? (.*)$", re.MULTILINE)
+_BUILD_COMMENT = re.compile(r"(?:^|\s)##? (.*)$", re.MULTILINE)
+_CONTRACT = re.compile(r'^(?:id|name) = "(.*)"$', re.MULTILINE)
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
@@ -153,6 +159,14 @@ def python_prose(file: SourceFile) -> str:
     comments = (match[1] for match in _COMMENT.finditer(file.text))
     texts = (each for each in file.outline.strings if " " in each)
     return "\n".join(map(without_spans, (*comments, *texts)))
+
+
+def build_prose(path: Path) -> str:
+    """Comments of a Makefile or a TOML file, and the words of contracts' ids and names."""
+    text = path.read_text()
+    contracts = (match[1].replace("-", " ") for match in _CONTRACT.finditer(text))
+    comments = (match[1] for match in _BUILD_COMMENT.finditer(text))
+    return "\n".join(map(without_spans, (*comments, *contracts)))
 
 
 def banned_in(prose: str, *, metaphors: bool) -> list[str]:

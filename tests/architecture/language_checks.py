@@ -50,6 +50,31 @@ def _words_in_schemas() -> Found:
     )
 
 
+def _words_in_build_files() -> Found:
+    """Comments, the help of targets, and the ids and names of import contracts."""
+    return _with_findings(
+        (name, language.banned_in(language.build_prose(CHECKOUT / name), metaphors=True))
+        for name in ("Makefile", "pyproject.toml")
+    )
+
+
+def _names_of_tests() -> Found:
+    return _with_findings(
+        (
+            file.name,
+            language.banned_in(
+                "\n".join(
+                    each.name.replace("_", " ")
+                    for each in file.outline.functions
+                    if each.name.startswith("test_")
+                ),
+                metaphors=False,
+            ),
+        )
+        for file in handwritten_files("tests")
+    )
+
+
 def _names() -> Found:
     return _with_findings(
         (file.name, language.banned_names(file)) for file in language.product_files()
@@ -75,6 +100,8 @@ CHECKS: Mapping[str, Callable[[], Found]] = {
     "words of code": _words_in_product,
     "words of tests": _words_in_tests,
     "words of schemas": _words_in_schemas,
+    "words of build files": _words_in_build_files,
+    "names of tests": _names_of_tests,
     "names": _names,
     "long sentences": _long_sentences,
 }

@@ -13,7 +13,7 @@ from rlmm.spi import UnreadyReason
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
-def test_reason_for_a_block_when_searched_in_the_operations_page_then_stands_in_a_table() -> None:
+def test_reason_for_a_block_when_searched_in_the_operations_page_then_is_in_a_table() -> None:
     page = (CHECKOUT / "docs" / "operations.md").read_text().splitlines()
     rows = [line for line in page if line.startswith("|")]
     reasons = blocked_reasons()

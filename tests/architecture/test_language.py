@@ -51,13 +51,13 @@ def test_glossary_when_read_then_is_short_and_in_order() -> None:
         ("what lies behind the end", ["'behind'"]),
     ],
 )
-def test_prose_when_searched_then_whole_words_are_found(prose: str, found: list[str]) -> None:
+def test_prose_when_searched_then_only_whole_ones_are_found(prose: str, found: list[str]) -> None:
     banned = language.banned_in(prose, metaphors=True)
 
     assert [each.partition(" (")[0] for each in banned] == found
 
 
-def test_sentences_when_counted_then_code_spans_are_one_word() -> None:
+def test_sentences_when_counted_then_a_code_span_counts_once() -> None:
     prose = language.without_spans("Set `a = b c d` first. Then\n- one item\n- two `x y`.")
 
     assert [language.word_count(each) for each in language.sentences(prose)] == [3, 1, 2, 2]

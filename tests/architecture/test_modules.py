@@ -52,7 +52,7 @@ LAZY_IMPORTERS = {
 }
 
 
-def test_modules_when_named_then_each_name_tells_a_concept() -> None:
+def test_modules_when_named_then_each_name_is_a_concept() -> None:
     files = python_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
 
     vague = [file.name for file in files if file.path.stem in NAMES_WITHOUT_A_CONCEPT]

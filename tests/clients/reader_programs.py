@@ -73,7 +73,7 @@ class RunningReader:
         assert "paused" in self._lines()[0], f"{self.reader} read all without a pause"
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Let it continue."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
         self._process.stdin.flush()

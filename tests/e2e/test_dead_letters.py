@@ -21,7 +21,7 @@ RETENTION_MS = 3_600_000
 MAX_ATTEMPTS = 2
 
 
-def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on(
+def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_continue(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
     """Scenario 73: keys, reason, attempts, and the offset of its DELETE_SEGMENT_STARTED.

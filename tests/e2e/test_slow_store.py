@@ -57,7 +57,7 @@ def _tier(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> None:
     assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted
 
 
-def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_on(
+def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_continue(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 95: local data can be read while every copy waits for the store."""

@@ -120,7 +120,7 @@ def test_stream_when_killed_after_effects_in_turn_then_the_last_start_stores_all
 @pytest.mark.long
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("effect", STREAM_EFFECTS)
-def test_stream_when_killed_after_an_effect_then_the_next_start_goes_on_without_gap_or_overlap(
+def test_stream_when_killed_after_an_effect_then_the_next_start_continues_without_gap_or_overlap(
     effect: str,
     number: int,
     host: BrokerHost,

@@ -94,7 +94,7 @@ def test_disable_when_a_manager_is_away_then_active_again_and_force_is_not_sugge
     assert [each["state"] for each in listed if each["topic"] == topic] == ["ACTIVE"]
 
 
-def test_secret_when_rotated_then_commands_go_on_and_it_is_not_shown(
+def test_secret_when_rotated_then_commands_continue_and_it_is_not_shown(
     operated: OperatedCluster, tiered: str
 ) -> None:
     before = operated.hosts[0].rlm("metadata", "dump", "--json")

@@ -178,7 +178,7 @@ class _MutantSession:
         for ended in run_tasks(tasks, jobs=self._jobs, directory=self._directory):
             assert ended.outcome is Outcome.SURVIVED, ended
         for file in files:
-            self._executed.add(pickle.loads(file.read_bytes()))  # noqa: S301  # our child's own
+            self._executed.add(pickle.loads(file.read_bytes()))  # noqa: S301  # a child's own
         return Baseline(
             test_count=len(self._items),
             seconds=time.monotonic() - started,

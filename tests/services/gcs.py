@@ -24,7 +24,7 @@ class GcsServer(ServerProcess):
 
     def create_bucket(self, name: str) -> None:
         """Make an empty one."""
-        request = urllib.request.Request(  # noqa: S310 - of our own server
+        request = urllib.request.Request(  # noqa: S310 - of a local server
             f"{self.url}/storage/v1/b",
             json.dumps({"name": name}).encode(),
             {"Content-Type": "application/json"},

@@ -41,7 +41,7 @@ class SchemaRegistryServer(ServerProcess):
     def _is_ready(self) -> bool:
         """Return whether it answers; it listens before its storage exists."""
         try:
-            asked = urllib.request.urlopen(  # noqa: S310 - of our own server
+            asked = urllib.request.urlopen(  # noqa: S310 - of a local server
                 f"{self.registry_url}/subjects", timeout=_REQUEST_TIMEOUT_S
             )
             with asked as answer:

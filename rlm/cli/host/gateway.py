@@ -38,4 +38,4 @@ def _gateway(config: ConfigOption) -> None:
     """
     # The process becomes the gateway, so that signals and the parent still reach the same process.
     command = [sys.executable, "-m", "rlm", "gateway-process", "--config", str(config)]
-    os.execv(command[0], command)  # noqa: S606 - our own program, by our own interpreter
+    os.execv(command[0], command)  # noqa: S606 - rlm itself, by this interpreter

@@ -70,7 +70,7 @@ def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: Polic
 
 
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
-    """Ask if there are `expiry_lines`; return the session to go on with. Raises as `confirm`."""
+    """Ask if there are `expiry_lines`; return the session to continue with. Raises as `confirm`."""
     shown = tuple(lines)
     if not shown:
         return session

@@ -74,7 +74,7 @@ def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd
 def confirm_end(
     session: CommandSession, topic: str, *, delete_remote: bool, force: bool, yes: bool
 ) -> CommandSession:
-    """Ask before data of a topic is lost; return the session to go on with. As `confirm`."""
+    """Ask before data of a topic is lost; return the session to continue with. As `confirm`."""
     remaining_ms = session.remaining_ms()
     if delete_remote:
         _, partitions = find_tiered(session, PartitionName(topic=topic))

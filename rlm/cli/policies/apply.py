@@ -90,7 +90,7 @@ def _apply(
 def _confirmed(
     session: CommandSession, change: ShownChange, removed: Sequence[str], *, yes: bool
 ) -> CommandSession:
-    """Ask before levels or data are deleted; return the session to go on with."""
+    """Ask before levels or data are deleted; return the session to continue with."""
     if not removed:
         return confirm_expiry(session, change.expiries, yes=yes)
     remaining_ms = session.remaining_ms()

@@ -92,7 +92,7 @@ def _uninstall(
 def _confirmed(
     session: CommandSession, policies: list[TopicPolicy], *, force: bool, yes: bool
 ) -> CommandSession:
-    """Ask; without a terminal only before a loss. Return the session to go on with."""
+    """Ask; without a terminal only before a loss. Return the session to continue with."""
     remaining_ms = session.remaining_ms()
     topics = ", ".join(policy.topic for policy in policies) or "no topic"
     also = ", and give up records that are not stored in time" if force else ""

@@ -59,7 +59,7 @@ class _Stream:
         self.task.streaming.given_up()
 
     def following(self) -> _Stream | None:
-        """Go on at once while committed records wait; else the watch finds the next ones."""
+        """Return the next segment if committed records wait; else the watch finds it."""
         permit = self.task.streaming.permit
         if self.streamed is None or self.streamed.is_caught_up or permit is None:
             return None

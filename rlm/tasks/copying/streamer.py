@@ -2,7 +2,7 @@
 
     lead confirmed → first part opened → offload segment assigned (PIP-76's account)
     → COPY_SEGMENT_STARTED accepted, without an end
-    → not stored by us before
+    → this manager has not stored these offsets before
     → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
     → the end is decided → objects sealed and verified → lead confirmed again
     → COPY_SEGMENT_FINISHED accepted, with the end → offload segment offloaded, or else failed

@@ -93,7 +93,7 @@ class Leadership:
     def _task(
         self, present: PartitionTask | None, tip: TopicIdPartition, epoch: int
     ) -> PartitionTask:
-        """Return the present task if it is of this epoch and may go on, else a new one."""
+        """Return the present task if it is of this epoch and may continue, else a new one."""
         if (
             present is not None
             and present.leader_epoch == epoch

@@ -77,7 +77,7 @@ def test_topic_when_streamed_then_stored_with_its_active_segment_and_read_back(
 
 
 @pytest.mark.long
-def test_broker_when_restarted_while_rlm_runs_then_copies_go_on(
+def test_broker_when_restarted_while_rlm_runs_then_copies_continue(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, gateway: str
 ) -> None:
     with host.running(), host.metadata() as metadata:

@@ -139,7 +139,7 @@ def _require_held_until_resolved(hosts: ThreeHosts, topic: str) -> None:
     wait_until(
         lambda: int(_status(hosts, topic).get("local_start_offset") or 0) > 0,
         _DEADLINE_S,
-        lambda: f"trims go on: {_status(hosts, topic)}",
+        lambda: f"trims continue: {_status(hosts, topic)}",
     )
     assert f"{topic}:0 diverged: an election cut off" in shown
     assert (held["local_start_offset"], held["trim_blocked"]["reason"]) == (0, "diverged")

@@ -21,7 +21,7 @@ def _gateway_pids(supervisor: ServiceProcess) -> set[int]:
     return {each.pid for each in children if "--gateway-fd" in each.cmdline()}
 
 
-def test_readers_when_every_gateway_process_is_killed_then_go_on_through_the_next_ones(
+def test_readers_when_every_gateway_process_is_killed_then_continue_through_the_next_ones(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
     """The supervisor keeps the port: readers find it, and read every record once, in order."""

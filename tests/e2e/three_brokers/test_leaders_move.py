@@ -29,7 +29,7 @@ def test_readers_when_all_leaders_move_while_they_read_then_read_every_record_on
 def test_readers_when_a_broker_stops_and_comes_back_then_read_every_record_once_in_order(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path, killed: bool
 ) -> None:
-    """The readers go on while the broker is away; others start when it is back.
+    """The readers continue while the broker is away; others start when it is back.
 
     R15: leaders of the metadata topic move with it, and no client sees a shorter log meanwhile.
     """

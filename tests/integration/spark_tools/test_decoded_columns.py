@@ -287,7 +287,7 @@ def test_documented_example_when_run_then_it_shows_both_kinds(
         assert documented in example
         example = example.replace(documented, actual)
 
-    exec(example, {"spark": orders.spark})  # noqa: S102 - of our own docs
+    exec(example, {"spark": orders.spark})  # noqa: S102 - of the project's docs
 
     shown = capsys.readouterr().out
     assert "|     0|1099511627776|   n|[1.5, 2.5]|" in shown

@@ -34,7 +34,7 @@ def test_notebook_when_its_cells_are_run_then_it_reads_the_topic(
 
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)  # noqa: S102 - our own notebook
+            exec("".join(cell["source"]), names)  # noqa: S102 - the project's notebook
 
     counts = re.search(r"(\d+) records, of which (\d+) are in the store", capsys.readouterr().out)
     assert counts

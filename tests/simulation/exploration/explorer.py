@@ -282,7 +282,7 @@ def replay(stage: Stage, schedule: Schedule) -> Iterator[tuple[str, Sequence[str
     """
     for step, number in enumerate(schedule):
         if number not in stage.ready():
-            raise ValueError(f"no such actor can go on (step={step} actor={number})")
+            raise ValueError(f"no such actor can continue (step={step} actor={number})")
         stage.take(number)
         yield stage.trail[-1], stage.broken()
     if not stage.ready():

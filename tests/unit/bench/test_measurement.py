@@ -43,7 +43,7 @@ def test_goal_when_shown_then_as_it_was_written(goal: Goal, text: str) -> None:
 
 
 def test_figure_when_made_of_runs_then_median_decides_about_the_goal() -> None:
-    figure = of_runs("ours ÷ theirs", [0.2, 0.9, 5.0], unit="ratio", goal=at_least(0.9))
+    figure = of_runs("own ÷ theirs", [0.2, 0.9, 5.0], unit="ratio", goal=at_least(0.9))
 
     assert (figure.value, figure.outcome) == (0.9, GoalOutcome.MET)
     assert of_runs("speed", [1.0], unit="MB/s").outcome is None

@@ -17,7 +17,7 @@ METHOD = Method(runs=1, alternation="Both ways alternate.", is_short=True)
 def _parts(console: Console) -> Iterator[list[Measurement]]:
     yield [of_runs("speed", [1.0], unit="MB/s")]
     console.print("next part")
-    yield [of_runs("ours ÷ theirs", [0.5], unit="ratio", goal=at_least(1))]
+    yield [of_runs("own ÷ theirs", [0.5], unit="ratio", goal=at_least(1))]
 
 
 def test_program_when_run_then_prints_each_part_at_once_and_writes_all(
@@ -36,7 +36,7 @@ def test_program_when_run_then_prints_each_part_at_once_and_writes_all(
     results = results_of_json(path.read_text())
     assert (exit_code, results.bench, results.method) == (0, "bench-spark", METHOD)
     assert results.environment == ENVIRONMENT
-    assert [each.metric for each in results.measurements] == ["speed", "ours ÷ theirs"]
+    assert [each.metric for each in results.measurements] == ["speed", "own ÷ theirs"]
 
 
 def test_options_when_no_file_is_named_then_none_is_written() -> None:

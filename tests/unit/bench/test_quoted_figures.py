@@ -94,8 +94,8 @@ def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str)
     p99 = "its p99 latency with ÷ without"
     copying, streaming = (_figure(bench, p99).value for bench in ("bench", "bench-streaming"))
     rate = "maximum rate of a producer with ÷ without"
-    copying_rate = _figure("bench", f"{rate} copying").value
-    streaming_rate = _figure("bench-streaming", f"{rate} streaming").value
+    copies = _figure("bench", f"{rate} copying").value
+    streams = _figure("bench-streaming", f"{rate} streaming").value
     mode = "mode: CPU per GB"
     stream_cpu, segment_cpu = (
         _figure("bench-streaming", f"{each} {mode}").value for each in ("stream", "segment")
@@ -114,7 +114,7 @@ def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str)
         "docs/gateway.md": [f"up to {core:.1f} GB/s from the broker, or {core_large:.0f} GB/s if"],
         "docs/streaming.md": [
             f"needs {stream_cpu / segment_cpu:.1f} times the processor time of copies",
-            f"lowers a producer's maximum rate to {streaming_rate:.2f} of",
+            f"lowers a producer's maximum rate to {streams:.2f} of",
         ],
         "docs/sizing.md": [f"relays up to {core:.1f} GB/s from the broker"],
     }

@@ -10,7 +10,7 @@ from bench.result_file import read_results, results_of_json
 from tests.unit.bench.example_results import example_results
 
 RATIO = of_runs(
-    "ours ÷ theirs", [0.5, 0.75, 0.25], unit="ratio", peer="theirs", goal=at_least(1, floor=0.8)
+    "own ÷ theirs", [0.5, 0.75, 0.25], unit="ratio", peer="theirs", goal=at_least(1, floor=0.8)
 )
 SPEED = of_runs("theirs", [100.0], unit="MB/s")
 
@@ -39,7 +39,7 @@ def test_results_when_written_then_have_every_run_with_its_goal_and_circumstance
     }
     assert document["measurements"] == [
         {
-            "metric": "ours ÷ theirs",
+            "metric": "own ÷ theirs",
             "value": 0.5,
             "unit": "ratio",
             "peer": "theirs",

@@ -312,7 +312,7 @@ def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
 
 
 @given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
-def test_record_when_bytes_are_arbitrary_then_only_our_errors_come(
+def test_record_when_bytes_are_arbitrary_then_only_errors_of_rlm_come(
     key: bytes, value: bytes | None
 ) -> None:
     """Broken bytes are distinguished from records of a newer version; neither is fatal."""
@@ -361,7 +361,7 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_tombstone_when_read_then_its_key_tells_the_subject(event: Event) -> None:
+def test_tombstone_when_read_then_its_key_names_the_subject(event: Event) -> None:
     key = encode(event).key
 
     assert parse_record(key, None) == Tombstone(key=parse_record_key(key))

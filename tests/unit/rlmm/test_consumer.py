@@ -95,7 +95,7 @@ def test_consumer_when_given_positions_then_continues_where_another_ended() -> N
     assert [record.event for record in second.poll(timeout_ms=0)] == events[2:]
 
 
-def test_consumer_when_given_positions_of_another_topic_then_does_not_go_on_elsewhere() -> None:
+def test_consumer_when_given_positions_of_another_topic_then_does_not_continue_elsewhere() -> None:
     """Scenario 37: a topic that was recreated, and is shorter."""
     consumer = MetadataConsumer(_Reader(_log(_claim())), {0: 100})
 

@@ -236,7 +236,7 @@ def test_connection_when_store_and_layout_are_plug_ins_then_an_executor_opens_th
         "rsm.config.storage.path": str(tmp_path / "store"),
         "rsm.config.layout": f"{_PLUGIN}.layout:LabelledLayout",
     }
-    sent = pickle.loads(pickle.dumps(ClusterConnection.of(options)))  # noqa: S301 - our own
+    sent = pickle.loads(pickle.dumps(ClusterConnection.of(options)))  # noqa: S301 - of this test
 
     sent.store.require_answer()
     storage = sent.store.open()

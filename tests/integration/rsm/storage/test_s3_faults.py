@@ -240,14 +240,14 @@ def test_delete_many_when_the_answer_names_errors_then_only_those_names_are_not_
     """Scenario 109: a successful response with errors for some keys."""
     body = (
         f"<DeleteResult><Error><Key>{name}-2</Key><Code>InternalError</Code>"
-        f"<Message>We lost it</Message></Error></DeleteResult>"
+        f"<Message>It is lost</Message></Error></DeleteResult>"
     )
     proxy.expect(Fault(method="POST", status=200, body=body))
 
     outcomes = storage.delete_many([f"{name}-1", f"{name}-2", f"{name}-3"])
 
     assert [outcome.error is None for outcome in outcomes] == [True, False, True]
-    assert "We lost it" in str(outcomes[1].error)
+    assert "It is lost" in str(outcomes[1].error)
 
 
 def test_delete_many_when_it_is_not_allowed_then_no_name_is_done(

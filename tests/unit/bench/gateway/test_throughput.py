@@ -25,24 +25,24 @@ def _readings(title: str, *mb_per_s: float) -> Readings:
 
 
 def test_ratio_when_runs_differ_then_each_is_held_against_the_peer_of_its_round() -> None:
-    ratio = _readings("ours", 50.0, 400.0, 90.0).ratio(
-        _readings("theirs", 100.0, 200.0, 100.0), "ours ÷ theirs", goal=at_least(1)
+    ratio = _readings("own", 50.0, 400.0, 90.0).ratio(
+        _readings("theirs", 100.0, 200.0, 100.0), "own ÷ theirs", goal=at_least(1)
     )
 
     assert ratio.runs == (0.5, 2.0, 0.9)
     assert ratio.value == 0.9
     assert (ratio.metric, ratio.peer, ratio.goal) == (
-        "ours ÷ theirs, large fetches",
+        "own ÷ theirs, large fetches",
         "theirs, large fetches",
         at_least(1),
     )
 
 
 def test_readings_when_shown_then_throughput_comes_before_its_processor_time() -> None:
-    speed, cpu = _readings("ours", 50.0, 100.0).measurements()
+    speed, cpu = _readings("own", 50.0, 100.0).measurements()
 
-    assert (speed.metric, speed.unit, speed.value) == ("ours, large fetches", "MB/s", 75.0)
-    assert (cpu.metric, cpu.unit) == ("gateway CPU: ours, large fetches", "s/GB")
+    assert (speed.metric, speed.unit, speed.value) == ("own, large fetches", "MB/s", 75.0)
+    assert (cpu.metric, cpu.unit) == ("gateway CPU: own, large fetches", "s/GB")
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])
@@ -92,13 +92,13 @@ def test_ways_when_alternated_then_every_second_round_is_reversed_after_the_warm
     seen: list[tuple[int, str]] = []
     readers = Readers([_Consumer(0, seen), _Consumer(1, seen)], record_bytes=1_000, runs=3)
 
-    ours, theirs = readers.alternate(_reader_of("ours"), _reader_of("theirs"))
+    own, theirs = readers.alternate(_reader_of("own"), _reader_of("theirs"))
 
     addresses = [address for _, address in seen]
-    assert addresses[: 2 * WARM_UPS] == ["ours", "theirs", "theirs", "ours"] * (WARM_UPS // 2)
-    assert addresses[2 * WARM_UPS :] == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
-    assert (ours.way.title, theirs.way.title) == ("ours", "theirs")
-    assert ours.mb_per_s == (0.5,) * 3
+    assert addresses[: 2 * WARM_UPS] == ["own", "theirs", "theirs", "own"] * (WARM_UPS // 2)
+    assert addresses[2 * WARM_UPS :] == ["own", "theirs", "theirs", "own", "own", "theirs"]
+    assert (own.way.title, theirs.way.title) == ("own", "theirs")
+    assert own.mb_per_s == (0.5,) * 3
 
 
 def test_consumer_when_alone_then_is_always_the_same_process() -> None:

@@ -111,7 +111,7 @@ def _scripted(log: _Log, answer: MetadataResponse | None = None) -> ScriptedBrok
 
 
 class _World:
-    """Our broker (id 1 at 9001), found by a bootstrap server at 9000."""
+    """The own broker (id 1 at 9001), found by a bootstrap server at 9000."""
 
     def __init__(self, log: _Log | None = None, answer: MetadataResponse | None = None) -> None:
         self.clock = _ManualClock()

@@ -54,7 +54,7 @@ def test_copies_when_paused_meanwhile_then_the_one_under_way_is_the_last() -> No
     assert violations(world) + leftovers(world) == []
 
 
-def test_trims_when_paused_then_local_data_stays_and_copies_go_on() -> None:
+def test_trims_when_paused_then_local_data_stays_and_copies_continue() -> None:
     world = World()
     world.segments(3)
     process = world.start()

@@ -71,7 +71,7 @@ def test_candidates_when_stored_in_a_lost_epoch_then_copied_from_the_common_pref
     assert _bases(given)[0] == 150
 
 
-def test_candidates_when_claim_is_not_ours_then_none() -> None:
+def test_candidates_when_claim_is_anothers_then_none() -> None:
     """R7."""
     assert _bases(Given(owner=THEM)) == []
 

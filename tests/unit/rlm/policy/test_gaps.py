@@ -58,7 +58,7 @@ def test_first_log_start_when_the_local_start_moved_meanwhile_then_where_the_sto
         (300, 200, 500, None),
     ],
 )
-def test_gaps_when_the_local_start_is_beyond_ours_then_what_is_not_stored(
+def test_gaps_when_the_local_start_is_beyond_the_view_then_what_is_not_stored(
     stored_end: int, trimmed: int | None, log_start: int, gap: tuple[int, int] | None
 ) -> None:
     """R6, scenario 83: a broker's own retention, or somebody's DeleteRecords."""

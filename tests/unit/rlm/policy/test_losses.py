@@ -63,7 +63,7 @@ def test_log_when_cut_off_then_the_trim_says_what() -> None:
 
 
 @pytest.mark.parametrize(("epoch", "diverged"), [(0, True), (1, False), (5, False)])
-def test_log_when_the_loss_is_accepted_then_things_go_on(epoch: int, *, diverged: bool) -> None:
+def test_log_when_the_loss_is_accepted_then_things_continue(epoch: int, *, diverged: bool) -> None:
     """R5: the acceptance does not cover the loss of a later election."""
     view = accepted(AFTER.view(), epoch=epoch)
     assert view.is_diverged is diverged

@@ -66,7 +66,7 @@ _FIRST_PREVIEW = {
 }
 
 
-def test_partitions_when_an_earlier_manager_answers_then_have_the_names_of_now() -> None:
+def test_partitions_when_an_earlier_manager_answers_then_have_present_names() -> None:
     row = {**_FIRST_ROW, "copy_held": _REASON, "trim_held": _REASON, "expiry_held": None}
 
     with serving(_answering([row])) as address, closing(Cluster().client()) as client:
@@ -93,7 +93,7 @@ def test_partitions_when_the_first_version_answers_then_what_it_lacks_is_not_kno
     )
 
 
-def test_explanation_when_an_earlier_manager_answers_then_has_the_names_of_now() -> None:
+def test_explanation_when_an_earlier_manager_answers_then_has_present_names() -> None:
     with serving(_answering(_FIRST_EXPLANATION)) as address, closing(Cluster().client()) as client:
         found = client.explanation(Cluster().manager(1, address), "a", 1, 5)
 
@@ -102,7 +102,7 @@ def test_explanation_when_an_earlier_manager_answers_then_has_the_names_of_now()
     assert (found.local_copy.state, found.local_copy.values) == ("held", {"age_ms": 4})
 
 
-def test_retention_when_an_earlier_manager_answers_then_has_the_names_of_now() -> None:
+def test_retention_when_an_earlier_manager_answers_then_has_present_names() -> None:
     with serving(_answering([_FIRST_PREVIEW])) as address, closing(Cluster().client()) as client:
         (found,) = client.retention(Cluster().manager(1, address), "orders")
 

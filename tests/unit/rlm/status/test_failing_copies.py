@@ -29,7 +29,7 @@ class ThreadedProcess(Process):
         return CopyLanes(self.ports, self.attempts(Lanes(self.pool, "copy", limit=1)))
 
 
-def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_anew() -> None:
+def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_again() -> None:
     """Scenario 12: the age rises, a new attempt has a new id, the late one leaves nothing."""
     world = World()
     world.segments(1)

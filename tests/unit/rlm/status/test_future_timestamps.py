@@ -27,7 +27,7 @@ def test_future_when_ahead_by_less_than_brokers_allow_then_none() -> None:
     assert future_timestamps(given.view()) is None
 
 
-def test_future_when_only_our_own_clock_is_behind_then_none() -> None:
+def test_future_when_only_this_clock_is_behind_then_none() -> None:
     """A clock that was set back makes nothing a timestamp of the future."""
     assert future_timestamps(replace(AHEAD, broker_ms=NOW_MS + 5 * HOUR_MS).view()) is None
 
@@ -43,7 +43,7 @@ def test_expiry_when_a_segment_is_of_the_future_then_stops_before_it() -> None:
     assert cut.offset == 100
 
 
-def test_expiry_when_our_own_clock_jumped_ahead_then_nothing_expires_early() -> None:
+def test_expiry_when_this_clock_jumped_ahead_then_nothing_expires_early() -> None:
     """This process's clock counts only up to ten minutes ahead of the brokers'."""
     given = replace(AHEAD, segments=(remote(0, 100),), broker_ms=NOW_MS - HOUR_MS)
     assert expiry_cut(given.view()) is None

@@ -68,7 +68,7 @@ def test_disable_when_killed_before_an_effect_then_a_rerun_restores_exactly(
 
 @pytest.mark.parametrize("crash_before", [1, 2])
 def test_enable_when_disabling_was_interrupted_then_originals_survive(crash_before: int) -> None:
-    """R9: our own -1 never becomes an original."""
+    """R9: the -1 of rlm never becomes an original."""
     world = tiered_world(retention_ms="1000")
     world.effects.crash_before = crash_before
     with pytest.raises(CrashError):

@@ -67,7 +67,7 @@ def test_filter_when_kafka_client_repeats_itself_then_passes_once_per_interval()
     assert passed == [True, False, False, True, False]
 
 
-def test_filter_when_we_repeat_ourselves_then_passes_all() -> None:
+def test_filter_when_rlm_repeats_itself_then_passes_all() -> None:
     kept = KafkaClientFilter()
 
     assert all(kept.filter(_record("copied segment")) for _ in range(3))

@@ -47,7 +47,7 @@ def test_lineage_when_an_epoch_is_not_of_it_then_ends_where_a_later_one_begins(
         pytest.param(((0, 0), (1, 50), (2, 90)), 90, id="a later epoch begins at its end"),
         pytest.param(((0, 0), (1, 50), (2, 89)), 89, id="a later epoch begins in it"),
         pytest.param(((0, 0), (2, 50)), 50, id="its last epoch is unknown"),
-        pytest.param(((0, 0), (2, 60)), 50, id="its last epoch is unknown, the first went on"),
+        pytest.param(((0, 0), (2, 60)), 50, id="its last epoch is unknown, the first continued"),
         pytest.param(((0, 0), (1, 60)), 50, id="its last epoch begins later"),
         pytest.param(((0, 0), (1, 40)), 40, id="its last epoch begins earlier"),
         pytest.param(((0, 20), (1, 50)), 90, id="its first epoch begins with it"),

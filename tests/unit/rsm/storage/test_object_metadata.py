@@ -69,6 +69,6 @@ def test_attributes_when_they_fit_headers_then_are_there_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["?", "W10=", "eyJhIjoxfQ=="])
-def test_attributes_when_not_ours_then_corrupt(text: str) -> None:
+def test_attributes_when_of_another_writer_then_corrupt(text: str) -> None:
     with pytest.raises(CorruptError):
         decode_attributes({"rlm-attributes": text}, name="a")

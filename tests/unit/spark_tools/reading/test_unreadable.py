@@ -17,7 +17,7 @@ from spark_tools.reading.unreadable import may_be_left_out
         (RetriableError("the store does not answer"), Mode.PERMISSIVE, True),
     ],
 )
-def test_error_when_the_mode_is_to_go_on_then_only_what_is_lost_is_left_out_in_silence(
+def test_error_when_the_mode_is_to_continue_then_only_what_is_lost_is_left_out_in_silence(
     error: TieredStorageError, mode: Mode, *, expected: bool
 ) -> None:
     """A short outage of the store must not lead to missing rows."""

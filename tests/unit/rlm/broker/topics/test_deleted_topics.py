@@ -80,7 +80,7 @@ def test_topic_when_a_live_broker_can_not_be_asked_then_not_known() -> None:
 @pytest.mark.parametrize(
     "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION]
 )
-def test_topic_when_hidden_from_us_then_not_deleted(code: int) -> None:
+def test_topic_when_hidden_from_rlm_then_not_deleted(code: int) -> None:
     """A right that was taken away must not delete anything."""
     assert deleted(lacks_it(code), lacks_it(code)) == frozenset()
 

@@ -92,7 +92,7 @@ def test_change_when_shown_then_has_the_difference() -> None:
 def test_effect_when_retention_becomes_shorter_then_the_danger_is_shown(
     after_ms: int, ending: str
 ) -> None:
-    """**Data loss:** the reader decides by these lines whether to go on."""
+    """**Data loss:** the reader decides by these lines whether to continue."""
     first, second = effect_lines(effect(BEFORE, replace(BEFORE, retention_ms=after_ms)))
 
     assert first == "topic orders-1: settings change"

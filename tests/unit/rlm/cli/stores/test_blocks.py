@@ -82,7 +82,7 @@ def test_inspect_when_pulsar_wrote_it_then_blocks_and_user_metadata() -> None:
     assert "note" not in done.stdout
 
 
-def test_commands_when_there_is_no_user_metadata_then_say_so_and_go_on(
+def test_commands_when_there_is_no_user_metadata_then_say_so_and_continue(
     golden: tuple[Path, Path],
 ) -> None:
     inspected, read = rlm("inspect", *golden), rlm("cat", *golden)

@@ -78,7 +78,7 @@ def test_inspect_when_pulsar_wrote_it_then_ledgers_and_blocks() -> None:
     assert printed[11] == "ledger 22"
 
 
-def test_commands_when_there_is_no_user_metadata_then_say_so_and_go_on(
+def test_commands_when_there_is_no_user_metadata_then_say_so_and_continue(
     golden: tuple[Path, Path],
 ) -> None:
     assert rlm("inspect", *golden).stdout.count("no user metadata") == 2

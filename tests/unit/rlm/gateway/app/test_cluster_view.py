@@ -108,7 +108,7 @@ def test_applied_when_metadata_was_applied_since_the_refresh_then_does_not_count
 
 
 def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None:
-    """Scenario 34: reads from the cache go on."""
+    """Scenario 34: reads from the cache continue."""
     given = Given()
     given.facts.refresh()
     given.cluster.is_down = True

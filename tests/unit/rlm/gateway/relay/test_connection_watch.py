@@ -52,7 +52,7 @@ def test_overdue_when_requests_come_whole_then_what_is_partial_now_has_its_own_t
         assert watch.overdue({1: _arrival(second, is_partial=True)}, float(second)) == {}
 
 
-def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_again() -> None:
+def test_overdue_when_the_gateway_does_not_read_the_client_then_its_time_begins_again() -> None:
     """The client is not responsible for bytes that it could not send."""
     watch = _watch()
     watch.overdue({1: _arrival(3, is_partial=True)}, 0.0)

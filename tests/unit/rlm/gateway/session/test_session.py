@@ -111,7 +111,7 @@ def test_answers_when_requests_are_pipelined_then_leave_in_order() -> None:
     assert [struct.unpack_from(">i", each)[0] for each in world.at_client()] == [1, 2, 3]
 
 
-def test_api_versions_when_newer_than_ours_then_is_refused_in_its_turn_without_the_broker() -> None:
+def test_api_versions_when_too_new_then_is_refused_in_its_turn_without_the_broker() -> None:
     """R17: the broker answers in version 0."""
     world = SessionWorld()
     unknown = struct.pack(">ihhih", 10, API_VERSIONS.key, 99, 2, -1)

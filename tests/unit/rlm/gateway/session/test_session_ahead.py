@@ -280,7 +280,7 @@ def test_reader_when_it_also_produces_then_nothing_is_asked_within_its_request(c
     ],
     ids=["a session's", "a version that nobody has"],
 )
-def test_reader_when_we_refuse_what_it_asks_between_then_answered_after_what_is_owed(
+def test_reader_when_the_gateway_refuses_what_it_asks_between_then_answered_after_what_is_owed(
     refused: bytes,
 ) -> None:
     world = reading_on()

@@ -145,7 +145,7 @@ def test_originals_when_tiering_is_on_then_stay_those_recorded(
 
 
 @pytest.mark.parametrize("state", [PolicyState.DISABLING, PolicyState.DISABLED])
-def test_originals_when_reenabled_with_our_override_active_then_stay_those_recorded(
+def test_originals_when_reenabled_with_the_override_active_then_stay_those_recorded(
     state: PolicyState,
 ) -> None:
     """R9: rlm set the present -1, so the present values are no originals."""
@@ -207,7 +207,7 @@ def test_policy_when_total_is_unlimited_then_any_local_retention_is_accepted(loc
 
 
 @pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS.union(OWN_TOPICS)))
-def test_topic_when_internal_or_our_own_then_refused(topic: str) -> None:
+def test_topic_when_internal_or_of_rlm_then_refused(topic: str) -> None:
     """R9."""
     with pytest.raises(InvalidConfigError, match=r"rule=not an internal|rule=not a topic of rlm"):
         check_tierable(configs(topic), own_topics=OWN_TOPICS)

@@ -18,7 +18,7 @@ from tests.twins.clock import FakeClock
         (False, True, 1, RetriableError),
     ],
 )
-def test_attempt_when_it_may_not_go_on_then_the_error_says_why(
+def test_attempt_when_it_may_not_continue_then_the_error_says_why(
     *, stopping: bool, leads: bool, late_ms: int, expected: type[TieredStorageError]
 ) -> None:
     clock = FakeClock()

@@ -186,7 +186,7 @@ def test_account_when_the_last_record_is_lost_then_the_next_cycle_completes_it()
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_goes_on(
+def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_continues(
     *, is_cut: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Trimmed, or cut off by an unclean election."""

@@ -42,7 +42,7 @@ def test_streamed_when_the_mode_changes_then_the_next_cycle_adds_and_removes_the
     assert streamed(process) == []
 
 
-def test_streamed_when_a_cycle_cannot_look_at_a_partition_then_its_stream_goes_on() -> None:
+def test_streamed_when_a_cycle_cannot_look_at_a_partition_then_its_stream_continues() -> None:
     world = World(policy=STREAMS)
     process = world.start()
     world.cycle()

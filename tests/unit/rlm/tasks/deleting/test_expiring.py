@@ -228,7 +228,7 @@ def test_deletions_when_deposed_between_two_then_second_is_refused() -> None:
     assert violations(world) + leftovers(world) == []
 
 
-def test_deletion_when_it_keeps_failing_then_becomes_a_letter_and_others_go_on() -> None:
+def test_deletion_when_it_keeps_failing_then_becomes_a_letter_and_others_continue() -> None:
     """Scenario 73: keys, reason, attempts; no leader tries it by itself afterwards."""
     world, process = expired_world()
     process.effects.refuse("delete .log", log_object(world, 0), REFUSED)
@@ -366,7 +366,7 @@ def test_removal_when_disabled_with_delete_then_remote_data_is_deleted_and_local
     assert violations(world) + leftovers(world) == []
 
 
-def test_removal_when_disabled_without_delete_then_reads_go_on() -> None:
+def test_removal_when_disabled_without_delete_then_reads_continue() -> None:
     """Scenario 77: no new copy, nothing deleted."""
     world = World()
     world.segments(3)

@@ -295,7 +295,7 @@ def test_removal_when_leased_then_waits_for_the_lease() -> None:
     assert world.object_names() == []
 
 
-def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None:
+def test_removal_when_deletions_are_paused_then_waits_until_they_continue() -> None:
     """A pause blocks all deletions, and ends with the topic's policy."""
     world, process = stored_world()
     pause(world, PausableTask.DELETE)

@@ -465,7 +465,7 @@ def test_trim_when_lower_than_one_on_record_then_no_second_event() -> None:
     assert world.leader().log_start_offset == 20
 
 
-def test_trim_when_unsupported_error_for_one_partition_then_others_go_on() -> None:
+def test_trim_when_unsupported_error_for_one_partition_then_others_continue() -> None:
     """Scenario 81: a refusal concerns only its partition."""
     world = World(partitions=2)
     for tip in world.tips:

@@ -195,7 +195,7 @@ def test_lead_when_broker_has_lost_it_then_reported_as_follower() -> None:
     assert process.leadership.tasks() == ()
 
 
-def test_partition_when_its_log_dir_is_offline_then_others_go_on() -> None:
+def test_partition_when_its_log_dir_is_offline_then_others_continue() -> None:
     """R21: missing files of an offline log dir are not a trim."""
     world = World(partitions=2)
     for tip in world.tips:

@@ -52,7 +52,7 @@ def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
     assert world.state().lineage == Lineage.of((0, 0), (1, 30))
 
 
-def test_lineage_when_what_contradicts_it_is_deleted_then_things_go_on() -> None:
+def test_lineage_when_what_contradicts_it_is_deleted_then_things_continue() -> None:
     """R5: the remedy of docs/operations.md; stored records stay readable."""
     world, process = trimmed_world()
     world.elect(1)

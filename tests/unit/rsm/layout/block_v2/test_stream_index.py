@@ -123,7 +123,7 @@ def test_index_when_its_ledger_names_its_offload_then_decoded_to_the_same() -> N
     assert decode_stream_index(encode_stream_index(index), name="i") == index
 
 
-def test_ledger_when_an_info_before_it_is_longer_than_ours_then_its_info_is_where_it_is() -> None:
+def test_ledger_when_an_info_before_it_is_longer_than_rlms_then_its_info_is_found() -> None:
     """A protobuf writer may encode the number 7 in two bytes."""
     first_info_at = INDEX_HEADER_BYTES + 16
     info_bytes = FIRST_BLOCKS_AT - first_info_at
