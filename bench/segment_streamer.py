@@ -27,7 +27,9 @@ class SegmentStreamer:
     def stream(self, offsets: OffsetRange) -> RemoteLogSegmentMetadata:
         """Stream these offsets in parts; return the metadata with the stored objects."""
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
-        planned = self.storage.plan_streamed_objects(segment_id, offsets.start_offset)
+        planned = self.storage.plan_streamed_objects(
+            segment_id, offsets.start_offset, most_bytes=1 << 31
+        )
         writer = self.storage.open_segment_writer(
             segment_id,
             PlannedObjects(layout=planned.layout, objects=planned.objects),

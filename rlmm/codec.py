@@ -17,7 +17,7 @@ from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata_codec import id_from_bytes
 
-FOLD_VERSION = 4
+FOLD_VERSION = 5
 """The newest fold rules that this version knows; a record that needs newer ones says so."""
 
 
@@ -32,10 +32,11 @@ class EncodedRecord:
 def encode(event: Event) -> EncodedRecord:
     """Encode an event as a record."""
     family = family_of(event)
+    content = family.to_message(event)
     message = pb.MetadataEvent(
-        min_fold_version=family.min_fold_version, event_id=event.event_id.bytes
+        min_fold_version=family.needed_fold_version(content), event_id=event.event_id.bytes
     )
-    getattr(message, family.field).CopyFrom(family.to_message(event))
+    getattr(message, family.field).CopyFrom(content)
     return EncodedRecord(key=record_key(event), value=message.SerializeToString())
 
 

@@ -12,6 +12,7 @@ The cache of companions and indexes needs `decoded_cache_bytes` in total.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from rsm.layout.companion import checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
@@ -38,14 +39,17 @@ from rsm.spi import (
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack
 
+_NAMED_KEYS = 16
+
 
 class SegmentStorageManager(RemoteStorageManager):
     """The segments in one store. Thread-safe. Closes the storage with itself.
 
-    Reads all layouts. Writes a new segment in the first of `layouts` that supports it; at least
-    one must support empty logs. A topic may have another one: `class_names` are the names of
-    layouts that are plug-ins, by their classes. Writes a streamed segment in `stream_layout`, by
-    default the first of `layouts`. `read_back` enables reading each object again after the write.
+    Reads all layouts. Writes a new segment in the first of `layouts` that supports it; at least one
+    must support empty logs. A topic may have another one: `class_names` are the names of layouts
+    that are plug-ins, by their classes. Writes a streamed segment in the topic's layout if that has
+    chunks, or else in `stream_layout`, by default the first of `layouts`. `read_back` enables
+    reading each object again after the write.
     """
 
     def __init__(
@@ -73,12 +77,12 @@ class SegmentStorageManager(RemoteStorageManager):
         layout = next(
             each for each in self._layouts.values() if size_bytes or each.can_store_empty_logs
         )
-        return self._planned(layout, segment_id, base_offset)
+        return self._planned(layout, segment_id, base_offset, size_bytes)
 
     def plan_objects_in(
         self, layout: str, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
-        chosen = self._layouts.get(self._class_names.get(layout, layout))
+        chosen = self._layout_called(layout)
         if chosen is None:
             raise UnsupportedError(
                 "the topic's layout is unknown. Add it to rsm.config.layout and restart the "
@@ -89,12 +93,22 @@ class SegmentStorageManager(RemoteStorageManager):
             )
         if not size_bytes and not chosen.can_store_empty_logs:
             return self.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
-        return self._planned(chosen, segment_id, base_offset)
+        return self._planned(chosen, segment_id, base_offset, size_bytes)
 
     def plan_streamed_objects(
-        self, segment_id: RemoteLogSegmentId, base_offset: int
+        self,
+        segment_id: RemoteLogSegmentId,
+        base_offset: int,
+        *,
+        most_bytes: int,
+        layout: str | None = None,
     ) -> PlannedObjects:
-        return self._planned(self._stream_layout, segment_id, base_offset)
+        chosen = (
+            next(iter(self._layouts.values())) if layout is None else self._layout_called(layout)
+        )
+        if chosen is None or chosen.chunk_bytes is None:
+            chosen = self._stream_layout
+        return self._planned(chosen, segment_id, base_offset, most_bytes)
 
     def open_segment_writer(
         self,
@@ -168,7 +182,8 @@ class SegmentStorageManager(RemoteStorageManager):
             raise RetriableError(
                 "objects could not be deleted",
                 segment_id=metadata.segment_id,
-                keys=tuple(failures),
+                keys=tuple(islice(failures, _NAMED_KEYS)),
+                count=len(failures),
                 reason=first,
             ) from first
 
@@ -182,10 +197,18 @@ class SegmentStorageManager(RemoteStorageManager):
     def close(self) -> None:
         self._storage.close()
 
+    def _layout_called(self, name: str) -> SegmentLayout | None:
+        """Return a layout by its name, or the class of a plug-in."""
+        return self._layouts.get(self._class_names.get(name, name))
+
     def _planned(
-        self, layout: SegmentLayout, segment_id: RemoteLogSegmentId, base_offset: int
+        self,
+        layout: SegmentLayout,
+        segment_id: RemoteLogSegmentId,
+        base_offset: int,
+        log_bytes: int,
     ) -> PlannedObjects:
-        objects = layout.plan(self._keys, segment_id, base_offset)
+        objects = layout.plan(self._keys, segment_id, base_offset, log_bytes=log_bytes)
         return PlannedObjects(layout=layout.name, objects=objects)
 
     def _joined(self, located: LocatedBytes) -> bytes:

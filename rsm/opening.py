@@ -9,6 +9,8 @@ from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.block_stream import DEFAULT_STREAM_BLOCK_BYTES
 from rsm.layout.block_v2.layout import NAME as BLOCK_V2
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import NAME as CHUNKED
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import NAME as RAW
 from rsm.layout.raw import RawLayout
@@ -139,6 +141,7 @@ def _built_in_layouts(
         RAW: RawLayout(origin=origin),
         BLOCK_V1: BlockV1Layout(block_bytes=settings.block_bytes, origin=origin),
         BLOCK_V2: BlockV2Layout(block_bytes=stream_block_bytes, origin=origin),
+        CHUNKED: ChunkedLayout(max_chunk_bytes=settings.chunk_bytes, origin=origin),
     }
 
 

@@ -2,8 +2,9 @@
 
 This module alone decides the order of effects:
 
-    write    for each object in the layout's order, the companion last: write -> verify; on any
-             error delete what may have been written, and raise the error
+    write    for each object in the layout's order, first the log's one or its chunks, the companion
+             last: write -> verify; on any error delete what may have been written, and raise the
+             error. Planned chunks that the log does not reach are not written
 
 A separate thread sends an appended log to the store (rsm.storage.uploads.piece_stream). The
 caller's thread writes all other objects.
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
+from rsm.layout.log_chunks import divided
 from rsm.layout.segment_layout import (
     LogToWrite,
     ObjectContent,
@@ -29,7 +31,7 @@ from rsm.segment.errors import AlreadyExistsError, CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions, SizedSource
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject, short_keys
 from rsm.spi import CopiedSegment, CopyAttempt, SegmentWriter
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.uploads.piece_stream import PieceStream
@@ -55,11 +57,13 @@ class ObjectsWriter(SegmentWriter):
         self._layout = layout
         self._segment_id = segment_id
         self._objects = tuple(StoredObject(key=planned.key) for planned in objects)
+        keys = [planned.key for planned in objects]
+        self._log_keys = keys[: layout.log_count(keys)]
         self._attempt = attempt
         self._read_back = read_back
         self._encoding: SegmentEncoding | None = None
-        self._stream: PieceStream[StoredObject] | None = None
-        self._log_object: StoredObject | None = None
+        self._stream: PieceStream[tuple[StoredObject, ...]] | None = None
+        self._log_objects: tuple[StoredObject, ...] | None = None
         self._log_bytes = 0
         self._ledgers = LedgerMarks()
         self._written: list[str] = []
@@ -82,7 +86,7 @@ class ObjectsWriter(SegmentWriter):
 
     def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
         with self._until_failed():
-            self._log_object = self._put(self._begin(log, batches))
+            self._log_objects = self._put_log(self._begin(log, batches))
             self._log_bytes = log.length_bytes
 
     def seal(
@@ -90,8 +94,8 @@ class ObjectsWriter(SegmentWriter):
     ) -> CopiedSegment:
         with self._until_failed():
             self._require_record_of_this(metadata)
-            written = replace(metadata, objects=self._objects)
-            written = record_stored(written, self._end_log())
+            others = self._objects[len(self._log_keys) :]
+            written = replace(metadata, objects=(*self._end_log(), *others))
             assert self._encoding is not None
             contents = self._encoding.closing(written, companions)
             content = next(contents)
@@ -127,11 +131,11 @@ class ObjectsWriter(SegmentWriter):
             self._stream.abort(error)
         self._discard()
 
-    def _open_stream(self) -> PieceStream[StoredObject]:
-        """Begin to write the log's object from the pieces to come."""
-        stream = PieceStream[StoredObject]()
+    def _open_stream(self) -> PieceStream[tuple[StoredObject, ...]]:
+        """Begin to write the log's objects from the pieces to come."""
+        stream = PieceStream[tuple[StoredObject, ...]]()
         content = self._begin(stream, None)
-        stream.start(lambda: self._put(content), name="segment-writer")
+        stream.start(lambda: self._put_log(content), name="segment-writer")
         self._stream = stream
         return stream
 
@@ -149,9 +153,9 @@ class ObjectsWriter(SegmentWriter):
         )
         return self._encoding.log_object
 
-    def _end_log(self) -> StoredObject:
-        if self._log_object is not None:
-            return self._log_object
+    def _end_log(self) -> tuple[StoredObject, ...]:
+        if self._log_objects is not None:
+            return self._log_objects
         stream = self._stream or self._open_stream()
         return stream.finish()
 
@@ -166,6 +170,13 @@ class ObjectsWriter(SegmentWriter):
                 recorded=recorded,
                 written=written,
             )
+
+    def _put_log(self, content: ObjectContent) -> tuple[StoredObject, ...]:
+        """Write the log's object, or its chunks one after the other."""
+        chunk_bytes = self._layout.chunk_bytes
+        if chunk_bytes is None:
+            return (self._put(content),)
+        return tuple(self._put(chunk) for chunk in divided(content, self._log_keys, chunk_bytes))
 
     def _put(self, content: ObjectContent) -> StoredObject:
         """Write and verify an object; add its key to `_written` if the object may exist."""
@@ -194,6 +205,6 @@ class ObjectsWriter(SegmentWriter):
                 LogLine(
                     "cannot delete the objects of a failed attempt",
                     segment_id=self._segment_id,
-                    keys=",".join(left),
+                    keys=",".join(short_keys(tuple(left))),
                 )
             )

@@ -58,8 +58,9 @@ class PlannedObjects:
 class CopiedSegment:
     """A finished copy: the planned objects with lengths and CRC32C, and custom metadata.
 
-    Only the implementation understands `custom_metadata` (KIP-917); empty bytes mean none. The
-    segment's record keeps them, so that each later fetch and deletion gets them back.
+    It has no chunk that was planned but not written. Only the implementation understands
+    `custom_metadata` (KIP-917); empty bytes mean none. The segment's record keeps them, so that
+    each later fetch and deletion gets them back.
     """
 
     objects: tuple[StoredObject, ...]
@@ -169,12 +170,19 @@ class RemoteStorageManager(ABC):
         )
 
     def plan_streamed_objects(
-        self, segment_id: RemoteLogSegmentId, base_offset: int
+        self,
+        segment_id: RemoteLogSegmentId,
+        base_offset: int,
+        *,
+        most_bytes: int,
+        layout: str | None = None,
     ) -> PlannedObjects:
         """Name the objects of a segment that is written while its end is not known (PIP-76).
 
-        As `plan_objects`. Raises UnsupportedError if the implementation stores only whole segments.
-        This default always raises it, because KIP-405 has no such method.
+        As `plan_objects`. The log has at most `most_bytes`. `layout` is the topic's own; not every
+        layout can store a stream, then another one does. Raises UnsupportedError if the
+        implementation stores only whole segments. This default always raises it, because KIP-405
+        has no such method.
         """
         raise UnsupportedError(
             "cannot stream a segment: this remote storage manager stores only whole segments",
@@ -262,7 +270,7 @@ class RemoteStorageManager(ABC):
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Delete all objects of a segment; absent ones count as deleted. Idempotent.
 
-        Raises RetriableError that names the remaining keys.
+        Raises RetriableError that names remaining keys, and how many there are.
         """
 
     @abstractmethod

@@ -12,6 +12,8 @@ from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES
 from rsm.plugins.plugin import Plugin
 from rsm.storage.settings import StoreSettings
 
+DEFAULT_CHUNK_BYTES = 64 << 20
+
 Store = StoreSettings | Plugin
 """A built-in store, or the class of another one."""
 
@@ -27,6 +29,7 @@ class SegmentSettings:
     key_prefix: str = ""
     layouts: tuple[str | Plugin, ...] = ()
     block_bytes: int = DEFAULT_BLOCK_BYTES
+    chunk_bytes: int = DEFAULT_CHUNK_BYTES
     index_cache_bytes: int = 64 << 20
     should_read_back: bool = False
     manager: Plugin | None = None

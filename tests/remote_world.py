@@ -28,6 +28,7 @@ from rsm.cache.disk_cached import DiskCachedChunkStorage
 from rsm.cache.disk_chunks import DiskChunks
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -54,6 +55,7 @@ LAYOUTS: tuple[SegmentLayout, ...] = (
     RawLayout(),
     BlockV1Layout(block_bytes=4_096),
     BlockV2Layout(block_bytes=4_096),
+    ChunkedLayout(max_chunk_bytes=4_096),
 )
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 

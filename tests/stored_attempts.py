@@ -20,6 +20,8 @@ from tests.remote_world import TIP
 from tests.segment_builder import BuiltSegment
 from tests.segment_storing import planned_segment, store_segment
 
+_CHUNK_BYTES = 4_000
+
 
 class StoredAttempts:
     """Writes complete attempts to `storage`; a test then removes or changes objects of them."""
@@ -41,7 +43,9 @@ class StoredAttempts:
     ) -> RemoteLogSegmentMetadata:
         """Store a segment as the leader of the lineage's last epoch, under an id of its own."""
         self._count += 1
-        settings = SegmentSettings(key_prefix=self._key_prefix, layouts=(layout,))
+        settings = SegmentSettings(
+            key_prefix=self._key_prefix, layouts=(layout,), chunk_bytes=_CHUNK_BYTES
+        )
         manager = open_segments(settings, self.storage)
         writer = Writer(
             broker_id=1, leader_epoch=lineage.entries[-1].epoch, incarnation=UUID(int=1)

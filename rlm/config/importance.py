@@ -164,6 +164,7 @@ _LOW = (
     "rsm.config.storage.gcs.retry.timeout.ms",
     "rsm.config.plugin.timeout.ms",
     "rsm.config.block.size",
+    "rsm.config.chunked.object.max.bytes",
     "rsm.config.storage.request.warning.ms",
     "rsm.config.storage.throttle.requests.per.second",
     "rsm.config.storage.slow.delay.ms",

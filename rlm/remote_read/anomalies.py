@@ -251,7 +251,7 @@ class ReadAnomalies:
 
 
 def damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
-    """Return the key of the object named in the error's chain, else of the log's object."""
+    """Return the key of the object named in the error's chain, else of the log's first object."""
     keys = set(metadata.object_keys)
     for each in _chain(error):
         if isinstance(each, TieredStorageError):

@@ -41,6 +41,7 @@ from rsm.segment.metadata_codec import (
     writer_from_message,
     writer_to_message,
 )
+from rsm.segment.proto.chunk_table import decode_keys
 from rsm.segment.ranges import OffsetRange
 
 SCHEMA_VERSION = 13
@@ -275,7 +276,7 @@ def objects_named(value: bytes) -> NamedObjects:
     return NamedObjects(
         topic=metadata.topic_id_partition.topic,
         base_offset=metadata.start_offset,
-        names=tuple(stored.key for stored in metadata.objects),
+        names=decode_keys(metadata),
     )
 
 

@@ -3,7 +3,9 @@
 A dead letter contains all that a repair needs without the metadata topic: the segment, the objects
 that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must have
 read past that position before it concludes that the metadata no longer has the segment. The key is
-the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces it.
+the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces it. A
+dead letter of a segment with chunks has a version of its own, because an older reader would delete
+only the segment's other objects.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm.codec import EncodedRecord
+from rlmm.events.registry import SEGMENTS
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.proto import events_pb2 as events_pb
 from rlmm.record_keys import segment_key, segment_subject
@@ -25,7 +28,7 @@ from rsm.segment.metadata_codec import metadata_from_message, metadata_to_messag
 from rsm.segment.proto import segment_pb2 as segment_pb
 
 _FORMAT_VERSION = 1
-_SEGMENT_EVENT_VERSION = 1  # of the fold rules
+_CHUNKS_FORMAT_VERSION = 3  # 2 is that of orphans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +57,12 @@ class DeadLetter:
 def encode(dead_letter: DeadLetter) -> EncodedRecord:
     """Encode a dead letter as a record of the dead-letter topic."""
     position = dead_letter.delete_started
+    metadata = metadata_to_message(dead_letter.metadata)
+    has_chunks = metadata.HasField("chunks")
     message = pb.DeadLetter(
-        min_fold_version=_FORMAT_VERSION,
-        metadata=metadata_to_message(dead_letter.metadata),
-        object_keys=dead_letter.object_keys,
+        min_fold_version=_CHUNKS_FORMAT_VERSION if has_chunks else _FORMAT_VERSION,
+        metadata=metadata,
+        object_keys=[each.key for each in metadata.objects],
         reason=dead_letter.reason,
         attempts=dead_letter.attempts,
         first_attempt_ms=dead_letter.first_attempt_ms,
@@ -78,13 +83,12 @@ def end_of_deletion(
 
     `value` is the dead letter's encoded form; copying from it is faster for many dead letters.
     """
-    event = events_pb.MetadataEvent(
-        min_fold_version=_SEGMENT_EVENT_VERSION, event_id=event_id.bytes
-    )
+    event = events_pb.MetadataEvent(event_id=event_id.bytes)
     metadata = event.segment.metadata
     metadata.CopyFrom(pb.DeadLetter.FromString(value).metadata)
     metadata.state = segment_pb.DELETE_SEGMENT_FINISHED
     metadata.event_timestamp_ms = event_timestamp_ms
+    event.min_fold_version = SEGMENTS.needed_fold_version(event.segment)
     key = segment_key(dead_letter.metadata.segment_id, event_id)
     return EncodedRecord(key=key, value=event.SerializeToString())
 
@@ -105,9 +109,10 @@ def decode(value: bytes) -> DeadLetter:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
         raise CorruptError("the record is not a dead letter", length_bytes=len(value)) from error
-    if message.min_fold_version > _FORMAT_VERSION:
+    if message.HasField("orphan") or message.min_fold_version > _CHUNKS_FORMAT_VERSION:
         raise UnsupportedError(
-            "the dead letter has a newer version", needs=message.min_fold_version
+            "the dead letter has a newer version, or is about an orphan",
+            needs=message.min_fold_version,
         )
     known = message.HasField("metadata_partition") and message.HasField("metadata_offset")
     return DeadLetter(

@@ -72,10 +72,14 @@ class EventFamily(ABC, Generic[E, M, S]):
     """The event's field in MetadataEvent (rlmm/proto/events.proto)."""
 
     min_fold_version: ClassVar[int] = 1
-    """The oldest fold rules that know the event; older ones set its records aside."""
+    """The oldest fold rules that know such an event; older ones set its records aside."""
 
     reuses_keys: ClassVar[bool] = False
     """Whether a later record may have the same key, and then replaces the earlier one."""
+
+    def needed_fold_version(self, message: M) -> int:
+        """Return the oldest fold rules that know all of this event."""
+        return self.min_fold_version
 
     @abstractmethod
     def to_message(self, event: E) -> M:

@@ -19,6 +19,7 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState, Writer, may_be_open
 from rsm.segment.metadata_codec import state_from_number, writer_from_message
 from rsm.segment.proto import segment_pb2
+from rsm.segment.proto.chunk_table import check_chunks
 
 _SEGMENT_KEY = Struct(">B16sI16s16s")
 SEGMENT_KEY_BYTES = _SEGMENT_KEY.size
@@ -100,6 +101,8 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
         raise CorruptError(
             "an open segment cannot be finished, or have an end or a size", state=state.name
         )
+    if metadata.HasField("chunks"):
+        check_chunks(metadata.chunks)
     return _new_parsed(
         (
             key[1:_SUBJECT_END],

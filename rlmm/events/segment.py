@@ -30,6 +30,7 @@ _STARTED = SegmentState.COPY_SEGMENT_STARTED
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 _DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 _LAST_MS = (1 << 63) - 1
+_CHUNKS_FOLD_VERSION = 5
 _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
     _STARTED: (None,),
     _FINISHED: (None, _STARTED),
@@ -86,6 +87,13 @@ class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegme
 
     event_type = SegmentEvent
     field = "segment"
+
+    def needed_fold_version(self, message: pb.SegmentEvent) -> int:
+        """Return a version that knows a table of chunks: others would delete only a part of them.
+
+        Older rules keep the table as unknown fields, and know only the objects outside of it.
+        """
+        return _CHUNKS_FOLD_VERSION if message.metadata.HasField("chunks") else 1
 
     def to_message(self, event: SegmentEvent) -> pb.SegmentEvent:
         expected = event.expected_state

@@ -32,6 +32,7 @@ class Layout(Enum):
     RAW = "raw"
     BLOCK_V1 = "block_v1"
     BLOCK_V2 = "block_v2"
+    CHUNKED = "chunked"
 
 
 class StorageManager(Enum):

@@ -38,7 +38,7 @@ from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import MIN_PART_BYTES
 from rsm.storage.settings import FaultPlan, FilesystemSettings, RehearsalSettings
-from rsm.store_settings import SegmentSettings, Store
+from rsm.store_settings import DEFAULT_CHUNK_BYTES, SegmentSettings, Store
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -100,12 +100,14 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     layouts: LayoutChoices = Field(
         default=(Layout.RAW,),
         validation_alias=LAYOUT_KEY,
-        description="Layout of new segments: `raw`, the broker's file unchanged, `block_v1`, "
-        "Apache Pulsar's format of offloaded ledgers, `block_v2`, its format of streams, or the "
-        "class of a [plug-in](plugins.md) as `package.module:Class`. In a comma-separated list, "
-        "the first one writes topics without a layout of their own (`rlm topic set --layout`). "
-        "The built-in layouts and those of the list can be read, and topics can have them. "
-        "Streamed segments (`offload.mode=stream`) are always written in `block_v2`.",
+        description="Layout of new segments. `raw`: the broker's file unchanged. `chunked`: the "
+        "file in objects of bounded size. `block_v1`: Apache Pulsar's format of "
+        "offloaded ledgers. `block_v2`: Pulsar's format of streams. Or the class of a "
+        "[plug-in](plugins.md) as `package.module:Class`. In a comma-separated list, "
+        "the first one writes topics without a layout of their own (`rlm topic set "
+        "--layout`). The built-in layouts and those of the list can be read, and "
+        "topics can have them. Streamed segments (`offload.mode=stream`) are written "
+        "in `chunked` if that is the topic's layout, and in `block_v2` otherwise.",
     )
     given: GivenSettings = Field(
         default=GivenSettings(),
@@ -131,6 +133,15 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block of "
         "`block_v1` is one part of the upload. On `s3` at least 5242880. A larger record batch has "
         "a block of its own. Higher: fewer requests and more memory for each copy.",
+    )
+    chunk_bytes: int = Field(
+        default=DEFAULT_CHUNK_BYTES,
+        ge=1 << 20,
+        le=1 << 31,
+        validation_alias="rsm.config.chunked.object.max.bytes",
+        description="Greatest size of an object of the log in the layout `chunked`. All objects of "
+        "a log but the last one have it. Stored segments keep their sizes. Higher: fewer requests "
+        "and objects. Lower: smaller objects, for stores or tools with a limit.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,
@@ -254,6 +265,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 for each in self.layouts
             ),
             block_bytes=self.block_bytes,
+            chunk_bytes=self.chunk_bytes,
             index_cache_bytes=self.index_cache_bytes,
             should_read_back=self.copy_verify is CopyVerification.READ,
             manager=self._plugin_manager(),

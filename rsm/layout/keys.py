@@ -1,29 +1,33 @@
 """The grammar of object keys; only this module builds and parses them.
 
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>
+    <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>.<chunk number>
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid>-ledger-<base offset><part>
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid><part>
 
-PIP-17 defines the second form, whose ledger is the log segment; PIP-76 the third one, of a stream.
-An empty prefix adds no slash. Ids have Kafka's 22 characters. The base offset has 20 digits, so
-that a partition's objects sort by offset. The partition has no leading zeros. In Pulsar's forms the
-segment id is a UUID with hyphens, as Java prints it, and the base offset is plain decimal. The name
-of a topic has no "/" and the id after it has a fixed length, so each key has exactly one meaning.
+PIP-17 defines the third form, whose ledger is the log segment; PIP-76 the fourth one, of a stream.
+The suffix of a chunk ends in its number, with five digits. An empty prefix adds no slash. Ids have
+Kafka's 22 characters. The base offset has 20 digits, so that a partition's objects sort by offset.
+The partition has no leading zeros. In Pulsar's forms the segment id is a UUID with hyphens, as Java
+prints it, and the base offset is plain decimal. The name of a topic has no "/" and the id after it
+has a fixed length, so each key has exactly one meaning.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from uuid import UUID
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, id_to_text
+from rsm.segment.metadata import chunk_key
 
 _ID = "[A-Za-z0-9_-]{22}"
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")  # org.apache.kafka Topic.validate
 _SUFFIX = re.compile("[a-z0-9][a-z0-9_.-]*")
+_CHUNK_SUFFIX = re.compile(r"(.+\.)[0-9]{5}", re.ASCII)
 _PARTITION = (
     rf"(?P<topic>[A-Za-z0-9._-]{{1,249}})-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]{{0,9}})"
 )
@@ -88,6 +92,13 @@ class StreamedKey:
 
 SegmentKey = ObjectKey | LedgerKey | StreamedKey
 """The key of one object of a segment, in any form."""
+
+
+def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
+    """Return the key of another chunk of the same log; a key of no chunk as it is."""
+    if not isinstance(key, ObjectKey) or not (found := _CHUNK_SUFFIX.fullmatch(key.suffix)):
+        return key
+    return replace(key, suffix=chunk_key(found[1], number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ The `.log` is written first, so an existing `.meta` proves that its `.log` is co
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,12 +56,12 @@ class RawLayout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        origin = self.origin.attributes(version_key=_VERSION_KEY) if self.origin else {}
+        origin = origin_attributes(self.origin)
         return SegmentEncoding(
             log_object=ObjectContent(
                 key=_objects(log)[0].key, source=log.content, inline_attributes=origin
             ),
-            closing=partial(_closing, origin),
+            closing=partial(closing_companion, origin, self.companion_object),
         )
 
     def locate(
@@ -81,12 +81,21 @@ class RawLayout(SegmentLayout):
         return decode_companion(content)
 
 
-def _closing(
-    origin: Mapping[str, str], metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+def origin_attributes(origin: ObjectOrigin | None) -> Mapping[str, str]:
+    """Return the attributes of new objects."""
+    return {} if origin is None else origin.attributes(version_key=_VERSION_KEY)
+
+
+def closing_companion(
+    origin: Mapping[str, str],
+    companion_object: Callable[[RemoteLogSegmentMetadata], StoredObject],
+    metadata: RemoteLogSegmentMetadata,
+    companions: SegmentCompanions,
 ) -> Generator[ObjectContent, StoredObject, None]:
+    """Yield the companion, which alone closes a log that is stored as it is."""
     record = Companion(metadata=metadata, companions=companions)
     yield ObjectContent(
-        key=_objects(metadata)[1].key,
+        key=companion_object(metadata).key,
         source=BytesSource(content=encode_companion(record)),
         inline_attributes=origin,
     )

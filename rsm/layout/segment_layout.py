@@ -4,7 +4,8 @@ A layout is pure: it names objects, encodes their contents in order, and locates
 writes and reads the objects and passes the results back. It must not know where objects are stored.
 
 The first object has the log. A layout encodes it while the log arrives, without its end or
-length. The other objects close the segment: their contents follow from the whole log.
+length. The other objects close the segment: their contents follow from the whole log. Instead of
+one object, a layout may let its caller divide the encoded log into chunks (PDP-34).
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from rsm.layout.companion import Companion
-from rsm.layout.keys import ObjectKeys, SegmentKey
+from rsm.layout.keys import ObjectKeys, SegmentKey, numbered_chunk
 from rsm.layout.ledger_marks import LedgerMarks
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions
-from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.metadata import (
+    CHUNKS_MAX_COUNT,
+    RemoteLogSegmentMetadata,
+    StoredObject,
+    leading_chunks,
+)
 from rsm.segment.ranges import ByteRange
 
 _T = TypeVar("_T")
@@ -73,8 +79,9 @@ class LogToWrite:
 class SegmentEncoding:
     """The contents of one segment's objects, in the order of writing.
 
-    The source of `log_object` reads the log once. `closing` then yields each other object; it takes
-    the segment's record, with the log's object as stored. Its caller sends each object back as
+    The source of `log_object` reads the log once; if the layout has chunks, `key` is that of the
+    first one, and its caller divides the source. `closing` then yields each other object; it takes
+    the segment's record, with the log's objects as stored. Its caller sends each object back as
     verified, with its length and checksum.
     """
 
@@ -133,21 +140,32 @@ class SegmentLayout(ABC):
     def can_store_empty_logs(self) -> bool:
         """Whether the layout can store a segment without batches."""
 
+    @property
+    def chunk_bytes(self) -> int | None:
+        """The length at which a new log's chunk ends; None if a log is one object.
+
+        It must fit the content of `log_object`, which has at most CHUNKS_MAX_COUNT chunks. A stored
+        segment may have chunks of any length.
+        """
+        return None
+
     @abstractmethod
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[SegmentKey, ...]:
         """Return the objects' keys in the order of writing; the last object has the companions.
 
-        Raises the errors of the keys.
+        With `chunk_bytes`, the first key is that of the chunk 00000, for all chunks. Raises the
+        errors of the keys.
         """
 
     def plan(
-        self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
+        self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int, *, log_bytes: int
     ) -> tuple[StoredObject, ...]:
-        """Name the objects in the order of writing; the last one has the companions.
+        """Name all objects that a log of up to `log_bytes` may have, in the order of writing.
 
-        Raises InvalidConfigError for a topic whose name does not fit into a key.
+        The last one has the companions. Raises InvalidConfigError for a topic whose name does not
+        fit into a key, and for a log that has too many chunks.
         """
         try:
             planned = self.object_keys(segment_id, base_offset)
@@ -155,7 +173,20 @@ class SegmentLayout(ABC):
             raise InvalidConfigError(
                 "the segment's topic does not fit into a key", segment_id=segment_id
             ) from error
-        return tuple(StoredObject(key=keys.build(key)) for key in planned)
+        count = 1 if self.chunk_bytes is None else max(1, -(-log_bytes // self.chunk_bytes))
+        if count > CHUNKS_MAX_COUNT:
+            raise InvalidConfigError(
+                "the log has too many chunks. Raise the layout's size of a chunk",
+                segment_id=segment_id,
+                chunks=count,
+                most=CHUNKS_MAX_COUNT,
+                chunk_bytes=self.chunk_bytes,
+            )
+        return tuple(StoredObject(key=keys.build(key)) for key in with_chunks(planned, count))
+
+    def log_count(self, keys: Sequence[str]) -> int:
+        """Return how many of a segment's objects, from the first one on, have its log."""
+        return 1 if self.chunk_bytes is None else max(1, leading_chunks(keys))
 
     @abstractmethod
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
@@ -181,6 +212,13 @@ class SegmentLayout(ABC):
     @abstractmethod
     def decode_companion(self, content: bytes) -> Companion:
         """Read the companion object. Raises CorruptError, UnsupportedError."""
+
+
+def with_chunks(keys: Sequence[SegmentKey], count: int) -> tuple[SegmentKey, ...]:
+    """Return the keys of a segment with `count` chunks, by those of one with a single chunk."""
+    if count == 1:
+        return tuple(keys)
+    return (*(numbered_chunk(keys[0], number) for number in range(count)), *keys[1:])
 
 
 def record_stored(

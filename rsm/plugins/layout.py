@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from rsm.layout.companion import Companion
-from rsm.layout.keys import SegmentKey, StreamedKey
+from rsm.layout.keys import SegmentKey, StreamedKey, numbered_chunk
 from rsm.layout.segment_layout import (
     LocatedBytes,
     LogToWrite,
@@ -38,6 +38,10 @@ class PluginLayout(SegmentLayout):
             self._name = require_type(inner.name, str)
         with calls.mapped("can_store_empty_logs"):
             self._can_store_empty_logs = require_type(inner.can_store_empty_logs, bool)
+        with calls.mapped("chunk_bytes"):
+            self._chunk_bytes = inner.chunk_bytes
+            if self._chunk_bytes is not None and require_type(self._chunk_bytes, int) <= 0:
+                raise ValueError("chunks without bytes")
 
     @property
     def name(self) -> str:
@@ -46,6 +50,10 @@ class PluginLayout(SegmentLayout):
     @property
     def can_store_empty_logs(self) -> bool:
         return self._can_store_empty_logs
+
+    @property
+    def chunk_bytes(self) -> int | None:
+        return self._chunk_bytes
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
@@ -56,6 +64,8 @@ class PluginLayout(SegmentLayout):
                 raise ValueError("the keys are not of this segment")
             if len(found) < _LEAST_OBJECTS:
                 raise ValueError("fewer objects than one of the log and one of its companions")
+            if self._chunk_bytes is not None and numbered_chunk(found[0], 1) == found[0]:
+                raise ValueError("the first key is not that of a chunk")
             return found
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
@@ -80,7 +90,7 @@ class PluginLayout(SegmentLayout):
             with self._calls.mapped("closing"):
                 contents = found.closing(metadata, companions)
             content = self._next(contents, None)
-            for planned in metadata.objects[1:]:
+            for planned in metadata.objects[self.log_count(metadata.object_keys) :]:
                 if content is None or content.key != planned.key:
                     raise _not_planned(log.segment_id)
                 stored = yield content

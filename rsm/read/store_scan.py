@@ -27,8 +27,14 @@ from itertools import groupby
 from operator import attrgetter
 from uuid import UUID
 
-from rsm.layout.keys import ObjectKeys, SegmentKey, StreamedKey, after_all_below
-from rsm.layout.segment_layout import SegmentLayout
+from rsm.layout.keys import (
+    ObjectKeys,
+    SegmentKey,
+    StreamedKey,
+    after_all_below,
+    numbered_chunk,
+)
+from rsm.layout.segment_layout import SegmentLayout, with_chunks
 from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.errors import (
     CorruptError,
@@ -202,7 +208,8 @@ class StoreScan:
         candidates = [each for each in planned_by if each[1][-1] in attempt.objects]
         any_key = next(iter(attempt.objects.values())).name
         if not candidates:
-            if any(key in attempt.objects for _, planned in planned_by for key in planned):
+            present = {numbered_chunk(key, 0) for key in attempt.objects}
+            if any(key in present for _, planned in planned_by for key in planned):
                 return any_key
             return UnreadableSegment(
                 error=_unknown_layout(attempt, any_key), from_offset=attempt.base_offset
@@ -228,17 +235,22 @@ class StoreScan:
     ) -> _Described:
         """Read the companion with the layout that it names. Raises what `_describe` catches."""
         first_error: TieredStorageError | None = None
+        contents: dict[SegmentKey, bytes] = {}  # several layouts may have the same companion's key
         for layout, planned in candidates:
-            info = attempt.objects[planned[-1]]
-            positions = ByteRange(start_position=0, end_position=info.length_bytes)
-            content = self._storage.read_range(info.name, positions)
+            if planned[-1] not in contents:
+                info = attempt.objects[planned[-1]]
+                positions = ByteRange(start_position=0, end_position=info.length_bytes)
+                contents[planned[-1]] = self._storage.read_range(info.name, positions)
+            content = contents[planned[-1]]
             try:
                 companion = layout.decode_companion(content)
             except (CorruptError, UnsupportedError) as error:
                 first_error = first_error or error
                 continue
             if companion.metadata.layout == layout.name:
-                metadata = self._finished(attempt, companion.metadata, planned)
+                count = layout.log_count(companion.metadata.object_keys)
+                recorded_keys = with_chunks(planned, count)
+                metadata = self._finished(attempt, companion.metadata, recorded_keys)
                 lengths = {each.name: each.length_bytes for each in attempt.objects.values()}
                 absent = (key for key in metadata.object_keys if key not in lengths)
                 return _Described(

@@ -1,9 +1,15 @@
-"""The metadata of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states."""
+"""The metadata of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states.
+
+A log may be divided into several objects, its chunks (PDP-34). Their keys are one prefix and the
+chunk's number, in five digits: `….log.00000`, `….log.00001`, …. Metadata lists them first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from itertools import takewhile
 from operator import attrgetter
 from uuid import UUID
 
@@ -22,6 +28,47 @@ class SegmentState(Enum):
 
     # The fold looks states up for each event, and Enum's own hash is slow: that of the name.
     __hash__ = object.__hash__
+
+
+CHUNKS_MAX_COUNT = 10_000
+"""The greatest number of chunks of one segment."""
+
+_FIRST_NUMBER = "00000"
+
+
+def chunk_key(prefix: str, number: int) -> str:
+    """Return the key of a chunk, or its last part, by the common prefix."""
+    return f"{prefix}{number:05d}"
+
+
+def chunk_prefix(first_key: str) -> str | None:
+    """Return the common prefix of chunks by the first one's key; None for any other key."""
+    prefix = first_key.removesuffix(_FIRST_NUMBER)
+    return prefix if prefix != first_key and prefix.endswith(".") else None
+
+
+def leading_chunks(keys: Sequence[str]) -> int:
+    """Return how many keys at the beginning are those of chunks."""
+    prefix = chunk_prefix(keys[0]) if keys else None
+    if prefix is None:
+        return 0
+    last = min(len(keys), CHUNKS_MAX_COUNT)
+    return next((n for n in range(last) if keys[n] != chunk_key(prefix, n)), last)
+
+
+def unwritten_chunks(planned: Sequence[str], written: Collection[str]) -> frozenset[str]:
+    """Return the last planned chunks that were not written; the first one always is."""
+    chunks = planned[1 : leading_chunks(planned)]
+    return frozenset(takewhile(lambda key: key not in written, reversed(chunks)))
+
+
+def short_keys(keys: Sequence[str]) -> tuple[str, ...]:
+    """Return keys for people: those of several chunks are one, as `….log.{00000..00012}`."""
+    count = leading_chunks(keys)
+    if count <= 1:
+        return tuple(keys)
+    prefix = keys[0].removesuffix(_FIRST_NUMBER)
+    return (f"{prefix}{{{_FIRST_NUMBER}..{count - 1:05d}}}", *keys[count:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +96,8 @@ class RemoteLogSegmentMetadata:
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the lineage
     within them. They begin above the base offset if the log start was inside the segment; the
     offsets below are not readable. `objects` are named before the first byte is written, and
-    `layout` names their layout. `custom_metadata` are the storage manager's own bytes (KIP-917).
+    `layout` names their layout. A finished segment has only the chunks that were written; before,
+    it has all that may be written. `custom_metadata` are the storage manager's own bytes (KIP-917).
     `unknown_fields` are a newer version's protobuf fields. `in_state` copies it to another state.
     `is_open`: the copy started before its end was known. Then `offsets` contain only the base
     offset, and the size is 0; the finished state has the true values.

@@ -6,7 +6,7 @@ UnsupportedError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import lru_cache
 from operator import attrgetter
@@ -16,8 +16,9 @@ from uuid import UUID
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.proto import segment_pb2 as pb
+from rsm.segment.proto.chunk_table import decode_objects, encode_objects
 from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 from rsm.segment.ranges import OffsetRange
 
@@ -114,11 +115,11 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         writer=writer_to_message(value.writer),
         event_timestamp_ms=value.event_timestamp_ms,
         layout=value.layout,
-        objects=_objects_to_messages(value.objects),
         has_transaction_index=value.has_transaction_index,
         custom_metadata=value.custom_metadata,
         is_open=value.is_open,
     )
+    encode_objects(message, value.objects)
     restore_unknown_fields(message, value.unknown_fields)
     return message
 
@@ -189,20 +190,6 @@ def state_from_number(number: int) -> SegmentState:
     return _STATES.get(number) or enum_from_number(SegmentState, number, "segment state")
 
 
-def _objects_to_messages(objects: Iterable[StoredObject]) -> list[pb.StoredObject]:
-    return [
-        pb.StoredObject(key=o.key, length_bytes=o.length_bytes, crc32c=o.crc32c) for o in objects
-    ]
-
-
-def _object_from_message(message: pb.StoredObject) -> StoredObject:
-    return StoredObject(
-        key=message.key,
-        length_bytes=message.length_bytes if message.HasField("length_bytes") else None,
-        crc32c=message.crc32c if message.HasField("crc32c") else None,
-    )
-
-
 _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "segment_id": lambda message: RemoteLogSegmentId(
         topic_id_partition=partition_from_message(message.topic_id_partition),
@@ -220,7 +207,7 @@ _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "writer": lambda message: writer_from_message(message.writer),
     "event_timestamp_ms": attrgetter("event_timestamp_ms"),
     "layout": attrgetter("layout"),
-    "objects": lambda message: tuple([_object_from_message(o) for o in message.objects[:]]),
+    "objects": decode_objects,
     "has_transaction_index": attrgetter("has_transaction_index"),
     "custom_metadata": attrgetter("custom_metadata"),
     "is_open": attrgetter("is_open"),

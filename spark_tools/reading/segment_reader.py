@@ -14,6 +14,7 @@ from rsm.read.segment_indexes import read_aborted
 from rsm.read.segment_scan import RemoteScanner, ScanSettings
 from rsm.segment.batches.aborted import AbortedTransactions
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.metadata import short_keys
 from rsm.spi import RemoteStorageManager
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece
@@ -79,7 +80,7 @@ class SegmentReader:
         return type(error)(
             "a stored segment cannot be read",
             segment_id=metadata.segment_id,
-            objects=",".join(metadata.object_keys),
+            objects=",".join(short_keys(metadata.object_keys)),
             offset=self.next_offset,
             reason=error,
         )

@@ -9,6 +9,7 @@ from crc32c import crc32c
 
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -63,8 +64,11 @@ MANAGER_CALLS = PluginCalls(
         (BlockV1Layout(block_bytes=220), "read"),
         (BlockV2Layout(), "write"),
         (BlockV2Layout(block_bytes=140), "read"),
+        (ChunkedLayout(max_chunk_bytes=100), "write"),
+        (ChunkedLayout(max_chunk_bytes=7), "read"),
         (plugin_layout(), "read"),
         (BlockV1Layout(), "plug-in"),
+        (ChunkedLayout(max_chunk_bytes=100), "plug-in"),
     ],
     ids=[
         "raw-write",
@@ -73,8 +77,11 @@ MANAGER_CALLS = PluginCalls(
         "block_v1 with a block for each batch-read",
         "block_v2-write",
         "block_v2 with a block for each batch-read",
+        "chunked-write",
+        "chunked with tiny chunks-read",
         "plug-in layout-read",
         "plug-in manager",
+        "plug-in manager with chunks",
     ],
 )
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:

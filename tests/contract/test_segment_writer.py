@@ -11,6 +11,7 @@ import pytest
 
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -41,6 +42,8 @@ LAYOUTS: Mapping[str, SegmentLayout] = {
     "block_v1 with a block for each batch": BlockV1Layout(block_bytes=220),
     "block_v2": BlockV2Layout(),
     "block_v2 with a block for each batch": BlockV2Layout(block_bytes=140),
+    "chunked": ChunkedLayout(max_chunk_bytes=100),
+    "chunked in one chunk": ChunkedLayout(max_chunk_bytes=1 << 20),
 }
 
 
@@ -125,8 +128,11 @@ def test_writer_when_not_sealed_yet_then_no_companion_and_not_the_whole_log(
 
     writer.append(memoryview(LOG))
 
-    assert stored_keys(storage) == []
+    left = stored_keys(storage)
+    assert metadata.object_keys[-1] not in left
+    assert sum(storage.info(key).length_bytes for key in left) < len(LOG)
     writer.abort(RetriableError("the process died"))
+    assert stored_keys(storage) == []
 
 
 class ProcessDiedError(BaseException):
@@ -157,13 +163,17 @@ def test_seal_when_the_process_dies_between_two_objects_then_what_is_left_is_fou
 
     for number in range(1, len(keys)):
         writer = opened(manager_of(DyingStorage(storage, number), layout), metadata)
-        append_all(writer, [LOG])
         with pytest.raises(ProcessDiedError):
-            writer.seal(metadata, COMPANIONS)
+            append_and_seal(writer, metadata)
 
         assert stored_keys(storage) == sorted(keys[:number])
         manager_of(storage, layout).delete_log_segment_data(metadata)
         assert stored_keys(storage) == []
+
+
+def append_and_seal(writer: SegmentWriter, metadata: RemoteLogSegmentMetadata) -> None:
+    append_all(writer, [LOG])
+    writer.seal(metadata, COMPANIONS)
 
 
 def test_writer_when_aborted_then_nothing_is_left_and_it_stays_failed(

@@ -123,6 +123,8 @@ GROUPS = (
         sources=_below(
             "rsm/layout",
             "raw",
+            "chunked",
+            "log_chunks",
             "block_v1/block_index",
             "block_v1/block_log",
             "block_v1/divided_log",

@@ -21,6 +21,7 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.ids import TopicIdPartition
@@ -41,6 +42,7 @@ INTERVAL_MS = 30_000
 _CYCLES = 5
 _SMALL_BLOCK_BYTES = 65_536
 _PADDED_BLOCK_BYTES = 4_096
+_SMALL_CHUNK_BYTES = 128
 _ALL_PARTITIONS = tuple(
     user_partitions(number, METADATA_PARTITIONS)[0] for number in range(METADATA_PARTITIONS)
 )
@@ -75,6 +77,13 @@ class StreamProcess(RawProcess):
 
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
         return (BlockV2Layout(block_bytes=_PADDED_BLOCK_BYTES), *super().make_layouts())
+
+
+class ChunkedProcess(RawProcess):
+    """A manager that writes new segments in the layout `chunked`."""
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return (ChunkedLayout(max_chunk_bytes=_SMALL_CHUNK_BYTES), *super().make_layouts())
 
 
 class RecordedCluster:

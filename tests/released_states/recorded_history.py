@@ -28,6 +28,7 @@ from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from tests.released_states.recorded_cluster import (
     BlockProcess,
+    ChunkedProcess,
     RawProcess,
     RecordedCluster,
     StreamProcess,
@@ -81,6 +82,7 @@ class RecordedHistory:
         self._lose_records_and_copy_in_blocks()
         self._expire()
         self._stream()
+        self._copy_in_chunks()
         self._die_copying()
         metadata = self.cluster.open_metadata()
         publish(metadata, self._shed_records(metadata), *self.others.requests())
@@ -187,6 +189,13 @@ class RecordedHistory:
         self.cluster.start(StreamProcess)
         self.cluster.settle()
         self.payments.write(12, value_bytes=200)
+        self.cluster.settle()
+
+    def _copy_in_chunks(self) -> None:
+        """Layout chunked: a batch that spans chunks."""
+        self.legacy.write(12)
+        self.legacy.roll()
+        self.cluster.start(ChunkedProcess)
         self.cluster.settle()
 
     def _die_copying(self) -> None:

@@ -187,7 +187,7 @@ class RecordedOthers:
             writer=writer,
             event_timestamp_ms=self._cluster.clock.wall_ms(),
             layout="raw",
-            objects=RawLayout().plan(ObjectKeys(), segment_id, 0),
+            objects=RawLayout().plan(ObjectKeys(), segment_id, 0, log_bytes=0),
             custom_metadata=b"a plugin's own",
         )
         claim = LeadershipClaimed(
@@ -206,7 +206,7 @@ class RecordedOthers:
             offsets=OffsetRange(start_offset=50, end_offset=51),
             segment_leader_epochs=Lineage.of((5, 50)),
             segment_size_bytes=0,
-            objects=RawLayout().plan(ObjectKeys(), stream_id, 50),
+            objects=RawLayout().plan(ObjectKeys(), stream_id, 50, log_bytes=0),
             custom_metadata=b"",
             is_open=True,
         )

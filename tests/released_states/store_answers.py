@@ -18,6 +18,7 @@ from rlmm.lookup import Absence, NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys, decode_originals
 from rsm.layout.raw import RawLayout
@@ -51,7 +52,7 @@ def open_segments(storage: ChunkStorage) -> SegmentStorageManager:
     return SegmentStorageManager(
         storage=storage,
         keys=ObjectKeys(),
-        layouts=(RawLayout(), BlockV1Layout(), BlockV2Layout()),
+        layouts=(RawLayout(), BlockV1Layout(), BlockV2Layout(), ChunkedLayout(max_chunk_bytes=1)),
     )
 
 

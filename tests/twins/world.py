@@ -19,6 +19,7 @@ from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -45,7 +46,11 @@ TOPIC_ID = UUID(int=0x7091C)
 TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
 INTERVAL_MS = 30_000
 SEGMENT_RECORDS = 10
-LAYOUTS: tuple[SegmentLayout, ...] = (RawLayout(), BlockV2Layout(block_bytes=512))
+LAYOUTS: tuple[SegmentLayout, ...] = (
+    RawLayout(),
+    BlockV2Layout(block_bytes=512),
+    ChunkedLayout(max_chunk_bytes=1 << 20),
+)
 """What a world can read; the first one is that of topics without a layout."""
 
 KEEP_REMOTE = TopicPolicy(

@@ -156,9 +156,9 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         PolicySetting.LAYOUT: SettingForm(
             parse=layout_name,
             is_text=True,
-            meaning="Layout of new segments that are no streams: "
+            meaning="Layout of new segments: "
             f"{', '.join(each.value for each in Layout)}, or a class of the managers' "
-            f"rsm.config.layout as {CLASS_FORM}.",
+            f"rsm.config.layout as {CLASS_FORM}. Streams are in chunked if it is, or in block_v2.",
         ),
     }
 )

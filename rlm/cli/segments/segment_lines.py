@@ -13,7 +13,7 @@ from rlmm.spi import SegmentRecord
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_to_text
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, short_keys
 
 STATE_NAMES = {
     SegmentState.COPY_SEGMENT_STARTED: "copying",
@@ -162,7 +162,7 @@ def _cells(
         newest if wide else date,
         _epochs_text(metadata.segment_leader_epochs),
         metadata.layout,
-        " ".join(metadata.object_keys),
+        " ".join(short_keys(metadata.object_keys)),
     )
 
 

@@ -185,9 +185,10 @@ _Layout = Annotated[
     typer.Option(
         parser=layout_name,
         metavar="LAYOUT",
-        help="Layout of new segments: raw, block_v1, block_v2, or a class of the managers' "
-        "rsm.config.layout, which applies without this option. Stored segments keep theirs. "
-        "Streamed segments are always in block_v2.",
+        help="Layout of new segments: raw, chunked, block_v1, block_v2, or a class of the "
+        "managers' rsm.config.layout, which applies without this option. Stored segments keep "
+        "theirs. Streamed segments are in chunked if that is the layout, and in block_v2 "
+        "otherwise.",
     ),
 ]
 _Inherit = Annotated[

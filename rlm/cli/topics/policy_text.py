@@ -94,8 +94,8 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "layout": JsonField(
                         JsonKind.TEXT,
-                        "Layout of new segments: `raw`, `block_v1`, `block_v2`, the class of a "
-                        "plug-in, or `inherit`, the managers' setting.",
+                        "Layout of new segments: `raw`, `chunked`, `block_v1`, `block_v2`, the "
+                        "class of a plug-in, or `inherit`, the managers' setting.",
                     ),
                     "inherited": JsonField(
                         JsonKind.TEXT,

@@ -51,7 +51,7 @@ from rsm.read.segment_indexes import IndexedPosition, SegmentIndexes
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
-from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata import RemoteLogSegmentMetadata, short_keys
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
@@ -342,7 +342,7 @@ class RemoteFetcher:
             raise CorruptError(
                 "a stored batch is corrupt",
                 segment_id=metadata.segment_id,
-                objects=",".join(metadata.object_keys),
+                objects=",".join(short_keys(metadata.object_keys)),
                 offset=wanted.offset,
                 reason=error,
             ) from error

@@ -45,6 +45,11 @@ class StreamProgress:
     is_caught_up: bool
 
 
+def greatest_bytes(limits: OffloadSettings) -> int:
+    """Return the greatest size of a segment: one batch may exceed the limit."""
+    return limits.segment_max_bytes + MAX_BATCH_BYTES
+
+
 def end_because(
     progress: StreamProgress,
     limits: OffloadSettings,

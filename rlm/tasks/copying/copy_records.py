@@ -18,7 +18,7 @@ from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import FencedError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, unwritten_chunks
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import CopiedSegment, PlannedObjects
 
@@ -49,19 +49,16 @@ class CopyRecords:
         size_bytes: int,
         max_timestamp_ms: int,
         has_transaction_index: bool = False,
-        is_open: bool = False,
+        open_most_bytes: int | None = None,
     ) -> RemoteLogSegmentMetadata:
         """Return the metadata of a copy that starts, with its planned objects.
 
-        An open one has neither an end nor a size yet. The topic's policy decides the layout of the
-        others. Raises UnsupportedError for a layout that the store's manager does not have.
+        An open one has neither an end nor a size yet, but at most `open_most_bytes`. The topic's
+        policy decides the layout. Raises UnsupportedError for a layout that the store's manager
+        does not have, but no open copy does.
         """
         own_id = RemoteLogSegmentId(topic_id_partition=lead.topic_id_partition, id=segment_id)
-        stored_as = (
-            self._storage.plan_streamed_objects(own_id, offsets.start_offset)
-            if is_open
-            else self._planned(own_id, offsets.start_offset, size_bytes)
-        )
+        stored_as = self._planned(own_id, offsets.start_offset, size_bytes, open_most_bytes)
         return RemoteLogSegmentMetadata(
             segment_id=own_id,
             offsets=offsets,
@@ -74,18 +71,25 @@ class CopyRecords:
             layout=stored_as.layout,
             objects=stored_as.objects,
             has_transaction_index=has_transaction_index,
-            is_open=is_open,
+            is_open=open_most_bytes is not None,
         )
 
     def _planned(
-        self, segment_id: RemoteLogSegmentId, base_offset: int, size_bytes: int
+        self,
+        segment_id: RemoteLogSegmentId,
+        base_offset: int,
+        size_bytes: int,
+        open_most_bytes: int | None,
     ) -> PlannedObjects:
         policy = self._metadata.topic_policy(segment_id.topic_id_partition.topic_id)
-        if policy is None or policy.layout is None:
+        layout = None if policy is None else policy.layout
+        if open_most_bytes is not None:
+            return self._storage.plan_streamed_objects(
+                segment_id, base_offset, most_bytes=open_most_bytes, layout=layout
+            )
+        if layout is None:
             return self._storage.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
-        return self._storage.plan_objects_in(
-            policy.layout, segment_id, base_offset, size_bytes=size_bytes
-        )
+        return self._storage.plan_objects_in(layout, segment_id, base_offset, size_bytes=size_bytes)
 
     def publish(
         self,
@@ -150,12 +154,14 @@ class CopyRecords:
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
         """Raise UnsupportedError for unplanned objects, or too large custom metadata.
 
-        A crash would leave unplanned objects without a record. Every process keeps the custom
-        metadata as long as the segment exists (KIP-917).
+        A crash would leave unplanned objects without a record. Planned chunks may be missing if the
+        log was shorter. Every process keeps the custom metadata as long as the segment exists
+        (KIP-917).
         """
-        planned = set(started.object_keys)
+        keys = started.object_keys
         found = {each.key for each in copied.objects}
-        if found != planned:
+        planned = set(keys)
+        if found != planned - unwritten_chunks(keys, found):
             raise UnsupportedError(
                 "segment cannot be stored: its objects are not the planned ones",
                 missing=sorted(planned - found),

@@ -24,7 +24,7 @@ from functools import partial
 from uuid import UUID
 
 from rlm.broker.spi import PartitionOffsets
-from rlm.policy.stream.ending import EndReason, StreamProgress
+from rlm.policy.stream.ending import EndReason, StreamProgress, greatest_bytes
 from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
 from rlm.source.log_part import JoinedParts
 from rlm.source.log_source import LogPosition, OpenPart
@@ -202,7 +202,7 @@ class Streamer:
             _covering(order.lineage, base_offset),
             size_bytes=0,
             max_timestamp_ms=NO_TIMESTAMP,
-            is_open=True,
+            open_most_bytes=greatest_bytes(order.limits),
         )
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
         self._records.require_not_stored(

@@ -17,7 +17,7 @@ from rsm.segment.batches.expectations import SegmentExpectation
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
-from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata import RemoteLogSegmentMetadata, short_keys
 from rsm.segment.ranges import OffsetRange
 
 
@@ -122,7 +122,7 @@ class SegmentCursor:
         return CorruptError(
             message,
             segment_id=metadata.segment_id,
-            objects=",".join(metadata.object_keys),
+            objects=",".join(short_keys(metadata.object_keys)),
             offset=self._next_offset,
             position=self._position,
             **context,

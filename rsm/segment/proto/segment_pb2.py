@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1frsm/segment/proto/segment.proto\x12\x0brsm.segment\"F\n\x10TopicIdPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x11\n\tpartition\x18\x03 \x01(\x05\"1\n\nEpochEntry\x12\r\n\x05\x65poch\x18\x01 \x01(\x05\x12\x14\n\x0cstart_offset\x18\x02 \x01(\x03\"F\n\x06Writer\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x12\x13\n\x0bincarnation\x18\x03 \x01(\x0c\"g\n\x0cStoredObject\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x19\n\x0clength_bytes\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x06\x63rc32c\x18\x03 \x01(\x07H\x01\x88\x01\x01\x42\x0f\n\r_length_bytesB\t\n\x07_crc32c\"\xe9\x03\n\x18RemoteLogSegmentMetadata\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x03 \x01(\x03\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x12\x18\n\x10max_timestamp_ms\x18\x05 \x01(\x03\x12\x1a\n\x12segment_size_bytes\x18\x06 \x01(\x03\x12\x36\n\x15segment_leader_epochs\x18\x07 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\x12(\n\x05state\x18\x08 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12#\n\x06writer\x18\t \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x1a\n\x12\x65vent_timestamp_ms\x18\n \x01(\x03\x12\x0e\n\x06layout\x18\x0b \x01(\t\x12*\n\x07objects\x18\x0c \x03(\x0b\x32\x19.rsm.segment.StoredObject\x12\x1d\n\x15has_transaction_index\x18\r \x01(\x08\x12\x17\n\x0f\x63ustom_metadata\x18\x0e \x01(\x0c\x12\x0f\n\x07is_open\x18\x0f \x01(\x08*\x97\x01\n\x0cSegmentState\x12\x19\n\x15SEGMENT_STATE_UNKNOWN\x10\x00\x12\x18\n\x14\x43OPY_SEGMENT_STARTED\x10\x01\x12\x19\n\x15\x43OPY_SEGMENT_FINISHED\x10\x02\x12\x1a\n\x16\x44\x45LETE_SEGMENT_STARTED\x10\x03\x12\x1b\n\x17\x44\x45LETE_SEGMENT_FINISHED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1frsm/segment/proto/segment.proto\x12\x0brsm.segment\"F\n\x10TopicIdPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x11\n\tpartition\x18\x03 \x01(\x05\"1\n\nEpochEntry\x12\r\n\x05\x65poch\x18\x01 \x01(\x05\x12\x14\n\x0cstart_offset\x18\x02 \x01(\x03\"F\n\x06Writer\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x12\x13\n\x0bincarnation\x18\x03 \x01(\x0c\"g\n\x0cStoredObject\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x19\n\x0clength_bytes\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x06\x63rc32c\x18\x03 \x01(\x07H\x01\x88\x01\x01\x42\x0f\n\r_length_bytesB\t\n\x07_crc32c\"]\n\nChunkTable\x12\x12\n\nkey_prefix\x18\x01 \x01(\t\x12\x15\n\rplanned_count\x18\x02 \x01(\x05\x12\x14\n\x0clength_bytes\x18\x03 \x03(\x03\x12\x0e\n\x06\x63rc32c\x18\x04 \x03(\x07\"\x92\x04\n\x18RemoteLogSegmentMetadata\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x03 \x01(\x03\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x12\x18\n\x10max_timestamp_ms\x18\x05 \x01(\x03\x12\x1a\n\x12segment_size_bytes\x18\x06 \x01(\x03\x12\x36\n\x15segment_leader_epochs\x18\x07 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\x12(\n\x05state\x18\x08 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12#\n\x06writer\x18\t \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x1a\n\x12\x65vent_timestamp_ms\x18\n \x01(\x03\x12\x0e\n\x06layout\x18\x0b \x01(\t\x12*\n\x07objects\x18\x0c \x03(\x0b\x32\x19.rsm.segment.StoredObject\x12\x1d\n\x15has_transaction_index\x18\r \x01(\x08\x12\x17\n\x0f\x63ustom_metadata\x18\x0e \x01(\x0c\x12\x0f\n\x07is_open\x18\x0f \x01(\x08\x12\'\n\x06\x63hunks\x18\x10 \x01(\x0b\x32\x17.rsm.segment.ChunkTable*\x97\x01\n\x0cSegmentState\x12\x19\n\x15SEGMENT_STATE_UNKNOWN\x10\x00\x12\x18\n\x14\x43OPY_SEGMENT_STARTED\x10\x01\x12\x19\n\x15\x43OPY_SEGMENT_FINISHED\x10\x02\x12\x1a\n\x16\x44\x45LETE_SEGMENT_STARTED\x10\x03\x12\x1b\n\x17\x44\x45LETE_SEGMENT_FINISHED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rsm.segment.proto.segment_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEGMENTSTATE']._serialized_start=841
-  _globals['_SEGMENTSTATE']._serialized_end=992
+  _globals['_SEGMENTSTATE']._serialized_start=977
+  _globals['_SEGMENTSTATE']._serialized_end=1128
   _globals['_TOPICIDPARTITION']._serialized_start=48
   _globals['_TOPICIDPARTITION']._serialized_end=118
   _globals['_EPOCHENTRY']._serialized_start=120
@@ -41,6 +41,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WRITER']._serialized_end=241
   _globals['_STOREDOBJECT']._serialized_start=243
   _globals['_STOREDOBJECT']._serialized_end=346
-  _globals['_REMOTELOGSEGMENTMETADATA']._serialized_start=349
-  _globals['_REMOTELOGSEGMENTMETADATA']._serialized_end=838
+  _globals['_CHUNKTABLE']._serialized_start=348
+  _globals['_CHUNKTABLE']._serialized_end=441
+  _globals['_REMOTELOGSEGMENTMETADATA']._serialized_start=444
+  _globals['_REMOTELOGSEGMENTMETADATA']._serialized_end=974
 # @@protoc_insertion_point(module_scope)

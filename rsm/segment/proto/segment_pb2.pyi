@@ -58,8 +58,20 @@ class StoredObject(_message.Message):
     crc32c: int
     def __init__(self, key: _Optional[str] = ..., length_bytes: _Optional[int] = ..., crc32c: _Optional[int] = ...) -> None: ...
 
+class ChunkTable(_message.Message):
+    __slots__ = ("key_prefix", "planned_count", "length_bytes", "crc32c")
+    KEY_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CRC32C_FIELD_NUMBER: _ClassVar[int]
+    key_prefix: str
+    planned_count: int
+    length_bytes: _containers.RepeatedScalarFieldContainer[int]
+    crc32c: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, key_prefix: _Optional[str] = ..., planned_count: _Optional[int] = ..., length_bytes: _Optional[_Iterable[int]] = ..., crc32c: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class RemoteLogSegmentMetadata(_message.Message):
-    __slots__ = ("topic_id_partition", "id", "start_offset", "end_offset", "max_timestamp_ms", "segment_size_bytes", "segment_leader_epochs", "state", "writer", "event_timestamp_ms", "layout", "objects", "has_transaction_index", "custom_metadata", "is_open")
+    __slots__ = ("topic_id_partition", "id", "start_offset", "end_offset", "max_timestamp_ms", "segment_size_bytes", "segment_leader_epochs", "state", "writer", "event_timestamp_ms", "layout", "objects", "has_transaction_index", "custom_metadata", "is_open", "chunks")
     TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     START_OFFSET_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +87,7 @@ class RemoteLogSegmentMetadata(_message.Message):
     HAS_TRANSACTION_INDEX_FIELD_NUMBER: _ClassVar[int]
     CUSTOM_METADATA_FIELD_NUMBER: _ClassVar[int]
     IS_OPEN_FIELD_NUMBER: _ClassVar[int]
+    CHUNKS_FIELD_NUMBER: _ClassVar[int]
     topic_id_partition: TopicIdPartition
     id: bytes
     start_offset: int
@@ -90,4 +103,5 @@ class RemoteLogSegmentMetadata(_message.Message):
     has_transaction_index: bool
     custom_metadata: bytes
     is_open: bool
-    def __init__(self, topic_id_partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ..., segment_size_bytes: _Optional[int] = ..., segment_leader_epochs: _Optional[_Iterable[_Union[EpochEntry, _Mapping]]] = ..., state: _Optional[_Union[SegmentState, str]] = ..., writer: _Optional[_Union[Writer, _Mapping]] = ..., event_timestamp_ms: _Optional[int] = ..., layout: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., has_transaction_index: _Optional[bool] = ..., custom_metadata: _Optional[bytes] = ..., is_open: _Optional[bool] = ...) -> None: ...
+    chunks: ChunkTable
+    def __init__(self, topic_id_partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ..., segment_size_bytes: _Optional[int] = ..., segment_leader_epochs: _Optional[_Iterable[_Union[EpochEntry, _Mapping]]] = ..., state: _Optional[_Union[SegmentState, str]] = ..., writer: _Optional[_Union[Writer, _Mapping]] = ..., event_timestamp_ms: _Optional[int] = ..., layout: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., has_transaction_index: _Optional[bool] = ..., custom_metadata: _Optional[bytes] = ..., is_open: _Optional[bool] = ..., chunks: _Optional[_Union[ChunkTable, _Mapping]] = ...) -> None: ...

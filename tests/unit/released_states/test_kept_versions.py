@@ -18,8 +18,16 @@ from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.block_v2.stream_index import decode_stream_index, encode_stream_index
 from rsm.layout.blocks.block_format import BlockFormat, decode_header, encode_header
+from rsm.layout.chunked import NAME as CHUNKED
 from rsm.layout.companion import MAGIC, decode_companion, encode_companion
-from rsm.layout.keys import LedgerPart, ObjectKey, ObjectKeys, SegmentKey, StreamedKey
+from rsm.layout.keys import (
+    LedgerPart,
+    ObjectKey,
+    ObjectKeys,
+    SegmentKey,
+    StreamedKey,
+    numbered_chunk,
+)
 from rsm.layout.originals import OriginalsKeys, decode_originals, encode_originals
 from rsm.layout.proto import companion_pb2
 from rsm.layout.raw import COMPANION_SUFFIX, LOG_SUFFIX, RawLayout
@@ -40,7 +48,7 @@ MAX_BYTES = 300_000
 VERSION_BYTES = 2
 SCHEMAS = (segment_pb2, events_pb2, dead_letter_pb2, companion_pb2)
 OUTDATED = "The state of this version is not kept. See docs/compatibility.md, Raising the version."
-LAYOUTS = {RawLayout().name, BlockV1Layout().name, BlockV2Layout().name}
+LAYOUTS = {RawLayout().name, BlockV1Layout().name, BlockV2Layout().name, CHUNKED}
 
 
 def test_states_when_listed_then_this_version_has_one() -> None:
@@ -143,7 +151,7 @@ def test_objects_when_this_version_wrote_them_then_are_named_and_encoded_to_the_
             found = BlockFormat.V2 if is_streamed else BlockFormat.V1
             header = decode_header(data, name=info.name, position=0, block_format=found)
             assert data.startswith(encode_header(header))
-    assert kinds == {LOG_SUFFIX, COMPANION_SUFFIX, *LedgerPart}
+    assert kinds == {LOG_SUFFIX, f"{LOG_SUFFIX}.00000", COMPANION_SUFFIX, *LedgerPart}
 
 
 def _written(records: Iterable[TopicRecord]) -> list[tuple[bytes, bytes]]:
@@ -160,7 +168,9 @@ def _companions(state: StateDirectory) -> Iterator[bytes]:
 
 
 def _kind(key: SegmentKey) -> str | LedgerPart:
-    return key.suffix if isinstance(key, ObjectKey) else key.part
+    """Return the kind of an object; the chunks of a log are of one kind."""
+    first = numbered_chunk(key, 0)
+    return first.suffix if isinstance(first, ObjectKey) else first.part
 
 
 def _present(message: Message) -> Iterator[str]:

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.metadata import (
+    RemoteLogSegmentMetadata,
+    SegmentState,
+    StoredObject,
+    Writer,
+    chunk_key,
+)
 from rsm.segment.ranges import OffsetRange
 
 INT32 = st.integers(0, 2**31 - 1)
@@ -26,6 +32,23 @@ def lineages(draw: st.DrawFn, low: int = 0, high: int = 2**40, min_size: int = 0
     return Lineage(entries=tuple(EpochEntry(epoch=e, start_offset=s) for e, s in pairs))
 
 
+_CHECKSUMS = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def stored_objects(draw: st.DrawFn) -> tuple[StoredObject, ...]:
+    """Objects, the first of which may be chunks: written, planned, or neither whole."""
+    sizes = st.tuples(st.none() | INT64, st.none() | _CHECKSUMS)
+    chunks = [
+        StoredObject(key=chunk_key("a.log.", number), length_bytes=length, crc32c=crc32c)
+        for number, (length, crc32c) in enumerate(draw(st.lists(sizes, max_size=4)))
+    ]
+    others = st.builds(
+        StoredObject, key=TEXT, length_bytes=st.none() | INT64, crc32c=st.none() | _CHECKSUMS
+    )
+    return (*chunks, *draw(st.lists(others, max_size=3)))
+
+
 @st.composite
 def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
     start = draw(st.integers(0, 2**40))
@@ -42,19 +65,7 @@ def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
         writer=draw(WRITERS),
         event_timestamp_ms=draw(INT64),
         layout=draw(TEXT),
-        objects=tuple(
-            draw(
-                st.lists(
-                    st.builds(
-                        StoredObject,
-                        key=TEXT,
-                        length_bytes=st.none() | INT64,
-                        crc32c=st.none() | st.integers(0, 2**32 - 1),
-                    ),
-                    max_size=3,
-                )
-            )
-        ),
+        objects=draw(stored_objects()),
         has_transaction_index=draw(st.booleans()),
         custom_metadata=draw(st.binary(max_size=10)),
         is_open=is_open,

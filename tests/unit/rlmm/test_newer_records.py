@@ -26,7 +26,7 @@ from rlmm.record_keys import (
 from rlmm.spi import MetadataPosition, NewerRecord
 from rlmm.state.gaps import GapReason
 from rlmm.topic.memory import MemoryLog
-from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from tests.folding import append, fold_log, folded, log_of
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
@@ -49,7 +49,13 @@ from tests.metadata_builder import (
     writer,
 )
 
-SEGMENT = segment_metadata()
+SEGMENT = replace(
+    segment_metadata(),
+    objects=(
+        StoredObject(key="a.log.00000", length_bytes=1, crc32c=2),
+        StoredObject(key="a.meta", length_bytes=3, crc32c=4),
+    ),
+)
 
 
 NEWER = pb.MetadataEvent(min_fold_version=7).SerializeToString()
@@ -195,6 +201,7 @@ def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
         ("segment_leader_epochs",),
         ("writer",),
         ("objects",),
+        ("chunks",),
     }
 
 

@@ -47,6 +47,15 @@ _SEGMENT = replace(
     has_transaction_index=True,
     custom_metadata=b"custom",
 )
+_CHUNKED = replace(
+    _SEGMENT,
+    layout="chunked",
+    objects=(
+        StoredObject(key="a.log.00000", length_bytes=4_096, crc32c=9),
+        StoredObject(key="a.log.00001"),
+        StoredObject(key="a.meta"),
+    ),
+)
 _POLICY = replace(
     build.policy().policy,
     local_retention_ms=1,
@@ -65,6 +74,7 @@ _EVENTS: dict[str, Event] = {
         copy_timeout_ms=60_000,
     ),
     "copy_finished": build.step(_SEGMENT, build.FINISHED, copy_deadline_ms=70_000),
+    "chunked_copy_started": build.step(_CHUNKED, build.STARTED, copy_timeout_ms=60_000),
     "delete_started": build.step(
         _SEGMENT, build.DELETE_STARTED, by=build.writer(6), expected_state=build.FINISHED
     ),
@@ -219,6 +229,6 @@ def test_records_when_published_then_are_of_every_kind_and_folded() -> None:
 
     assert {parse_record_key(key).kind for key, _ in records.values()} == set(RecordKind)
     assert {name for name, step in steps.items() if isinstance(step, ParsedSegment)} == {
-        *("copy_started", "open_copy_started", "copy_finished"),
+        *("copy_started", "open_copy_started", "copy_finished", "chunked_copy_started"),
         *("delete_started", "delete_finished"),
     }

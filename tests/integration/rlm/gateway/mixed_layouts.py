@@ -15,6 +15,7 @@ from rsm.config.choices import StorageManager
 from rsm.config.storage import STORAGE_MANAGER_KEY
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
@@ -25,7 +26,12 @@ from rsm.spi import PlannedObjects
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.e2e.broker_host import BrokerHost
 
-LAYOUTS: tuple[SegmentLayout, ...] = (RawLayout(), BlockV2Layout(), BlockV1Layout())
+LAYOUTS: tuple[SegmentLayout, ...] = (
+    RawLayout(),
+    BlockV2Layout(),
+    BlockV1Layout(),
+    ChunkedLayout(max_chunk_bytes=500),
+)
 
 
 class MixedLayouts(SegmentStorageManager):
@@ -42,7 +48,7 @@ class MixedLayouts(SegmentStorageManager):
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
         layout = next(self._next_layouts[segment_id.topic_id_partition])
-        objects = layout.plan(ObjectKeys(), segment_id, base_offset)
+        objects = layout.plan(ObjectKeys(), segment_id, base_offset, log_bytes=size_bytes)
         return PlannedObjects(layout=layout.name, objects=objects)
 
 

@@ -42,6 +42,7 @@ def load(directory: Path, settings: dict[str, str]) -> StorageConfig:
         ({"layout": "raw"}, "raw"),
         ({"layout": "block_v1"}, "block_v1"),
         ({"layout": "block_v2"}, "block_v2"),
+        ({"layout": "chunked"}, "chunked"),
     ],
 )
 def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
@@ -52,8 +53,11 @@ def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
     manager = storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
 
     assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=1).layout == expected
-    assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=0).layout == "raw"
-    assert manager.plan_streamed_objects(SEGMENT_ID, 0).layout == "block_v2"
+    is_chunked = expected == "chunked"
+    empty = manager.plan_objects(SEGMENT_ID, 0, size_bytes=0)
+    streamed = manager.plan_streamed_objects(SEGMENT_ID, 0, most_bytes=1)
+    assert empty.layout == ("chunked" if is_chunked else "raw")
+    assert streamed.layout == ("chunked" if is_chunked else "block_v2")
 
 
 def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path) -> None:
@@ -63,12 +67,13 @@ def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path
 
     found = {
         layout: manager.plan_objects_in(layout, SEGMENT_ID, 0, size_bytes=1).layout
-        for layout in ("raw", "block_v1", "block_v2", PLUGIN)
+        for layout in ("raw", "block_v1", "block_v2", "chunked", PLUGIN)
     }
     assert found == {
         "raw": "raw",
         "block_v1": "block_v1",
         "block_v2": "block_v2",
+        "chunked": "chunked",
         PLUGIN: "labelled",
     }
     assert manager.plan_objects_in("block_v1", SEGMENT_ID, 0, size_bytes=0).layout == "raw"
@@ -79,8 +84,8 @@ def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path
 @pytest.mark.parametrize(
     ("settings", "layouts"),
     [
-        ({}, ("raw", "block_v1", "block_v2")),
-        ({"layout": f"block_v2,{PLUGIN}"}, ("block_v2", PLUGIN, "raw", "block_v1")),
+        ({}, ("raw", "block_v1", "block_v2", "chunked")),
+        ({"layout": f"block_v2,{PLUGIN}"}, ("block_v2", PLUGIN, "raw", "block_v1", "chunked")),
     ],
 )
 def test_file_defaults_when_a_store_is_configured_then_the_layouts_that_can_be_written(
@@ -109,6 +114,15 @@ def test_layout_when_nothing_is_said_then_blocks_have_pulsars_length(tmp_path: P
     assert (config.layout, config.block_bytes) == (Layout.RAW, 64 << 20)
 
 
+def test_chunk_size_when_it_is_set_then_new_segments_have_chunks_of_it(tmp_path: Path) -> None:
+    settings = DIRECTORY | {"layout": "chunked", "chunked.object.max.bytes": "1MiB"}
+
+    manager = storage_manager(load(tmp_path, settings), MemoryChunkStorage(wall_ms=lambda: 0))
+
+    assert load(tmp_path, DIRECTORY).chunk_bytes == 64 << 20
+    assert len(manager.plan_objects(SEGMENT_ID, 0, size_bytes=5 << 20).objects) == 5 + 1
+
+
 def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_small(
     tmp_path: Path,
 ) -> None:
@@ -119,6 +133,8 @@ def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_smal
     ("settings", "expected"),
     [
         (DIRECTORY | {"layout": "blocks"}, "rsm.config.layout.*'raw' or 'block_v1' or 'block_v2'"),
+        (DIRECTORY | {"chunked.object.max.bytes": "1048575"}, "chunked.object.max.bytes.*1048576"),
+        (DIRECTORY | {"chunked.object.max.bytes": "3GiB"}, "chunked.object.max.bytes.*2147483648"),
         (DIRECTORY | {"block.size": "139"}, "rsm.config.block.size.*140"),
         (DIRECTORY | {"block.size": "2147483648"}, "rsm.config.block.size.*2147483647"),
         (S3 | {"block.size": "5242879"}, "rsm.config.block.size.*at least 5242880 for s3"),

@@ -46,19 +46,19 @@ def test_scan_when_segments_have_different_layouts_then_every_byte_in_order(
     world: RemoteWorld,
 ) -> None:
     """R23: a topic that was streamed for a while."""
-    segments = [segment_of(base) for base in (0, 100, 200, 300)]
+    segments = [segment_of(base) for base in (0, 100, 200, 300, 400)]
     world.claim()
     names = []
-    for segment, layout in zip(segments, ("raw", "block_v2", "block_v1"), strict=False):
+    for segment, layout in zip(segments, ("raw", "block_v2", "block_v1", "chunked"), strict=False):
         world.write_as(layout)
         names.append(world.store(segment).layout)
     world.write_as("block_v2")
-    names.append(world.store(segments[3], ledgers=(300, 350)).layout)
+    names.append(world.store(segments[4], ledgers=(400, 450)).layout)
 
     content = bytes_of(list(world.reader().scan(TIP, 0)))
 
     assert content == b"".join(segment.log for segment in segments)
-    assert names == ["raw", "block_v2", "block_v1", "block_v2"]
+    assert names == ["raw", "block_v2", "block_v1", "chunked", "block_v2"]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,8 @@ def test_scan_when_segments_have_different_layouts_then_every_byte_in_order(
         pytest.param("block_v1", (), id="block_v1"),
         pytest.param("block_v2", (), id="block_v2"),
         pytest.param("block_v2", (100, 130, 150), id="streamed"),
+        pytest.param("chunked", (), id="chunked"),
+        pytest.param("chunked", (100, 130, 150), id="streamed in chunks"),
     ],
 )
 def test_scan_when_cached_data_of_any_layout_is_damaged_then_reads_the_store_again(

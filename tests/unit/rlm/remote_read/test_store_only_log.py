@@ -15,7 +15,7 @@ from rsm.segment.batches.records import ControlType, Record
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, UnsupportedError
 from rsm.segment.local_segment import AbortedTransaction
-from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata import RemoteLogSegmentMetadata, short_keys
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.store_settings import SegmentSettings
@@ -23,7 +23,7 @@ from tests.remote_world import TIP, InlineExecutor, segment_of
 from tests.segment_builder import build_batch, build_control_batch, build_segment, records
 from tests.stored_attempts import StoredAttempts
 
-LAYOUTS = ("raw", "block_v1", "block_v2")
+LAYOUTS = ("raw", "block_v1", "block_v2", "chunked")
 BASE_MS = 1_700_000_000_000
 
 
@@ -50,9 +50,12 @@ def offsets_of(log: StoreOnlyLog, begin: int = 0, end: int | None = None) -> lis
 
 
 def damage(attempts: StoredAttempts, stored: RemoteLogSegmentMetadata, position: int) -> str:
-    """Change one byte of a segment's log object; return its name."""
-    key = stored.objects[0].key
-    length_bytes = attempts.storage.info(key).length_bytes
+    """Change one byte of a segment's log object, or of one of its chunks; return its name."""
+    for each in stored.objects:
+        key, length_bytes = each.key, each.length_bytes or 0
+        if position < length_bytes:
+            break
+        position -= length_bytes
     content = bytearray(
         attempts.storage.read_range(key, ByteRange(start_position=0, end_position=length_bytes))
     )
@@ -68,8 +71,8 @@ def test_read_when_layouts_are_mixed_then_every_record_once_in_order(
         attempts.store(segment_of(100 * number), layout=layout)
     log = log_of(attempts)
 
-    assert log.offsets() == OffsetRange(start_offset=0, end_offset=600)
-    assert read(log) == [*records(600, value_bytes=1000)]
+    assert log.offsets() == OffsetRange(start_offset=0, end_offset=800)
+    assert read(log) == [*records(800, value_bytes=1000)]
     assert offsets_of(log, 13, 137) == [*range(13, 137)]
 
 
@@ -162,7 +165,8 @@ def test_read_when_data_is_corrupt_then_error_with_object_and_position_after_wha
     with pytest.raises(CorruptError, match="position") as caught:
         found.extend(e.offset for part in log_of(attempts).read(0) for e in part.records)
 
-    assert key in str(caught.value)
+    names = short_keys(stored.object_keys) if layout == "chunked" else (key,)
+    assert names[0] in str(caught.value)
     assert found == [*range(len(found))]
     assert len(found) < 60
 
@@ -242,7 +246,7 @@ def test_offsets_when_all_is_unreadable_then_that_error(attempts: StoredAttempts
 
 
 @pytest.mark.parametrize(
-    ("since_ms", "offset"), [(0, 0), (BASE_MS + 150, 150), (BASE_MS + 300, None)]
+    ("since_ms", "offset"), [(0, 0), (BASE_MS + 150, 150), (BASE_MS + 400, None)]
 )
 def test_offset_since_when_in_any_layout_then_the_first(
     attempts: StoredAttempts, since_ms: int, offset: int | None

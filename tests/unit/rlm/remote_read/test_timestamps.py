@@ -34,6 +34,7 @@ FORMS = (
     pytest.param(Form(layout="raw"), id="raw"),
     pytest.param(Form(layout="block_v1"), id="block_v1"),
     pytest.param(Form(layout="block_v2"), id="block_v2"),
+    pytest.param(Form(layout="chunked"), id="chunked"),
     pytest.param(Form(layout="block_v2", ledgers=(100, 150)), id="streamed"),
 )
 

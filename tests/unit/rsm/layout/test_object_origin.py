@@ -8,6 +8,7 @@ import pytest
 
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.block_v2.layout import BlockV2Layout
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
@@ -22,6 +23,7 @@ LAYOUTS = (
     BlockV1Layout(origin=ORIGIN),
     RawLayout(origin=ORIGIN),
     BlockV2Layout(origin=ORIGIN),
+    ChunkedLayout(max_chunk_bytes=100, origin=ORIGIN),
 )
 
 
@@ -40,6 +42,7 @@ def test_copy_when_attributes_are_free_then_every_object_says_its_origin(
         "block_v1": "s3managedledgeroffloadersoftwareversion",
         "block_v2": "s3managedledgeroffloadersoftwareversion",
         "raw": "softwareversion",
+        "chunked": "softwareversion",
     }[layout.name]
     origin = {version_key: "kafka-rlm/9.9", "kafkaclusterid": "q1Sh-9_ISia_zwGINzRvyQ"}
 

@@ -78,4 +78,4 @@ def test_plan_when_no_key_can_hold_the_topic_then_refused() -> None:
     segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=METADATA.segment_id.id)
 
     with pytest.raises(InvalidConfigError):
-        LAYOUT.plan(ObjectKeys(), segment_id, OFFSETS.start_offset)
+        LAYOUT.plan(ObjectKeys(), segment_id, OFFSETS.start_offset, log_bytes=1)

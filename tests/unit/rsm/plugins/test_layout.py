@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from rsm.layout.chunked import ChunkedLayout
 from rsm.layout.companion import Companion
 from rsm.layout.keys import ObjectKey, ObjectKeys
-from rsm.layout.segment_layout import LogToWrite, ObjectContent, SegmentEncoding
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import LogToWrite, ObjectContent, SegmentEncoding, SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.plugins.layout import PluginLayout
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource, WrappedSource
 from rsm.segment.metadata import StoredObject
+from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType
 from rsm.storage.memory import MemoryChunkStorage
-from tests.contract.segments import copied
+from tests.contract.segments import LOG, copied
 from tests.plugin_example.rlm_example.layout import LabelledLayout
 from tests.unit.rsm.plugins.failures import Failures
 
@@ -49,7 +52,7 @@ class Changed(LabelledLayout):
 
 
 def open_manager(
-    layout: LabelledLayout, failures: Failures
+    layout: SegmentLayout, failures: Failures
 ) -> tuple[SegmentStorageManager, MemoryChunkStorage]:
     storage = MemoryChunkStorage(wall_ms=lambda: 0)
     plugin = PluginLayout(layout, failures.calls())
@@ -170,3 +173,37 @@ def test_index_when_the_layout_cannot_decode_then_retriable_and_not_corrupt() ->
 
     assert isinstance(raised.value, RetriableError)
     assert failures.counted == [("acme:Tape", "decode_companion")]
+
+
+def test_copy_when_the_layout_has_chunks_then_its_log_is_divided() -> None:
+    manager, storage = open_manager(ChunkedLayout(max_chunk_bytes=100), Failures())
+
+    stored = copied(manager)
+
+    whole = ByteRange(start_position=0, end_position=len(LOG))
+    lengths = [storage.info(each.key).length_bytes for each in stored.objects[:-1]]
+    assert lengths == [100] * (len(LOG) // 100) + [len(LOG) % 100]
+    assert manager.fetch_log_segment(stored, whole) == LOG
+
+
+class Unnumbered(ChunkedLayout):
+    """Has chunks, but keys without a number."""
+
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[ObjectKey, ...]:
+        return RawLayout().object_keys(segment_id, base_offset)
+
+
+def test_plan_when_chunks_have_no_number_then_retriable() -> None:
+    manager, storage = open_manager(Unnumbered(max_chunk_bytes=100), Failures())
+
+    with pytest.raises(RetriableError):
+        copied(manager)
+
+    assert list(storage.list("")) == []
+
+
+def test_layout_when_its_chunks_have_no_bytes_then_it_cannot_be_opened() -> None:
+    with pytest.raises(RetriableError):
+        PluginLayout(ChunkedLayout(max_chunk_bytes=0), Failures().calls())

@@ -28,7 +28,7 @@ from rsm.store_settings import SegmentSettings
 from tests.remote_world import TIP, InlineExecutor, segment_of
 from tests.stored_attempts import StoredAttempts
 
-LAYOUTS = ("raw", "block_v1", "block_v2")
+LAYOUTS = ("raw", "block_v1", "block_v2", "chunked")
 
 
 @pytest.fixture
@@ -95,6 +95,20 @@ def test_partition_when_an_attempt_has_no_companion_then_it_never_counts(
     assert not found.lineage
 
 
+def test_partition_when_only_later_chunks_are_left_then_an_unfinished_attempt(
+    attempts: StoredAttempts,
+) -> None:
+    """A deletion of an attempt that never finished ended before its last chunk."""
+    first, *_, companion = attempts.store(segment_of(0), layout="chunked").objects
+    attempts.remove(first.key)
+    attempts.remove(companion.key)
+
+    found = scanned(attempts)
+
+    assert (found.segments, found.unreadable, found.partly_deleted) == ((), (), ())
+    assert len(found.unfinished_keys) == 1
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_partition_when_a_segment_is_deleted_in_part_then_only_its_lineage_counts(
     attempts: StoredAttempts, layout: str
@@ -130,7 +144,15 @@ def test_partition_when_a_companion_is_corrupt_then_unreadable_from_its_base_off
 
 @pytest.mark.parametrize(
     ("layout", "number"),
-    [("raw", 0), ("block_v1", 0), ("block_v1", 1), ("block_v2", 0), ("block_v2", 1)],
+    [
+        ("raw", 0),
+        ("block_v1", 0),
+        ("block_v1", 1),
+        ("block_v2", 0),
+        ("block_v2", 1),
+        ("chunked", 0),
+        ("chunked", -2),
+    ],
 )
 def test_partition_when_an_object_has_another_length_then_unreadable_in_its_offsets(
     attempts: StoredAttempts, layout: str, number: int

@@ -244,7 +244,7 @@ def test_plan_when_a_segment_is_streamed_then_in_the_layout_of_streams() -> None
     segment_id = planned(manager).segment_id
 
     assert manager.plan_objects(segment_id, 1000, size_bytes=1).layout == "raw"
-    assert manager.plan_streamed_objects(segment_id, 1000).layout == "block_v2"
+    assert manager.plan_streamed_objects(segment_id, 1000, most_bytes=1).layout == "block_v2"
 
 
 def test_fetch_when_any_byte_of_the_index_is_changed_then_corrupt_or_the_log() -> None:
