@@ -52,9 +52,11 @@ class TieredLog:
         self._store = store
 
     @classmethod
-    def create(cls, cluster: KafkaCluster, topic: str, store: Path) -> TieredLog:
+    def create(
+        cls, cluster: KafkaCluster, topic: str, store: Path, *, segment_bytes: int = SEGMENT_BYTES
+    ) -> TieredLog:
         """Create the topic; the broker itself removes nothing from it."""
-        config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
+        config = {"segment.bytes": str(segment_bytes), "retention.ms": "-1"}
         cluster.create_topic(topic, config=config)
         log = cls(cluster, topic, store)
         wait_until(log.directories, describe="the broker has made the log's directory")
