@@ -107,8 +107,7 @@ def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str)
     quoted = {
         "docs/faq.md": [
             f"was {copying:.2f} times as high with copies, and {streaming:.2f} times with",
-            f"was {copying_rate:.2f} times as high with copies, and",
-            f"{streaming_rate:.2f} times with",
+            f"was {copies:.2f} times as high with copies, and {streams:.2f} times with",
             f"1 million take {memory} MiB of memory of a process",
         ],
         "docs/gateway.md": [f"up to {core:.1f} GB/s from the broker, or {core_large:.0f} GB/s if"],
