@@ -18,6 +18,7 @@ from uuid import UUID
 from rlm.source.log_source import LogPosition, OpenPart
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.stream_state import StreamState
 from rlmm.events.offload_segment import OffloadSegmentChanged
 from rlmm.state.offload_segments import (
     DriverProperty,
@@ -27,40 +28,45 @@ from rlmm.state.offload_segments import (
 )
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import SegmentState, Writer
+from rsm.segment.metadata import SegmentState
 
 _log = logging.getLogger(__name__)
 
 
 class OffloadAccount:
-    """Writes the account of the offload segments of one manager.
+    """Writes the account of a led partition's offload segments.
 
-    Thread-safe: one stream per partition at a time. Memory: one entry for each led partition.
+    Thread-safe: one stream at a time. `state` knows whether the account is complete.
     """
 
-    def __init__(self, ports: Ports, driver_metadata: tuple[DriverProperty, ...] = ()) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        lead: PartitionLead,
+        state: StreamState,
+        driver_metadata: tuple[DriverProperty, ...] = (),
+    ) -> None:
         """`driver_metadata` locates the store of this manager."""
+        self._lead = lead
+        self._tip = lead.topic_id_partition
+        self._state = state
         self._metadata = ports.metadata
         self._source = ports.source
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._driver_metadata = driver_metadata
-        self._completed: dict[TopicIdPartition, Writer] = {}
 
-    def assign(
-        self, lead: PartitionLead, lineage: Lineage, segment_id: UUID, first: OpenPart
-    ) -> OffloadSegmentRecord:
+    def assign(self, lineage: Lineage, segment_id: UUID, first: OpenPart) -> OffloadSegmentRecord:
         """Record that a segment begins with this part, after what others left is completed.
 
         RetriableError if that fails.
         """
-        tip = lead.topic_id_partition
         assigned = OffloadSegmentRecord(
             id=segment_id,
             status=OffloadSegmentStatus.ASSIGNED,
-            writer=lead.writer,
+            writer=self._lead.writer,
             assigned_ms=self._clock.wall_ms(),
             begin=OffloadPosition(
                 ledger_id=first.file_base_offset,
@@ -70,55 +76,50 @@ class OffloadAccount:
             segment_ids=(segment_id,),
             driver_metadata=self._driver_metadata,
         )
-        self.complete(lead, lineage, lambda: frozenset({segment_id}))
-        self._publish(tip, assigned)
+        self.complete(lineage, lambda: frozenset({segment_id}))
+        self._publish(assigned)
         return assigned
 
-    def complete(
-        self, lead: PartitionLead, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]
-    ) -> None:
+    def complete(self, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]) -> None:
         """End the accounts of ended segments, once for each claim, and after a lost record.
 
         `in_flight` returns the segments that this process is writing. Raises RetriableError if the
         metadata topic cannot be read or written; the next call continues.
         """
-        tip = lead.topic_id_partition
-        if self._completed.get(tip) == lead.writer:
+        missing_count = self._state.missing_accounts()
+        if missing_count is None:
             return
-        accounts = self._metadata.offload_segments(tip)
+        accounts = self._metadata.offload_segments(self._tip)
         running = in_flight()  # read later: a segment that has ended since has its last record
-        ended = [self._is_ended(tip, each, lineage) for each in accounts if each.id not in running]
+        ended = [self._is_ended(each, lineage) for each in accounts if each.id not in running]
         if all(ended):
-            self._completed[tip] = lead.writer
+            self._state.completed_accounts(missing_count)
 
-    def _is_ended(
-        self, tip: TopicIdPartition, account: OffloadSegmentRecord, lineage: Lineage
-    ) -> bool:
+    def _is_ended(self, account: OffloadSegmentRecord, lineage: Lineage) -> bool:
         """End the account if its segment has ended; return whether it has."""
         if account.status is OffloadSegmentStatus.OFFLOADED:
             return True
-        record = self._metadata.segment(RemoteLogSegmentId(topic_id_partition=tip, id=account.id))
+        segment_id = RemoteLogSegmentId(topic_id_partition=self._tip, id=account.id)
+        record = self._metadata.segment(segment_id)
         state = None if record is None else record.metadata.state
         if record is not None and state is SegmentState.COPY_SEGMENT_FINISHED:
-            end = self._end_position(tip, record.metadata.offsets.end_offset, lineage)
+            end = self._end_position(record.metadata.offsets.end_offset, lineage)
             if end is not None:
-                self._publish(tip, self._stored(account, end))
+                self._publish(self._stored(account, end))
         elif state is SegmentState.COPY_SEGMENT_STARTED:
             return False
         elif account.status is OffloadSegmentStatus.ASSIGNED:
-            self._publish(tip, replace(account, status=OffloadSegmentStatus.FAILED))
+            self._publish(replace(account, status=OffloadSegmentStatus.FAILED))
         return True
 
-    def _end_position(
-        self, tip: TopicIdPartition, end_offset: int, lineage: Lineage
-    ) -> OffloadPosition | None:
+    def _end_position(self, end_offset: int, lineage: Lineage) -> OffloadPosition | None:
         """Return the position after the last batch; None if the log cannot show it.
 
         The batch may be trimmed, or cut off by an election. That must not stop the next stream.
         """
         last = LogPosition(offset=end_offset - 1)
         try:
-            with self._source.open_part(tip, last, end_offset, lineage, max_bytes=1) as part:
+            with self._source.open_part(self._tip, last, end_offset, lineage, max_bytes=1) as part:
                 found = part.following
         except TieredStorageError:
             return None
@@ -132,33 +133,35 @@ class OffloadAccount:
             end=end,
         )
 
-    def offloaded(
-        self, tip: TopicIdPartition, assigned: OffloadSegmentRecord, end: LogPosition
-    ) -> None:
+    def offloaded(self, assigned: OffloadSegmentRecord, end: LogPosition) -> None:
         """Record that the segment is stored up to a position."""
-        self._note(tip, self._stored(assigned, _position(end)))
+        self._note(self._stored(assigned, _position(end)))
 
-    def failed(self, tip: TopicIdPartition, assigned: OffloadSegmentRecord) -> None:
+    def failed(self, assigned: OffloadSegmentRecord) -> None:
         """Record that the segment was given up."""
-        self._note(tip, replace(assigned, status=OffloadSegmentStatus.FAILED))
+        self._note(replace(assigned, status=OffloadSegmentStatus.FAILED))
 
-    def _note(self, tip: TopicIdPartition, segment: OffloadSegmentRecord) -> None:
+    def unknown(self) -> None:
+        """Let a later cycle find out what became of the segment."""
+        self._state.miss_account()
+
+    def _note(self, segment: OffloadSegmentRecord) -> None:
         try:
-            self._publish(tip, segment)
+            self._publish(segment)
         except TieredStorageError as error:
-            self._completed.pop(tip, None)
+            self._state.miss_account()
             _log.info(
                 LogLine(
                     "cannot record the end of an offload segment, the next cycle does",
-                    topic_partition=tip,
+                    topic_partition=self._tip,
                     segment_id=segment.id,
                     error=error,
                 )
             )
 
-    def _publish(self, tip: TopicIdPartition, segment: OffloadSegmentRecord) -> None:
+    def _publish(self, segment: OffloadSegmentRecord) -> None:
         event = OffloadSegmentChanged(
-            event_id=self._new_id(), topic_id_partition=tip, segment=segment
+            event_id=self._new_id(), topic_id_partition=self._tip, segment=segment
         )
         result = self._metadata.publish(event)
         if not result.accepted:

@@ -11,6 +11,7 @@ from rlm.policy.stream.permit import StreamPermit
 from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind, AttemptLanes, AttemptRunner
+from rlm.tasks.copying.offload_account import OffloadAccount
 from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
@@ -85,8 +86,9 @@ class StreamLanes(AttemptLanes):
             ports,
             context.throttle,
             custom_metadata_max_bytes=context.custom_metadata_max_bytes,
-            driver_metadata=driver_metadata,
         )
+        self._ports = ports
+        self._driver_metadata = driver_metadata
         self.context = context
         self._metadata = ports.metadata
         self._source = ports.source
@@ -106,7 +108,7 @@ class StreamLanes(AttemptLanes):
         Raises as `OffloadAccount.complete`.
         """
         tip = task.topic_id_partition
-        self._streamer.account.complete(task.lead, lineage, lambda: self.in_flight(tip))
+        self._account(task).complete(lineage, lambda: self.in_flight(tip))
 
     def offer(
         self, task: PartitionTask, permit: StreamPermit, begin: LogPosition, waited_ms: int
@@ -154,6 +156,7 @@ class StreamLanes(AttemptLanes):
         return self._streamer.stream(
             StreamOrder(
                 lead=task.lead,
+                account=self._account(task),
                 segment_id=segment_id,
                 begin=wanted.begin,
                 lineage=joined.lineage,
@@ -167,6 +170,9 @@ class StreamLanes(AttemptLanes):
                 progressed=progressed,
             )
         )
+
+    def _account(self, task: PartitionTask) -> OffloadAccount:
+        return OffloadAccount(self._ports, task.lead, task.streaming, self._driver_metadata)
 
     def _gives_way(self, opened_at_ms: int) -> bool:
         opened = (task.streaming.open_stream for task in self._attempts.running_tasks())

@@ -34,7 +34,7 @@ from rlm.tasks.copying.copy_records import CopyRecords, known_epochs, with_copie
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.copying.offload_account import OffloadAccount
 from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
-from rlmm.state.offload_segments import DriverProperty, OffloadSegmentRecord
+from rlmm.state.offload_segments import OffloadSegmentRecord
 from rsm.segment.batches.batch import NO_TIMESTAMP
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
@@ -63,6 +63,7 @@ class StreamOrder:
     """
 
     lead: PartitionLead
+    account: OffloadAccount
     segment_id: UUID
     begin: LogPosition
     lineage: Lineage
@@ -110,13 +111,8 @@ class Streamer:
         throttle: CopyThrottle | None = None,
         *,
         custom_metadata_max_bytes: int,
-        driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        """Stream without a rate limit if `throttle` is None.
-
-        `driver_metadata` locates the store in the account of offload segments.
-        """
-        self.account = OffloadAccount(ports, driver_metadata)
+        """Stream without a rate limit if `throttle` is None."""
         self._records = CopyRecords(ports, custom_metadata_max_bytes=custom_metadata_max_bytes)
         self._throttle = throttle
         self._broker = ports.broker
@@ -148,7 +144,7 @@ class Streamer:
             stored = self._seal(order, segment, attempt)
         finished = self._finish(order, segment, stored)
         tip = order.lead.topic_id_partition
-        self.account.offloaded(tip, segment.assigned, segment.following)
+        order.account.offloaded(segment.assigned, segment.following)
         _log.info(
             LogLine(
                 "streamed segment",
@@ -172,17 +168,17 @@ class Streamer:
         except BaseException as error:
             segment.writer.abort(error)
             if isinstance(error, TieredStorageError):
-                self.account.failed(order.lead.topic_id_partition, segment.assigned)
+                order.account.failed(segment.assigned)
             raise
 
     def _assign_and_begin(
         self, order: StreamOrder, first: OpenPart, offsets: PartitionOffsets, attempt: CopyAttempt
     ) -> _OpenSegment:
-        assigned = self.account.assign(order.lead, order.lineage, order.segment_id, first)
+        assigned = order.account.assign(order.lineage, order.segment_id, first)
         try:
             return self._begin(order, assigned, first, offsets, attempt)
         except TieredStorageError:
-            self.account.failed(order.lead.topic_id_partition, assigned)
+            order.account.failed(assigned)
             raise
 
     def _begin(
@@ -343,7 +339,10 @@ class Streamer:
         try:
             return self._records.finish(stored, copy_deadline_ms=segment.deadline_ms)
         except FencedError:
-            self.account.failed(order.lead.topic_id_partition, segment.assigned)
+            order.account.failed(segment.assigned)
+            raise
+        except TieredStorageError:
+            order.account.unknown()
             raise
 
     def _seal(

@@ -39,8 +39,10 @@ class StreamState:
         "_counted_from",
         "_earlier_since_ms",
         "_history_end_offset",
+        "_is_account_complete",
         "_known_since_ms",
         "_lock",
+        "_missed_count",
         "_permit",
         "_stable_since",
         "_version",
@@ -57,6 +59,8 @@ class StreamState:
         self._known_since_ms: int | None = None
         self._earlier_since_ms: int | None = None
         self._version = 0
+        self._missed_count = 0
+        self._is_account_complete = False
         self._stable_since: tuple[int, int] | None = None
         self.is_new = True
         """Whether no cycle has counted the wait before this process knew the partition."""
@@ -155,6 +159,25 @@ class StreamState:
             if self._stable_since is None or self._stable_since[0] != stable:
                 self._stable_since = (stable, now_ms)
             return now_ms - self._stable_since[1]
+
+    def miss_account(self) -> None:
+        """Remember that the account lacks what became of an offload segment."""
+        with self._lock:
+            self._missed_count += 1
+            self._is_account_complete = False
+
+    def missing_accounts(self) -> int | None:
+        """Return a number for `completed_accounts`; None if the account lacks nothing.
+
+        At first it may lack what an earlier lead missed.
+        """
+        with self._lock:
+            return None if self._is_account_complete else self._missed_count
+
+    def completed_accounts(self, missed_count: int) -> None:
+        """Remember that the account is complete, unless more was missed since that number."""
+        with self._lock:
+            self._is_account_complete = missed_count == self._missed_count
 
     def sealed(self, following: LogPosition) -> None:
         """Continue after a stored segment.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 import pytest
 
+from rlm.tasks.copying.offload_account import OffloadAccount
 from rlmm.events.policy import TopicPolicy
 from rlmm.state.offload_segments import (
     OffloadPosition,
     OffloadSegmentRecord,
     OffloadSegmentStatus,
 )
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.twins.world import TIP, World
@@ -208,3 +211,43 @@ def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_continues(
 
     assert [each.status for each in accounts(world)] == [ASSIGNED]
     assert "account of offload segments is incomplete" not in caplog.text
+
+
+def test_account_when_the_answer_to_the_end_is_lost_then_a_later_cycle_completes_it() -> None:
+    """Whether the segment is stored shows in its own record."""
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.lose_answer(FINISHED, UNREACHABLE)
+    run(world, process)
+
+    world.cycle()
+
+    (stored,) = world.records(SegmentState.COPY_SEGMENT_FINISHED)
+    statuses = {each.id: each.status for each in accounts(world)}
+    assert statuses[stored.metadata.segment_id.id] is OFFLOADED
+    assert ASSIGNED not in statuses.values()
+
+
+def test_account_when_a_last_record_is_lost_during_a_completion_then_the_next_one_has_it() -> None:
+    """The completion leaves the segment out, because it was being written a moment ago."""
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.before(STARTED, process.effects.crash)
+    run(world, process)
+    following = world.restart()
+    following.leadership.claim_all(following.leadership.keep_only({TIP: 0}))
+    task = following.leadership.led()[0]
+    (assigned,) = accounts(world)
+    account = OffloadAccount(following.ports, task.lead, task.streaming)
+
+    def in_flight() -> frozenset[UUID]:
+        following.effects.fail(ACCOUNT, UNREACHABLE)
+        account.failed(assigned)
+        return frozenset({assigned.id})
+
+    account.complete(Lineage(entries=()), in_flight)
+    account.complete(Lineage(entries=()), frozenset)
+
+    assert [each.status for each in accounts(world)] == [FAILED]
