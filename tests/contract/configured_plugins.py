@@ -7,6 +7,8 @@ each test:
     RLM_PLUGIN_STORAGE_SETTINGS='path={directory}/s timeout.ms=1000'
     RLM_PLUGIN_LAYOUT=rlm_example.layout:LabelledLayout
     RLM_PLUGIN_LAYOUT_SETTINGS='label=blue'
+    RLM_PLUGIN_MANAGER=rlm_example.manager:ArchiveStorageManager
+    RLM_PLUGIN_MANAGER_SETTINGS='archive.root={directory}'
 """
 
 from __future__ import annotations
@@ -17,8 +19,13 @@ from pathlib import Path
 
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.opening import open_layout, open_store
+from rsm.plugins.calls import PluginCalls, ignore_failure
+from rsm.plugins.loading import start_plugin
+from rsm.plugins.manager import PluginStorageManager
 from rsm.plugins.plugin import ClassName, Plugin
+from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.transfer import ReadBack
 
 _EXAMPLE = "tests.plugin_example.rlm_example"
 
@@ -28,10 +35,7 @@ def plugin_storage(directory: Path) -> ChunkStorage:
     plugin = _plugin(
         "RLM_PLUGIN_STORAGE", f"{_EXAMPLE}.storage:SqliteChunkStorage", "path={directory}/sqlite"
     )
-    settings = {
-        key: value.replace("{directory}", str(directory)) for key, value in plugin.settings.items()
-    }
-    return open_store(replace(plugin, settings=settings))
+    return open_store(_in_directory(plugin, directory))
 
 
 def plugin_layout() -> SegmentLayout:
@@ -39,6 +43,29 @@ def plugin_layout() -> SegmentLayout:
     return open_layout(
         _plugin("RLM_PLUGIN_LAYOUT", f"{_EXAMPLE}.layout:LabelledLayout", "label=blue")
     )
+
+
+def plugin_manager(directory: Path) -> RemoteStorageManager:
+    """The remote storage manager of the plug-in, with an empty store, read back after copies."""
+    plugin = _plugin(
+        "RLM_PLUGIN_MANAGER",
+        f"{_EXAMPLE}.manager:ArchiveStorageManager",
+        "archive.root={directory}",
+    )
+    inner = start_plugin(
+        _in_directory(plugin, directory),
+        RemoteStorageManager,  # type: ignore[type-abstract]  # loading checks
+    )
+    return PluginStorageManager(
+        inner, PluginCalls(plugin, ignore_failure), ReadBack(piece_bytes=150)
+    )
+
+
+def _in_directory(plugin: Plugin, directory: Path) -> Plugin:
+    settings = {
+        key: value.replace("{directory}", str(directory)) for key, value in plugin.settings.items()
+    }
+    return replace(plugin, settings=settings)
 
 
 def _plugin(variable: str, default: str, default_settings: str) -> Plugin:

@@ -17,7 +17,6 @@ from rsm.manager import SegmentStorageManager
 from rsm.plugins.calls import PluginCalls, ignore_failure
 from rsm.plugins.manager import PluginStorageManager
 from rsm.plugins.plugin import ClassName, Plugin
-from rsm.segment.checkpoints import parse_leader_epochs
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -34,7 +33,6 @@ from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack
 from tests.contract.configured_plugins import plugin_layout
 from tests.contract.segments import (
-    COMPANIONS,
     LOG,
     LOG_PIECES,
     CountedAttempt,
@@ -44,6 +42,7 @@ from tests.contract.segments import (
     segment_data,
 )
 from tests.contract.sources import PiecesSource, failing_source, source_of
+from tests.contract.storage_manager_contract import StorageManagerContract
 
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 MANAGER_CALLS = PluginCalls(
@@ -102,6 +101,10 @@ def open_manager(
         layouts=layouts,
         read_back=ReadBack(piece_bytes=150) if verify == "read" else None,
     )
+
+
+class TestManager(StorageManagerContract):
+    """What needs no look into the store."""
 
 
 def stored_keys(storage: ChunkStorage) -> list[str]:
@@ -212,24 +215,6 @@ def test_copy_when_an_object_is_there_already_then_it_is_left_alone(
     assert storage.read_range(companion.key, WHOLE) == b"someone else's"
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [(0, 1 << 40), (0, 0), (5, 9), (70, 170), (len(LOG) - 1, len(LOG) + 1), (len(LOG), 999)],
-)
-def test_fetch_log_segment_when_asked_for_a_range_then_cut_at_the_end(
-    manager: RemoteStorageManager, start: int, end: int
-) -> None:
-    metadata = copied(manager)
-    positions = ByteRange(start_position=start, end_position=end)
-
-    fetched = manager.fetch_log_segment(metadata, positions)
-    target = bytearray(len(LOG))
-    fetched_bytes = manager.fetch_log_segment_into(metadata, positions, memoryview(target))
-
-    assert fetched == LOG[start:end]
-    assert target[:fetched_bytes] == fetched
-
-
 def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
@@ -253,49 +238,6 @@ def test_fetch_log_segment_when_object_is_gone_then_not_found(
 
     with pytest.raises(NotFoundError):
         manager.fetch_log_segment(metadata, WHOLE)
-
-
-def test_fetch_index_when_segment_has_it_then_the_brokers_bytes(
-    manager: RemoteStorageManager,
-) -> None:
-    metadata = copied(manager)
-
-    fetched = {kind: manager.fetch_index(metadata, kind) for kind in IndexType}
-
-    checkpoint = fetched.pop(IndexType.LEADER_EPOCH)
-    assert parse_leader_epochs(checkpoint, file="fetched") == COMPANIONS.lineage
-    assert fetched == {
-        IndexType.OFFSET: b"offset index",
-        IndexType.TIMESTAMP: b"",
-        IndexType.TRANSACTION: b"transaction index",
-        IndexType.PRODUCER_SNAPSHOT: b"producer snapshot",
-    }
-
-
-def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
-    manager: RemoteStorageManager,
-) -> None:
-    """Scenario 16: the absence of a snapshot or a transaction index is recorded."""
-    absent = replace(COMPANIONS, transaction_index=None, producer_snapshot=None)
-    metadata = planned(manager)
-    copied = manager.copy_log_segment_data(
-        metadata, segment_data(companions=absent), CountedAttempt()
-    )
-    metadata = finished(metadata, copied)
-
-    for kind in (IndexType.TRANSACTION, IndexType.PRODUCER_SNAPSHOT):
-        with pytest.raises(NotFoundError):
-            manager.fetch_index(metadata, kind)
-    assert manager.fetch_index(metadata, IndexType.OFFSET) == b"offset index"
-
-
-def test_fetch_aborted_transactions_when_marker_lies_in_a_later_segment_then_returned(
-    manager: RemoteStorageManager,
-) -> None:
-    """R19: transactions that are aborted after the segment's end are stored with it."""
-    metadata = copied(manager)
-
-    assert manager.fetch_aborted_transactions(metadata) == COMPANIONS.aborted_transactions
 
 
 def test_fetch_index_when_companion_was_changed_then_corrupt(
