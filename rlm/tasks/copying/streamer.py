@@ -198,7 +198,7 @@ class Streamer:
             _covering(order.lineage, base_offset),
             size_bytes=0,
             max_timestamp_ms=NO_TIMESTAMP,
-            open_most_bytes=greatest_bytes(order.limits),
+            open_most_bytes=greatest_bytes(order.limits()),
         )
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
         self._records.require_not_stored(

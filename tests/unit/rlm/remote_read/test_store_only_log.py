@@ -51,6 +51,7 @@ def offsets_of(log: StoreOnlyLog, begin: int = 0, end: int | None = None) -> lis
 
 def damage(attempts: StoredAttempts, stored: RemoteLogSegmentMetadata, position: int) -> str:
     """Change one byte of a segment's log object, or of one of its chunks; return its name."""
+    key, length_bytes = "", 0
     for each in stored.objects:
         key, length_bytes = each.key, each.length_bytes or 0
         if position < length_bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_stream_when_its_log_grows_as_fast_as_it_can_then_pauses_all_the_same() 
     ],
 )
 def test_stream_when_a_limit_changes_then_only_a_lower_one_applies_to_the_open_segment(
-    changed: dict[str, int], ended_after_ms: int
+    changed: dict[str, Any], ended_after_ms: int
 ) -> None:
     policy = replace(STREAMS, offload_segment_rollover_ms=60_000)
     world = World(policy=policy)

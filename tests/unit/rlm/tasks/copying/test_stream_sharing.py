@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.tasks.context.lanes import Lanes
 from tests.segment_builder import build_batch, record
 from tests.twins.executor import SynchronousExecutor
 from tests.twins.process import Process
 from tests.twins.world import World
-from tests.unit.rlm.tasks.copying.test_stream_pace import OPEN_BYTES, STREAMS
+from tests.unit.rlm.tasks.copying.test_stream_pace import STREAMS
 
 _ROLLOVER_MS = 60_000
 _LOOK_MS = 5_000
