@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,12 @@ def offsets_of(log: StoreOnlyLog, begin: int = 0, end: int | None = None) -> lis
 
 def damage(attempts: StoredAttempts, stored: RemoteLogSegmentMetadata, position: int) -> str:
     """Change one byte of a segment's log object, or of one of its chunks; return its name."""
-    key, length_bytes = "", 0
-    for each in stored.objects:
-        key, length_bytes = each.key, each.length_bytes or 0
-        if position < length_bytes:
-            break
-        position -= length_bytes
+    begins = accumulate((each.length_bytes or 0 for each in stored.objects), initial=0)
+    named = zip(begins, stored.objects, strict=False)
+    begin, found = max(
+        ((begin, each) for begin, each in named if begin <= position), key=lambda each: each[0]
+    )
+    key, length_bytes, position = found.key, found.length_bytes or 0, position - begin
     content = bytearray(
         attempts.storage.read_range(key, ByteRange(start_position=0, end_position=length_bytes))
     )
