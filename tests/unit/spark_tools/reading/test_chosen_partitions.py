@@ -21,7 +21,11 @@ def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
     with pytest.raises(InvalidConfigError, match="no such partition") as refused:
         require_assigned(found, options(assign='{"orders":[0,3,2]}'))
 
-    assert refused.value.context == {"topic": "orders", "found": 2}
+    assert refused.value.context == {
+        "topic": "orders",
+        "found": 2,
+        "advice": "Name partitions that exist",
+    }
 
 
 def test_partitions_when_some_are_assigned_then_only_they_are_chosen() -> None:

@@ -149,7 +149,7 @@ def test_create_when_one_chunk_would_be_anothers_attributes_then_refused(
 ) -> None:
     put(storage, first)
 
-    with pytest.raises(InvalidConfigError, match="attribute file"):
+    with pytest.raises(InvalidConfigError, match="attribute"):
         put(storage, second)
 
     assert names_of(storage) == [first]
