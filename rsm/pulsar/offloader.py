@@ -8,7 +8,7 @@ neither. It refuses an object whose user metadata does not name the format's ver
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import pairwise
 from uuid import UUID
@@ -93,11 +93,14 @@ class LedgerOffloader(ABC):
         driver_metadata: DriverMetadata | None = None,
         *,
         ledger_id: int | None = None,
+        still_used_by: Iterable[OffloadContext] = (),
     ) -> None:
         """Delete a streamed object and its index, or with `ledger_id` PIP-17's two objects.
 
-        A streamed object may have entries of several ledgers. Absent objects count as deleted.
-        Idempotent. Raises RetriableError that names the remaining objects.
+        Data loss: a streamed object has entries of all its ledgers. PIP-76 deletes it once each of
+        them is deleted. `still_used_by` are the contexts of ledgers that are not: if one of them
+        names `uuid`, raises InvalidConfigError and deletes nothing. Absent objects count as
+        deleted. Idempotent. Raises RetriableError that names the remaining objects.
         """
 
 
@@ -152,6 +155,7 @@ class NullLedgerOffloader(LedgerOffloader):
         driver_metadata: DriverMetadata | None = None,
         *,
         ledger_id: int | None = None,
+        still_used_by: Iterable[OffloadContext] = (),
     ) -> None:
         raise _no_store("delete an offload", uuid=uuid)
 
@@ -220,8 +224,11 @@ class StoreLedgerOffloader(LedgerOffloader):
         driver_metadata: DriverMetadata | None = None,
         *,
         ledger_id: int | None = None,
+        still_used_by: Iterable[OffloadContext] = (),
     ) -> None:
         self._require_own_store(driver_metadata)
+        if any(uuid in _named_by(context) for context in still_used_by):
+            raise InvalidConfigError("another ledger still has entries in the object", uuid=uuid)
         names = _names(uuid, ledger_id)
         for key in self._positions.keys():  # noqa: SIM118 - not a mapping
             if noted_object(key) == names[0]:
@@ -361,6 +368,10 @@ def _no_store(what: str, **context: object) -> UnsupportedError:
     return UnsupportedError(
         f"cannot {what}: no store is configured. Open the offloader with a store", **context
     )
+
+
+def _named_by(context: OffloadContext) -> set[UUID | None]:
+    return {context.uuid, *(segment.uuid for segment in context.segments)}
 
 
 def _names(uuid: UUID, ledger_id: int | None = None) -> tuple[str, str]:

@@ -328,6 +328,22 @@ def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(
         offloader.read_offloaded(21, STREAM_CONTEXT)
 
 
+def test_delete_offloaded_when_another_ledger_has_entries_in_it_then_refused(
+    store: WatchedStorage,
+) -> None:
+    """PIP-76: an object is deleted when all of its ledgers are."""
+    offloader = open_offloader(store)
+    before = list(store.list(""))
+
+    with pytest.raises(InvalidConfigError, match="another ledger"):
+        offloader.delete_offloaded(STREAM_UUID, still_used_by=[OffloadContext(), STREAM_CONTEXT])
+    kept = list(store.list(""))
+    offloader.delete_offloaded(STREAM_UUID, still_used_by=[OffloadContext()])
+
+    assert kept == before
+    assert list(store.list("")) == []
+
+
 def test_verbs_when_driver_metadata_names_another_store_then_refused(
     store: WatchedStorage,
 ) -> None:
