@@ -78,43 +78,43 @@ MUTANTS = (
     Mutant(process_type=WithUnfinishedCounting, seed=1),
     Mutant(process_type=WithHolesCounting, seed=4),
     Mutant(
-        process_type=WithAnyLineage, seed=8, favoured={cut_off: 10, elect_unclean: 10, work: 40}
+        process_type=WithAnyLineage, seed=3, favoured={cut_off: 10, elect_unclean: 10, work: 40}
     ),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
     Mutant(process_type=WithoutExpectedState, seed=433, favoured={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutReadingPast, seed=2),
     Mutant(
-        process_type=WithoutDeadline, seed=5, favoured={pass_time: 60, work: 60, elect_clean: 10}
+        process_type=WithoutDeadline, seed=63, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
-    Mutant(process_type=WithoutEpochCheck, seed=0, favoured={start_another: 10, elect_clean: 10}),
-    Mutant(process_type=WithoutSecondSweep, seed=220, favoured={start_another: 8, toggle_topic: 8}),
-    Mutant(process_type=WithoutRemovalSweep, seed=28, favoured=_LATE_UPLOADS),
-    Mutant(process_type=WithoutRemovalWait, seed=20, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutEpochCheck, seed=9, favoured={start_another: 10, elect_clean: 10}),
+    Mutant(process_type=WithoutSecondSweep, seed=166, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutRemovalSweep, seed=136, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalWait, seed=194, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
     Mutant(process_type=WithoutLeases, seed=58, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, seed=1, favoured={take_records: 4}),
     Mutant(
         process_type=WithoutWholeTopic,
-        seed=448,
+        seed=129,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
     Mutant(process_type=WithoutOwnLook, seed=180, favoured={damage_object: 20}),
     Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
-    Mutant(process_type=WithStreamsAtOnce, seed=18, favoured={stream: 30, run_job: 30}),
+    Mutant(process_type=WithStreamsAtOnce, seed=21, favoured={stream: 30, run_job: 30}),
     Mutant(
         process_type=WithoutFences,
-        seed=331,
+        seed=59,
         favoured={stream: 30, run_job: 30, elect_clean: 20},
     ),
     Mutant(
         process_type=WithStreamsAfterAnyHistory,
-        seed=0,
+        seed=51,
         favoured={stream: 30, run_job: 20, cut_off: 10, elect_unclean: 10},
     ),
-    Mutant(process_type=WithOpenStreamsCounting, favoured={stream: 30, run_job: 20}),
+    Mutant(process_type=WithOpenStreamsCounting, seed=7, favoured={stream: 30, run_job: 20}),
     Mutant(
         process_type=WithFirstLedgerDeleting,
         seed=204,
@@ -122,7 +122,7 @@ MUTANTS = (
     ),
     Mutant(
         process_type=WithPartsDeletedEarly,
-        seed=6,
+        seed=2,
         favoured={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
     ),
     Mutant(
