@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(process_type=WithOpenStreamsCounting, seed=7, favoured={stream: 30, run_job: 20}),
     Mutant(
         process_type=WithFirstLedgerDeleting,
-        seed=204,
+        seed=194,
         favoured={stream: 30, work: 40, delete_records: 20},
     ),
     Mutant(
