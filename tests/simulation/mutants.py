@@ -103,31 +103,31 @@ MUTANTS = (
     Mutant(process_type=WithoutOwnLook, seed=180, favoured={damage_object: 20}),
     Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
-    Mutant(process_type=WithStreamsAtOnce, seed=21, favoured={stream: 30, run_job: 30}),
+    Mutant(process_type=WithStreamsAtOnce, seed=34, favoured={stream: 30, run_job: 30}),
     Mutant(
         process_type=WithoutFences,
-        seed=59,
+        seed=956,
         favoured={stream: 30, run_job: 30, elect_clean: 20},
     ),
     Mutant(
         process_type=WithStreamsAfterAnyHistory,
-        seed=51,
+        seed=3,
         favoured={stream: 30, run_job: 20, cut_off: 10, elect_unclean: 10},
     ),
-    Mutant(process_type=WithOpenStreamsCounting, seed=7, favoured={stream: 30, run_job: 20}),
+    Mutant(process_type=WithOpenStreamsCounting, seed=0, favoured={stream: 30, run_job: 20}),
     Mutant(
         process_type=WithFirstLedgerDeleting,
-        seed=194,
+        seed=7,
         favoured={stream: 30, work: 40, delete_records: 20},
     ),
     Mutant(
         process_type=WithPartsDeletedEarly,
-        seed=2,
+        seed=6,
         favoured={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
     ),
     Mutant(
         process_type=WithoutGateways,
-        seed=6,
+        seed=11,
         favoured={stream_small: 40, work: 20, read_through_gateway: 20, fill_segment: 1},
     ),
 )
