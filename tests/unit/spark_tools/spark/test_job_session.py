@@ -90,7 +90,7 @@ class SparkOf:
 def test_store_when_executors_can_not_reach_a_directory_then_names_it(tmp_path: Path) -> None:
     spark = cast("SparkSession", SparkOf("spark://cluster:7077"))
 
-    with pytest.raises(InvalidConfigError, match="cannot reach a directory") as raised:
+    with pytest.raises(InvalidConfigError, match="cannot use a directory as the store") as raised:
         require_reachable(spark, FilesystemSettings(root=tmp_path))
 
     assert str(tmp_path) in str(raised.value)
