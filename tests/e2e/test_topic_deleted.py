@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rsm.segment.ids import id_to_text
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster, admin_client
@@ -51,7 +52,8 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         )
         problems = json.loads(host.rlm("status", topic_name, "--json"))["problems"]
         commands = {each["kind"]: each["next_command"] for each in problems}
-        assert commands["topic_deleted"] == f"rlm read {topic_name} --from-store --json"
+        of_old = f"--topic-id {id_to_text(old_id)}"
+        assert commands["topic_deleted"] == f"rlm read {topic_name} {of_old} --from-store --json"
         assert [each["kind"] for each in alone["problems"]] == ["topic_deleted"]
         assert alone["partitions"] == []
         assert paused == f"{topic_name}: paused: delete\n"
