@@ -14,7 +14,7 @@ from email.parser import Parser
 from pathlib import Path
 from urllib.parse import quote
 
-from deploy.bill_of_materials import Component, add_components
+from deploy.bill_of_materials import Component, add_components, library
 
 _INSTALLED = "installed"
 
@@ -36,14 +36,7 @@ def _is_installed(package: Message) -> bool:
 def _component(package: Message) -> Component:
     name, version = package["Package"], package["Version"]
     purl = f"pkg:deb/debian/{quote(name)}@{quote(version)}?arch={package['Architecture']}"
-    return {
-        "bom-ref": purl,
-        "description": package["Description"].partition("\n")[0],
-        "name": name,
-        "purl": purl,
-        "type": "library",
-        "version": version,
-    }
+    return library(purl, name, version, description=package["Description"].partition("\n")[0])
 
 
 def _main() -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from deploy.bill_of_materials import Component, add_components
+from deploy.bill_of_materials import Component, add_components, library
 
 _MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
@@ -48,15 +48,9 @@ def _of(pom: Path) -> Iterator[tuple[str, str, str]]:
 
 def _component(group: str, name: str, version: str, jar: Path) -> Component:
     purl = f"pkg:maven/{group}/{name}@{version}"
-    return {
-        "bom-ref": purl,
-        "group": group,
-        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(jar.read_bytes()).hexdigest()}],
-        "name": name,
-        "purl": purl,
-        "type": "library",
-        "version": version,
-    }
+    digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+    hashes = [{"alg": "SHA-256", "content": digest}]
+    return library(purl, name, version, group=group, hashes=hashes)
 
 
 def _main() -> int:
