@@ -40,7 +40,7 @@ from rlm.status.failures import damaged_objects_warnings, failing_reasons
 from rlm.status.retention_preview import RetentionPreview, retention_preview
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
-from rlm.tasks.cycle.store_witness import WrongStoreError
+from rlm.tasks.cycle.store_check import WrongStoreError
 from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
 from rlm.tasks.leadership.heartbeat import (
     SIGN_OFF_MS,

@@ -32,16 +32,14 @@ from rlm.tasks.context.ports import Ports
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.cycle.partition_views import PartitionViews
-from rlm.tasks.cycle.store_check import StoreCheck
-from rlm.tasks.cycle.store_witness import StoreWitness
+from rlm.tasks.cycle.store_check import StoreCheck, StoreWitness
 from rlm.tasks.cycle.stream_watch import StreamWatch
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
 from rlm.tasks.deleting.trimmer import Trimmer
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, live_rivals
 from rlm.tasks.leadership.leadership import Leadership
-from rlm.tasks.leadership.rivals import live_rivals
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter

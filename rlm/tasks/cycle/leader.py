@@ -40,7 +40,7 @@ from rlm.tasks.cycle.idle_watch import IdleWatch
 from rlm.tasks.cycle.outage_watch import OutageWatch
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.share_group_watch import ShareGroupWatch
-from rlm.tasks.cycle.store_witness import StoreWitness
+from rlm.tasks.cycle.store_check import StoreWitness
 from rlm.tasks.cycle.stream_fence import StreamFence
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan

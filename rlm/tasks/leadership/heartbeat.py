@@ -1,8 +1,11 @@
-"""Registers this process in the metadata topic at an interval, as long as it runs."""
+"""Registers this process in the metadata topic at an interval, as long as it runs.
+
+The registrations of others show a second manager that serves the same broker by mistake.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
@@ -16,8 +19,8 @@ from rlmm.events.registration import (
     ProcessRole,
     bounded_reasons,
 )
-from rlmm.registration import has_missed_heartbeats
-from rlmm.spi import RemoteLogMetadataManager
+from rlmm.registration import has_missed_heartbeats, is_live
+from rlmm.spi import Registration, RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 
 
@@ -152,3 +155,20 @@ class HeartbeatWatch:
             return None
         silence = f"no heartbeat has come back through the metadata topic for {silent_ms // 1000} s"
         return f"the cluster cannot be reached: {silence}" if is_metadata_ready else silence
+
+
+def live_rivals(
+    registrations: Iterable[Registration], *, broker_id: int, process_id: UUID, broker_ms: int
+) -> tuple[Registration, ...]:
+    """Return live managers of this broker other than `process_id`.
+
+    The brokers' clock decides, so that a replayed registration does not revive a dead process.
+    """
+    return tuple(
+        each
+        for each in registrations
+        if each.process.role is ProcessRole.MANAGER
+        and each.process.broker_id == broker_id
+        and each.process.process_id != process_id
+        and is_live(each, broker_ms)
+    )
