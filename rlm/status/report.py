@@ -1,4 +1,9 @@
-"""Reports a hosted partition from the view of a cycle: role, lag and what is blocked. Pure."""
+"""Reports a hosted partition from the view of a cycle: role, lag and what is blocked. Pure.
+
+Producers set timestamps themselves (`message.timestamp.type=CreateTime`). If a producer's clock is
+ahead, its segments outlive their retention, as in Kafka. Retention does not correct this by a
+guess; the report shows it.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,15 @@ from rlm.policy.candidates import (
     offload_end_offset,
     storable_end_offset,
 )
+from rlm.policy.retention import log_pieces
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure, PartitionView
-from rlm.status.document import FOLLOWER, LEADER, PartitionReport, StreamReport
-from rlm.status.future_timestamps import future_timestamps
+from rlm.status.document import FOLLOWER, LEADER, FutureTimestamps, PartitionReport, StreamReport
 from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+
+_SKEW_MS = 3_600_000  # Kafka's message.timestamp.after.max.ms: brokers accept less
 
 
 def leader_report(
@@ -71,6 +78,19 @@ def _oldest_unstored_age_ms(view: PartitionView) -> int | None:
     """Return the time since the roll of the oldest segment to copy, by the manager's clock."""
     waiting = not_stored(view)
     return max(0, view.moment.wall_ms - waiting[0].rolled_ms) if waiting else None
+
+
+def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
+    """Return timestamps ahead of both clocks of the view; None if there are none."""
+    now_ms = max(view.moment.wall_ms, view.moment.broker_ms)
+    ahead = [
+        piece.max_timestamp_ms
+        for piece in log_pieces(view)
+        if piece.max_timestamp_ms > now_ms + _SKEW_MS
+    ]
+    if not ahead:
+        return None
+    return FutureTimestamps(segment_count=len(ahead), max_timestamp_ms=max(ahead))
 
 
 def _problem(view: PartitionView) -> str:

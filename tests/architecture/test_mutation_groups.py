@@ -25,7 +25,6 @@ UNMEASURED = {
     "rlm/policy/resources/copy_concurrency.py": "a pace: any number of copies stores the same",
     "rlm/policy/resources/disk_forecast.py": _SHOWN,
     "rlm/status/explanation.py": _SHOWN,
-    "rlm/status/future_timestamps.py": _SHOWN,
     "rlm/policy/peers/gateway_address.py": _OF_SETTINGS,
     "rlm/policy/blocked.py": "names reasons; the modules that ask it are measured",
     "rlm/policy/peers/other_hosts.py": _OF_SETTINGS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rlm.policy.retention import expiry_cut
 from rlm.status.document import FutureTimestamps
-from rlm.status.future_timestamps import future_timestamps
+from rlm.status.report import future_timestamps
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy, remote, stored_up_to
 
 AHEAD = Given(
