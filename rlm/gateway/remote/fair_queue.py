@@ -3,6 +3,10 @@
 A fetch gets a permit at once while the quota has bytes left and the queue a free slot. Otherwise it
 waits for as long as its client allows, and the client that received least is next. The expected
 bytes of permits are reserved, so that concurrent fetches do not exceed the quota together.
+
+The order is start-time fair queueing: a fetch is tagged with what its client received so far, and
+the lowest tag is next. An idle client returns at the tag of the others, so it cannot save up
+permits.
 """
 
 from __future__ import annotations
@@ -11,9 +15,41 @@ import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from rlm.gateway.remote.fair_queue_tags import FairQueueTags
 from rlm.gateway.remote.fetch_quota import FetchQuota
 from rsm.segment.clock import Clock
+
+
+class FairQueueTags:
+    """The clients' tags: which client is next, so that all receive the same amount.
+
+    Pure and not thread-safe.
+
+    Memory: an entry for each connected client that received bytes.
+    """
+
+    def __init__(self) -> None:
+        self._reached = 0
+        self._served: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def tag(self, client: Hashable) -> int:
+        """Return the tag of a client's request now."""
+        return max(self._reached, self._served.get(client, 0))
+
+    def started(self, tag: int) -> None:
+        """Record that a fetch with this tag starts."""
+        self._reached = max(self._reached, tag)
+
+    def served(self, client: Hashable, size_bytes: int) -> None:
+        """Record that a client received `size_bytes`."""
+        if size_bytes > 0:
+            self._served[client] = self.tag(client) + size_bytes
+
+    def forget(self, client: Hashable) -> None:
+        """Remove a disconnected client. Idempotent."""
+        self._served.pop(client, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
