@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.broker.host_acls import count_host_acls
+from rlm.gateway.app.host_acls import count_host_acls
 from rlm.wire.api.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
