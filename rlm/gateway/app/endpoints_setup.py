@@ -21,13 +21,12 @@ from rlm.gateway.endpoints.endpoint_registry import (
     PerBrokerRouting,
 )
 from rlm.gateway.endpoints.own_address import BrokerRoute, OwnAddress, WildcardListener
-from rlm.gateway.endpoints.server_names import ServerNames
 from rlm.gateway.endpoints.single_broker_routing import (
     Routing,
     SingleBrokerRouting,
     SingleBrokerSettings,
 )
-from rlm.gateway.endpoints.sni_routing import SniRouting
+from rlm.gateway.endpoints.sni_routing import ServerNames, SniRouting
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.local_address import local_address_towards

@@ -8,7 +8,7 @@ from rlm.config.load import Config
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rsm.segment.clock import Clock
 
 _AUTHORIZATION_AGE_MS = 100

@@ -26,8 +26,7 @@ from rlm.gateway.fetch.merge import (
     size_of,
 )
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, topic_key
-from rlm.gateway.fetch.remote_outcome import GapBelow, RemoteOutcome
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import GapBelow, RemoteOutcome, RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.wire.api.fetch import FetchRequest, FetchResponse, PartitionData
 from rlm.wire.error_codes import ErrorCode

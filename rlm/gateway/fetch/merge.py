@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
-from rlm.gateway.fetch.remote_outcome import (
+from rlm.gateway.fetch.remote_result import (
     GapBelow,
     LogDivergence,
     ReadPending,
     ReadThrottled,
     RemoteOutcome,
+    RemoteSlice,
 )
-from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch
 from rlm.wire.api.fetch import (
     AbortedTransaction,

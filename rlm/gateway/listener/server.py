@@ -15,9 +15,8 @@ from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.listener.connection_limits import ConnectionRoom, ConnectionSlot
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.listener.protocols import RECEIVE_BYTES, BrokerSide, ClientSide
-from rlm.gateway.listener.requested_name import requested_name
-from rlm.gateway.listener.tls_acceptor import TlsAcceptor, TlsAcceptorCallbacks
-from rlm.gateway.listener.upstream_connection import connect
+from rlm.gateway.listener.tls import requested_name
+from rlm.gateway.listener.tls_acceptor import SHUTDOWN_S, TlsAcceptor, TlsAcceptorCallbacks
 from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.stray_connections import StrayConnections
@@ -237,7 +236,7 @@ class GatewayServer:
             timeout_s = self._parts.limits.connect_timeout_ms / 1000 / len(upstreams)
             try:
                 async with asyncio.timeout(timeout_s):
-                    await connect(
+                    await _connect_upstream(
                         lambda: BrokerSide(self._buffer, self._transports, relay),
                         upstream,
                         self._parts.upstream_tls,
@@ -339,3 +338,27 @@ class GatewayServer:
 def _address_of(client: asyncio.Transport) -> str:
     peer = client.get_extra_info("peername")
     return str(peer[0]) if peer else ""
+
+
+async def _connect_upstream(
+    protocol: Callable[[], asyncio.BaseProtocol],
+    upstream: HostPort,
+    tls: Callable[[], ssl.SSLContext] | None,
+) -> None:
+    """Connect `protocol` to a broker. Has no timeout; the caller sets one.
+
+    If the context checks host names, the broker's certificate must name `upstream.host`. Raises
+    OSError, also for TLS errors.
+    """
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        await loop.create_connection(protocol, upstream.host, upstream.port)
+        return
+    await loop.create_connection(
+        protocol,
+        upstream.host,
+        upstream.port,
+        ssl=tls(),
+        server_hostname=upstream.host,
+        ssl_shutdown_timeout=SHUTDOWN_S,
+    )

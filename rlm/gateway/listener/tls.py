@@ -1,11 +1,14 @@
 """Creates the TLS contexts of a gateway, downstream and upstream, from its settings.
 
+A downstream context records the server name (SNI) of each handshake for use after the handshake.
+
 Clients' upstream connections never use the certificate of `rlm` itself. A broker that derives
 principals from certificates would give every client the administrator rights of `rlm`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +24,6 @@ from rlm.config.tls import (
     ClientAuth,
     GatewayTlsConfig,
 )
-from rlm.gateway.listener.requested_name import keep_requested_names
 from rlm.tls.fresh_context import FreshContext
 from rlm.tls.keystore import Keystore, trust
 from rlm.wire.security.settings import SecuritySettings, TlsSettings
@@ -110,7 +112,7 @@ def _server_context(config: GatewayTlsConfig) -> ssl.SSLContext:
     if config.truststore is not None:
         trust(context, config.truststore, location_key=TRUSTSTORE_KEY)
     context.verify_mode = _AUTH_MODES[config.client_auth]
-    keep_requested_names(context)
+    _keep_requested_names(context)
     return context
 
 
@@ -137,3 +139,26 @@ def _restrict(context: ssl.SSLContext, protocols: Sequence[str]) -> None:
 
 def _files(tls: TlsSettings) -> list[Path]:
     return [] if tls.ca_path is None else [Path(tls.ca_path)]
+
+
+class _NamedSslObject(ssl.SSLObject):
+    requested_name: str | None = None
+
+
+def _keep_requested_names(context: ssl.SSLContext) -> None:
+    """Record the names of all handshakes under this context, for `requested_name`."""
+    context.sslobject_class = _NamedSslObject
+    context.sni_callback = _keep_name
+
+
+def requested_name(transport: asyncio.BaseTransport) -> str | None:
+    """Return the client's server name; None if it sent none or uses plain text."""
+    ssl_object = transport.get_extra_info("ssl_object")
+    return ssl_object.requested_name if isinstance(ssl_object, _NamedSslObject) else None
+
+
+def _keep_name(
+    ssl_object: ssl.SSLSocket | ssl.SSLObject, name: str | None, _context: ssl.SSLContext
+) -> None:
+    if isinstance(ssl_object, _NamedSslObject):
+        ssl_object.requested_name = name

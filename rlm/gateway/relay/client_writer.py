@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
 from rlm.gateway.model.actions import AnswerToClient
 from rlm.gateway.relay.direct_writes import WRITE_BYTES, DirectWrites
-from rlm.gateway.relay.received_bytes import write_received
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
 _JOINED_BYTES = 16 * 1024
 _PARTS_AT_ONCE = 16
 _WRITES_AT_ONCE = 4
+# From Python 3.12 on, asyncio keeps unsent data by reference; before, it copies the data.
+_KEEPS_WHAT_IT_IS_GIVEN = sys.version_info >= (3, 12)
 
 
 class ClientOutput:
@@ -180,3 +182,8 @@ def _joined(parts: list[Buffer]) -> list[Buffer]:
     if small:
         joined.append(memoryview(small))
     return joined
+
+
+def write_received(transport: asyncio.WriteTransport, data: Buffer) -> None:
+    """Write to a transport data that is valid only during the call."""
+    transport.write(bytes(data) if _KEEPS_WHAT_IT_IS_GIVEN else data)

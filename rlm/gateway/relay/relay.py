@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
 
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome, release_all
+from rlm.gateway.fetch.remote_result import RemoteOutcome, release_all
 from rlm.gateway.model.actions import (
     Action,
     AnswerToClient,
@@ -26,10 +26,9 @@ from rlm.gateway.model.actions import (
 )
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.relay.client_writer import ClientOutput
+from rlm.gateway.relay.client_writer import ClientOutput, write_received
 from rlm.gateway.relay.connection_watch import Arrival
 from rlm.gateway.relay.pipes import Pipes
-from rlm.gateway.relay.received_bytes import write_received
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.splice import Splice, plain_socket
 from rlm.gateway.remote.answer_rounds import AnswerRounds

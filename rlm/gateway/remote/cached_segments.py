@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from rlm.gateway.fetch.remote_slice import SliceRequest
+from rlm.gateway.fetch.remote_result import SliceRequest
 from rlm.gateway.remote.fetcher import RemoteFetcher
 from rlm.remote_read.segment_parts import INDEXES, SegmentPart, part_name
 from rlmm.lookup import NotStored

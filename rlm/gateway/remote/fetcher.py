@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.fetch.remote_result import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.future_steps import Steps, run_steps
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
 from rlm.gateway.remote.read_plan import ReadPlan, ReadPlans

@@ -14,8 +14,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import partial
 
-from rlm.gateway.fetch.remote_outcome import ReadRefused, RemoteOutcome, release_all
-from rlm.gateway.fetch.remote_slice import FetchOutcome
+from rlm.gateway.fetch.remote_result import FetchOutcome, ReadRefused, RemoteOutcome, release_all
 from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rlm.gateway.fetch.remote_slice import SliceRequest
+from rlm.gateway.fetch.remote_result import SliceRequest
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey

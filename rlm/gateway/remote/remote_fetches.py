@@ -16,14 +16,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
-from rlm.gateway.fetch.remote_outcome import (
+from rlm.gateway.fetch.remote_result import (
     GapBelow,
     LogDivergence,
     ReadPending,
     ReadThrottled,
     RemoteOutcome,
+    RemoteSlice,
 )
-from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermit, ReadPermits

@@ -13,8 +13,14 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from rlm.gateway.fetch.remote_log_bounds import LookUpCache
-from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.fetch.remote_result import (
+    FetchOutcome,
+    GapBelow,
+    LogDivergence,
+    ReadRefused,
+    RemoteSlice,
+    SliceRequest,
+)
 from rlm.gateway.model.actions import PartitionFetch
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset

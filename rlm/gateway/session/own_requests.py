@@ -1,22 +1,32 @@
-"""Sends the gateway's own requests on a client's upstream connection, as that client. Pure."""
+"""Sends the gateway's own requests on a client's upstream connection, as that client. Pure.
+
+One kind asks for the ids of the topics that a request names. A topic that is deleted and created
+again keeps its name and gets another id. The gateway must not serve the old topic's records for it,
+but its own view may be some seconds old. So directly after a request by name, it asks the broker
+for the ids on the client's own connection. Ids are never reused, so the returned id was also valid
+when the broker answered the request. (Source: KIP-516.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from rlm.gateway.fetch.exchange import FetchExchange
 from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind, LogEndsQuestion
 from rlm.gateway.model.actions import ToBroker
 from rlm.gateway.session.in_flight import OwnQuestion, TopicIdsQuestion
 from rlm.gateway.session.session_state import SessionState
-from rlm.gateway.session.topic_names import METADATA_VERSION, ask_topic_ids
 from rlm.wire.api.list_offsets import LIST_OFFSETS
-from rlm.wire.api.metadata import METADATA
+from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataResponse
 from rlm.wire.frames import request_frame
 
 # The client id in the broker's request log; these requests do not use the client's own quota.
 _CLIENT_ID = "kafka-rlm-gateway"
 _CORRELATION_ID = -1
+# The first with topic ids; every broker since 2.8 speaks it.
+METADATA_VERSION = 10
+_NO_ID = UUID(int=0)
 
 
 def ask_log_ends(
@@ -58,3 +68,30 @@ def ask_names(state: SessionState, names: Iterable[str]) -> None:
     )
     state.actions.append(ToBroker(frame))
     state.pending.append(TopicIdsQuestion(correlation_id=_CORRELATION_ID))
+
+
+def ask_topic_ids(names: Iterable[str]) -> MetadataRequest:
+    """Return the Metadata request."""
+    return MetadataRequest(
+        topics=tuple(MetadataRequestTopic(name=name) for name in sorted(set(names))),
+        allow_auto_topic_creation=False,
+    )
+
+
+def leader_epochs(response: MetadataResponse) -> Mapping[tuple[str, int], int]:
+    """Return leader epochs by topic name and partition, for partitions with a leader."""
+    return {
+        (topic.name, partition.partition_index): partition.leader_epoch
+        for topic in response.topics
+        for partition in topic.partitions
+        if topic.name is not None and partition.leader_id >= 0
+    }
+
+
+def topic_ids(response: MetadataResponse) -> Mapping[str, UUID]:
+    """Return topic ids by name, without topics for which the broker returned none."""
+    return {
+        topic.name: topic.topic_id
+        for topic in response.topics
+        if topic.name is not None and topic.topic_id != _NO_ID
+    }

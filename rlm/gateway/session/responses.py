@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome, release_all
+from rlm.gateway.fetch.remote_result import RemoteOutcome, release_all
 from rlm.gateway.model.actions import PrefetchHint, RewriteExchange, ToClient
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.disconnect_cause import DisconnectCause
@@ -32,11 +32,15 @@ from rlm.gateway.session.in_flight import (
     TopicIdsQuestion,
 )
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
-from rlm.gateway.session.own_requests import ask_log_ends
+from rlm.gateway.session.own_requests import (
+    METADATA_VERSION,
+    ask_log_ends,
+    leader_epochs,
+    topic_ids,
+)
 from rlm.gateway.session.session_state import SessionParts, SessionState
 from rlm.gateway.session.speculation import SpeculativeFetch
 from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
-from rlm.gateway.session.topic_names import METADATA_VERSION, leader_epochs, topic_ids
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.list_offsets import LIST_OFFSETS

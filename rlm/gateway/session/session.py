@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome
+from rlm.gateway.fetch.remote_result import RemoteOutcome
 from rlm.gateway.model.actions import Action, Close
 from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.session.frames import FrameStream

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome
+from rlm.gateway.fetch.remote_result import RemoteOutcome
 from rlm.gateway.model.actions import ToBroker
 from rlm.gateway.session.in_flight import GatheredFetch, OwnQuestion, Pending
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION

@@ -14,7 +14,7 @@ from uuid import uuid4
 from rlm.config.values import HostPort
 from rlm.gateway.app.security import GatewayTls
 from rlm.gateway.endpoints.endpoint import Endpoint
-from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.endpoints.sni_routing import ServerNames
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
 from rlm.gateway.listener.server import GatewayParts, GatewayServer, ServerLimits
@@ -28,8 +28,7 @@ from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.fetcher import RemoteFetcher
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
-from rlm.gateway.session.limits import SessionLimits
-from rlm.gateway.session.session_state import SessionParts
+from rlm.gateway.session.session_state import SessionLimits, SessionParts
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps

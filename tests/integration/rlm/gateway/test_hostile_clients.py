@@ -10,7 +10,7 @@ import pytest
 
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.error_codes import ErrorCode

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway

@@ -14,7 +14,7 @@ from uuid import UUID
 from rlm.config.values import HostPort
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome
+from rlm.gateway.fetch.remote_result import RemoteOutcome
 from rlm.gateway.model.actions import (
     Action,
     AnswerToClient,
@@ -28,9 +28,8 @@ from rlm.gateway.model.actions import (
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.tiered_topics import TieredTopics
-from rlm.gateway.session.limits import SessionLimits
 from rlm.gateway.session.session import Session
-from rlm.gateway.session.session_state import SessionParts
+from rlm.gateway.session.session_state import SessionLimits, SessionParts
 from rlm.wire.frames import FrameBuffer, request_frame, response_parts
 from rlm.wire.schema import Api, Message, UnknownTags
 from rsm.segment.ids import TopicIdPartition

@@ -13,7 +13,7 @@ import pytest
 
 from rlm.config.tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
 from rlm.gateway.app.security import GatewayTls
-from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.endpoints.sni_routing import ServerNames
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.listener.tls import tls_towards_brokers, tls_towards_clients
 from rlm.gateway.model.disconnect_cause import DisconnectCause

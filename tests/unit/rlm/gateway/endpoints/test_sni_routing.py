@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.server_names import ServerNames
-from rlm.gateway.endpoints.sni_routing import SniRouting
+from rlm.gateway.endpoints.sni_routing import ServerNames, SniRouting
 from rsm.segment.errors import NotFoundError
 
 _ADVERTISED = HostPort(host="kafka.example.com", port=443)
+_NAMES = ServerNames("broker-{node}.kafka.example.com")
 
 
 def _routing() -> SniRouting:
@@ -76,3 +78,27 @@ def test_cluster_when_it_shows_no_broker_then_the_last_known_brokers_stay() -> N
         routing.update(_view())
 
     assert routing.any_upstreams() == (_at(9001),)
+
+
+@given(node_id=st.integers(0, 2**31 - 1))
+def test_name_of_a_broker_when_read_then_is_that_broker(node_id: int) -> None:
+    assert _NAMES.node_of(_NAMES.name_of(node_id)) == node_id
+    assert _NAMES.node_of(_NAMES.name_of(node_id).upper()) == node_id
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.example.com",
+        "broker-.kafka.example.com",
+        "broker-01.kafka.example.com",
+        "broker--1.kafka.example.com",
+        "broker-4294967296.kafka.example.com",
+        "broker-1.kafkaXexample.com",
+        "broker-1.kafka.example.com.",
+        "broker-\u0661.kafka.example.com",
+        "",
+    ],
+)
+def test_other_name_when_read_then_is_no_broker(name: str) -> None:
+    assert _NAMES.node_of(name) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import RemoteSlice
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.wire.api.fetch import (
     FETCH,

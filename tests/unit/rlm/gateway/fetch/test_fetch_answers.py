@@ -11,7 +11,7 @@ from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, plan_fetch
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
+from rlm.gateway.fetch.remote_result import ReadPending, RemoteOutcome
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.wire.api.fetch import (
     FetchableTopicResponse,

@@ -12,8 +12,7 @@ from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import fits_whole, merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, goes_on_with_session, plan_fetch
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import RemoteOutcome, RemoteSlice
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.wire.api.fetch import (

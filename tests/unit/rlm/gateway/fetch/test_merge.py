@@ -9,8 +9,7 @@ from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchPlan, plan_fetch
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import ReadPending, RemoteOutcome, RemoteSlice
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.wire.api.fetch import (

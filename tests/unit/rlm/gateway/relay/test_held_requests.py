@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import cast
 
-from rlm.gateway.fetch.remote_outcome import ReadThrottled, RemoteOutcome
+from rlm.gateway.fetch.remote_result import ReadThrottled, RemoteOutcome
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.listener.protocols import BrokerSide, ClientSide
 from rlm.gateway.model.actions import PrefetchHint, RemoteFetch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.fetch.remote_result import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart

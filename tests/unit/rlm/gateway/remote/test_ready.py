@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import RemoteSlice
 from rsm.segment.local_segment import AbortedTransaction
 from tests.remote_world import TIP, positions_of, segment_of
 from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld, content_of, taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import GapBelow, ReadRefused
+from rlm.gateway.fetch.remote_result import GapBelow, ReadRefused
 from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode

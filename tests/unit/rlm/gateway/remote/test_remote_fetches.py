@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import UUID
 
-from rlm.gateway.fetch.remote_outcome import ReadPending, ReadRefused
-from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.fetch.remote_result import ReadPending, ReadRefused, RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermits

@@ -7,8 +7,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.fetch.remote_result import (
+    FetchOutcome,
+    GapBelow,
+    LogDivergence,
+    ReadRefused,
+    RemoteSlice,
+    SliceRequest,
+)
 from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.wire.api.api_versions import (
     API_VERSIONS,
     ApiVersion,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.fetch.remote_result import ReadPending, RemoteOutcome
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.gateway.session.speculation import MAX_AGE_MS
 from rlm.gateway.session.speculative_fetch import PAUSE_COUNT
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest

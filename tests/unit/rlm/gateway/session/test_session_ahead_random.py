@@ -12,7 +12,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.gateway.session.speculation import MAX_AGE_MS
 from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS

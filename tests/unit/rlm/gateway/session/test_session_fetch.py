@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import LogDivergence, ReadPending, ReadRefused, RemoteOutcome
+from rlm.gateway.fetch.remote_result import LogDivergence, ReadPending, ReadRefused, RemoteOutcome
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.speculation import MAX_AGE_MS

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import (
+from rlm.gateway.fetch.remote_result import (
     GapBelow,
     LogDivergence,
     ReadPending,
@@ -27,7 +27,7 @@ from rlm.gateway.fetch.remote_outcome import (
 )
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.rewriting.rewrite_table import REWRITES
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.metadata import METADATA
 from rlm.wire.api.produce import PRODUCE

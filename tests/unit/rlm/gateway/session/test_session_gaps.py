@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import GapBelow
+from rlm.gateway.fetch.remote_result import GapBelow
 from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.fetch.remote_outcome import ReadThrottled
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.fetch.remote_result import ReadThrottled
 from rlm.gateway.session.session import Session
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.wire.api.fetch import (
     FETCH,
     FetchableTopicResponse,

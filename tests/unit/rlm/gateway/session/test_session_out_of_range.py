@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
-from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionLimits
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse

@@ -1,8 +1,8 @@
-"""The request for one partition's batches from the store, and its result."""
+"""The request for one partition's batches from the store, its result, and other outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from rlm.remote_read.segment_parts import SegmentPart
@@ -57,3 +57,45 @@ class RemoteSlice:
 
 
 FetchOutcome = RemoteSlice | NotStored
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPending:
+    """A read that is not finished in time and continues; the client gets an empty response."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadThrottled:
+    """A read that did not start, due to the quota or a full queue; the response is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRefused:
+    """A read that fails: the client gets this error code for the partition."""
+
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDivergence:
+    """The reader's last fetched epoch diverges: `epoch` ended at `end_offset` (KIP-595)."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class GapBelow:
+    """A gap after the last stored batch: the broker has the next batch, at `next_offset`."""
+
+    next_offset: int
+
+
+RemoteOutcome = RemoteSlice | ReadPending | ReadThrottled | ReadRefused | LogDivergence | GapBelow
+
+
+def release_all(outcomes: Iterable[RemoteOutcome]) -> None:
+    """Release the memory of all slices. Idempotent, thread-safe."""
+    for outcome in outcomes:
+        if isinstance(outcome, RemoteSlice):
+            outcome.release()
