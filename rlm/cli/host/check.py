@@ -14,7 +14,6 @@ import typer
 
 from rlm.broker.client_check import check_client
 from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
-from rlm.cli.host.store_rules import store_rule_rows
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
@@ -37,9 +36,13 @@ from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER
 from rlm.worker.cluster_access import client_properties
 from rlm.worker.fresh_id import fresh_id
+from rlm.worker.store_access import open_chunk_storage
 from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rsm.config.choices import Backend
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.storage.chunk_storage import ChunkStorage
 
 _CHECK = JsonShape(
     name="CheckResult",
@@ -98,6 +101,8 @@ _GatewayConfig = Annotated[
         help="Properties of the Kafka client for gateways, if not those for brokers.",
     ),
 ]
+_RULES_CHECK = "lifecycle rules"
+_WITHOUT_RULES = frozenset({Backend.FILESYSTEM, Backend.AZURE, Backend.HDFS})
 
 
 def register(app: typer.Typer) -> None:
@@ -240,6 +245,43 @@ def _show(row: CheckRow) -> None:
     """Print a row to standard error as soon as it is known."""
     problem = f": {row.problem}" if row.problem else ""
     typer.echo(f"{row.check} {row.target}: {row.result.value}{problem}", err=True)
+
+
+def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
+    """Return the rows of the configured store; none for stores whose rules are unknown."""
+    if settings is None or settings.backend in _WITHOUT_RULES:
+        return ()
+    try:
+        with closing(open_chunk_storage(settings)) as storage:
+            return rule_rows(storage, settings.backend_name, settings.key_prefix)
+    except InvalidConfigError as error:
+        return (_unread_rules(settings.backend_name, error),)
+
+
+def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
+    """Return a failed row for each rule that takes stored objects; a passed row if none does."""
+    try:
+        rules = storage.expiry_rules()
+    except TieredStorageError as error:
+        return (_unread_rules(target, error),)
+    problems = [
+        f"{each}: stored segments are lost. Remove the rule, or exclude the prefix of the keys."
+        for each in rules
+        if each.concerns(key_prefix)
+    ]
+    rows = tuple(_rule_row(target, CheckResult.FAILED, problem) for problem in problems)
+    return rows or (_rule_row(target, CheckResult.PASSED),)
+
+
+def _unread_rules(target: str, error: TieredStorageError) -> CheckRow:
+    """Return a failed row if the manager cannot use the store either, else a skipped one."""
+    if isinstance(error, InvalidConfigError):
+        return _rule_row(target, CheckResult.FAILED, f"the store cannot be used: {error}")
+    return _rule_row(target, CheckResult.SKIPPED, f"the rules cannot be read: {error}")
+
+
+def _rule_row(target: str, result: CheckResult, problem: str = "") -> CheckRow:
+    return CheckRow(check=_RULES_CHECK, target=target, result=result, problem=problem)
 
 
 def check_json(rows: Sequence[CheckRow], *, ok: bool) -> Mapping[str, object]:

@@ -1,4 +1,7 @@
-"""`rlm read`: prints the records of one partition from both tiers, each once and in order."""
+"""`rlm read`: prints the records of one partition from both tiers, each once and in order.
+
+It records an anomaly when a stored object is missing or corrupt.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 
@@ -19,24 +23,27 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.reading.damage_report import report_damage
 from rlm.cli.reading.record_printing import print_records
 from rlm.cli.reading.selection import Selection
 from rlm.cli.reading.store_reading import print_from_store
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.anomaly_reporter import AnomalyReporter
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.worker.cluster_access import client_properties
 from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.aborted import Isolation
+from rsm.segment.clock import Clock
 from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
     NotFoundError,
     TieredStorageError,
 )
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
 _FETCH_THREADS = 2
@@ -189,6 +196,24 @@ def _reporting_damage(session: CommandSession) -> Iterator[None]:
         except TieredStorageError as refused:
             typer.echo(f"rlm: cannot record the damaged object: {refused}", err=True)
         raise
+
+
+def report_damage(
+    metadata: RemoteLogMetadataManager, clock: Clock, error: NotFoundError | CorruptError
+) -> None:
+    """Record the object that a read's error is about; do nothing if it names no segment.
+
+    RetriableError if the metadata topic cannot be written.
+    """
+    segment_id = error.context.get("segment_id")
+    if not isinstance(segment_id, RemoteLogSegmentId):
+        return
+    record = metadata.segment(segment_id)
+    if record is None:
+        return
+    anomalies = ReadAnomalies(clock)
+    anomalies.record(record.metadata, error, offset=record.metadata.offsets.start_offset)
+    AnomalyReporter(anomalies, metadata, clock, uuid4).step()
 
 
 def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:

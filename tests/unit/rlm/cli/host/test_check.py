@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.cli.host.store_rules import rule_rows, store_rule_rows
+from rlm.cli.host.check import rule_rows, store_rule_rows
 from rlm.policy.request.canary import CheckResult
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.storage.expiry_rules import ExpiryRule

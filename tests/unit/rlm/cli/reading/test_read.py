@@ -1,8 +1,10 @@
+"""The anomalies that `rlm read` records."""
+
 from __future__ import annotations
 
 import pytest
 
-from rlm.cli.reading.damage_report import report_damage
+from rlm.cli.reading.read import report_damage
 from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import NotFoundError
 from tests.remote_world import TIP, RemoteWorld, segment_of
