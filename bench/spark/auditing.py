@@ -32,8 +32,7 @@ from rlmm.partitioner import event_partition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer
 from rsm.system_clock import SystemClock
-from spark_tools.audit.job import Audit, AuditSettings
-from spark_tools.audit.metadata_source import open_metadata
+from spark_tools.audit.job import Audit, AuditSettings, open_metadata
 from spark_tools.connection import ClusterConnection
 from tests.services.kafka import KafkaCluster
 from tests.services.s3 import S3Server

@@ -28,8 +28,7 @@ from spark_tools.audit.findings import (
     FINDINGS_DDL,
     finding_rows,
 )
-from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
-from spark_tools.audit.metadata_source import open_metadata
+from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError, open_metadata
 from spark_tools.audit.orphan_dead_letters import TREATED_ORPHANS, orphan_dead_letters, treated_json
 from spark_tools.audit.page.facts import AuditFacts
 from spark_tools.audit.page.readable import Price

@@ -7,13 +7,17 @@ and newer metadata confirm it. If a source does not answer completely, the audit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.rocksdb_copy import copy_cache
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (
     CorruptError,
@@ -36,8 +40,8 @@ from spark_tools.audit.name_order import in_name_order
 from spark_tools.audit.objects import Age
 from spark_tools.audit.orphan_dead_letters import Sightings
 from spark_tools.audit.settling import SettledFindings, settle
-from spark_tools.connection import StoreConnection
-from spark_tools.snapshot import MetadataSnapshot
+from spark_tools.connection import ClusterConnection, StoreConnection
+from spark_tools.snapshot import MetadataSnapshot, open_snapshot
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _RANGES_OF_A_CORE = 4
@@ -153,6 +157,27 @@ class Audit:
             )
             for row in frame.mapInArrow(look, SIGHTINGS_DDL).collect()
         }
+
+
+@contextmanager
+def open_metadata(
+    connection: ClusterConnection, *, timeout_ms: int, cache: Path | None = None
+) -> Iterator[MetadataSnapshot]:
+    """Open the metadata as of the topic's current end, in RocksDB in a temporary directory.
+
+    `cache` is the directory of a cache to copy first, which may be in use. The topic is then read
+    from the cache's positions, or completely if the cache is of another topic. Raises
+    InvalidConfigError, RetriableError. Memory: RocksDB's caches, whatever the number of segments.
+    """
+    with TemporaryDirectory(prefix="rlm-audit-") as directory:
+        store = RocksDbStore(Path(directory) / "cache")
+        try:
+            if cache is not None:
+                copy_cache(cache, store, Path(directory) / "secondary")
+            with open_snapshot(connection, timeout_ms=timeout_ms, store=store) as snapshot:
+                yield snapshot
+        finally:
+            store.close()
 
 
 def _require_whole(metadata: MetadataSnapshot) -> None:

@@ -3,7 +3,11 @@
 The order of one batch's effects, here and nowhere else:
 
     read metadata to its end -> rule -> delete objects -> write outcomes
-    -> pause if most dead letters go back (waiting.py) -> checkpoint
+    -> pause if most dead letters go back -> checkpoint
+
+Dead letters that wait or fail are written back to a topic without retention. The pause limits this
+growth: at most once per PAUSE_MS, apart from batches with at least as many other outcomes. It also
+separates the attempts of a dead letter.
 
 Each batch is read twice. The driver reads the keys. The executors read all, act, and return counts.
 If several records have one key, executors first find the valid dead letters (misplaced.py). After
@@ -16,7 +20,7 @@ segments.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 from spark_tools.connection import ClusterConnection
 from spark_tools.record_writer import write_records
@@ -37,15 +42,16 @@ from spark_tools.repair.carrying_out import (
 from spark_tools.repair.judging import ASKED_COLUMNS, rule
 from spark_tools.repair.misplaced import LOCATIONS_DDL, find_misplaced
 from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
-from spark_tools.repair.outcomes import OutcomeTopics
+from spark_tools.repair.outcomes import OutcomeTopics, RepairOutcome
 from spark_tools.repair.rulings import DeadLetterLocation, Rulings
-from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
 """Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB."""
 
 _WRITE_TIMEOUT_MS = 120_000
+PAUSE_MS = 600_000
+_STEP_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,3 +199,16 @@ class RepairJob:
             found[name] += count
         self.outcomes += found
         return found
+
+
+def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[[], bool]) -> None:
+    """Return at once if most dead letters are done; else after PAUSE_MS.
+
+    Returns within a second after `is_stopped`.
+    """
+    back = outcomes.get(RepairOutcome.WAITING, 0) + outcomes.get(RepairOutcome.FAILED, 0)
+    if back <= sum(outcomes.values()) - back:
+        return
+    until_ms = clock.monotonic_ms() + PAUSE_MS
+    while clock.monotonic_ms() < until_ms and not is_stopped():
+        clock.sleep_ms(_STEP_MS)

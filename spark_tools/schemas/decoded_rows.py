@@ -22,10 +22,9 @@ from rsm.segment.errors import (
 )
 from spark_tools.schemas.bindings import open_registry
 from spark_tools.schemas.decoding import Decoding, error_column, raw_column
-from spark_tools.schemas.schema_text import Bools, ColumnSchema, Decode, SchemaText
+from spark_tools.schemas.schema_text import Bools, ColumnSchema, Decode, SchemaSource, SchemaText
 from spark_tools.schemas.settings import DecodeMode, RegistrySettings
 from spark_tools.schemas.wire_format import HEADER_BYTES, schema_id_of
-from spark_tools.schemas.writer_schemas import MAX_SCHEMA_IDS, WriterSchemas
 
 POSITION_COLUMNS = ("topic", "partition", "offset")
 """The columns that errors name; batches to decode must have them."""
@@ -33,6 +32,38 @@ POSITION_COLUMNS = ("topic", "partition", "offset")
 _MAX_REASON = 300
 _MAX_HEADERS = 16
 """The limit per batch of schema ids looked up early, because hostile bytes have many."""
+MAX_SCHEMA_IDS = 1_000
+
+
+class WriterSchemas:
+    """Looks up the writers' schemas of one registry, once each, for one task. Not thread-safe."""
+
+    def __init__(self, registry: SchemaSource) -> None:
+        """`close` closes the registry."""
+        self._registry = registry
+        self._found: dict[int, SchemaText | TieredStorageError] = {}
+
+    def by_id(self, schema_id: int) -> SchemaText:
+        """Return the schema; missing and unreadable ids are not requested again.
+
+        Raises NotFoundError; UnsupportedError, also for more than MAX_SCHEMA_IDS;
+        InvalidConfigError or RetriableError if the registry does not answer.
+        """
+        if schema_id not in self._found:
+            if len(self._found) >= MAX_SCHEMA_IDS:
+                raise UnsupportedError("too many schema ids in one task", most=MAX_SCHEMA_IDS)
+            try:
+                self._found[schema_id] = self._registry.by_id(schema_id)
+            except (NotFoundError, UnsupportedError) as error:
+                self._found[schema_id] = error
+        found = self._found[schema_id]
+        if isinstance(found, TieredStorageError):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """Close the registry."""
+        self._registry.close()
 
 
 class ColumnDecoder:

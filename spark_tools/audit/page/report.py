@@ -11,8 +11,7 @@ from spark_tools.audit.findings import Finding
 from spark_tools.audit.page.advice import configured
 from spark_tools.audit.page.facts import AuditFacts, wall_time
 from spark_tools.audit.page.housekeeping_section import housekeeping_section
-from spark_tools.audit.page.loss_section import loss_section
-from spark_tools.audit.page.losses import losses_of, summary_sentence
+from spark_tools.audit.page.loss_section import loss_section, losses_of, summary_sentence
 from spark_tools.audit.page.markup import NOTHING, Html, command, joined, paragraph, text
 from spark_tools.audit.page.readable import duration
 from spark_tools.audit.page.store_sections import about_section, topics_section

@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from spark_tools.option_values import OptionValues
-from spark_tools.schemas.decoded_rows import ColumnDecoder, decoded_rows
+from spark_tools.schemas.decoded_rows import (
+    MAX_SCHEMA_IDS,
+    ColumnDecoder,
+    WriterSchemas,
+    decoded_rows,
+)
 from spark_tools.schemas.decoding import Decoding, decoded_ddl, resolve
 from spark_tools.schemas.schema_text import SchemaSource, SchemaText
 from spark_tools.schemas.settings import DecodeSettings
-from spark_tools.schemas.writer_schemas import MAX_SCHEMA_IDS, WriterSchemas
 from tests.unit.spark_tools.schemas.given_schemas import avro_bytes, avro_text, column_of
 
 pytestmark = pytest.mark.unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tools.repair.waiting import PAUSE_MS, pause_after
+from spark_tools.repair.job import PAUSE_MS, pause_after
 from tests.twins.clock import FakeClock
 
 
