@@ -180,3 +180,17 @@ class CallWatch:
             elapsed_s = time.monotonic() - self._last_s
             self._is_abandoned = not self._uses and elapsed_s >= timeout_ms / 1000
             return self._is_abandoned
+
+
+def require_type(found: T, expected: type[object]) -> T:
+    """Return a plug-in's result. TypeError if it is not of that type: annotations prove nothing."""
+    if not isinstance(found, expected):
+        raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")
+    return found
+
+
+def require_types(found: tuple[T, ...], expected: type[object]) -> tuple[T, ...]:
+    """Return a plug-in's result. TypeError if it is not a tuple of that type."""
+    for each in require_type(found, tuple):
+        require_type(each, expected)
+    return found

@@ -15,9 +15,8 @@ from rsm.layout.segment_layout import (
     SegmentLayout,
     SegmentObjects,
 )
-from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.plugins.calls import CallWatch, PluginCalls, require_type
 from rsm.plugins.given import CountedSource, MappedSource
-from rsm.plugins.results import require_type
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import SegmentCompanions

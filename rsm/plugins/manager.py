@@ -19,9 +19,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.plugins.calls import CallWatch, PluginCalls, require_type, require_types
 from rsm.plugins.given import BytesRead, CountedLog, WatchedAttempt
-from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, id_to_text

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.plugins.calls import CallWatch, PluginCalls, require_type, require_types
 from rsm.plugins.given import CountedSource
-from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import ContentSource
