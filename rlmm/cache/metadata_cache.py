@@ -1,7 +1,7 @@
 """MetadataCache: the folded state as typed queries over an ordered store.
 
 It records which topic it belongs to and how far that topic was read. It does not access the topic;
-the follower decides whether the stored state may be used (rlmm/follow/checkpoint.py).
+the follower decides whether the stored state may be used (rlmm/follow/continuation.py).
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 It creates the topic only for a cache that never followed one. The metadata of a deleted topic is
 lost, and processes would take an empty new topic for the true state. A cache of another topic, or
 of records that this one lost, is rebuilt; its old data is set aside.
+
+A cache that got no record for half of the topic's delete.retention.ms may have missed tombstones,
+so it is rebuilt too. The other half covers lagging partitions and differences between clocks.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.follow.checkpoint import is_stale, newest_append_time_ms, rebuild_reason
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import NotFoundError
@@ -124,3 +126,36 @@ class Continuation:
                     topic_id=stored.topic_id,
                 )
             )
+
+
+def rebuild_reason(
+    stored: TopicIdentity | None,
+    found: TopicIdentity,
+    positions: Mapping[int, ReadPosition],
+    end_offsets: Mapping[int, int],
+) -> str:
+    """Return why the cache must be rebuilt, or ""; `is_stale` checks its age."""
+    if stored is None:
+        return "no checkpoint of this version"
+    for name in ("cluster_id", "topic_id", "partition_count"):
+        before, now = getattr(stored, name), getattr(found, name)
+        if before != now:
+            return f"another topic: {name} was {before}, is {now}"
+    for partition, position in sorted(positions.items()):
+        end_offset = end_offsets.get(partition, 0)
+        if position.offset > end_offset:
+            return f"partition {partition} ends at {end_offset}, was read up to {position.offset}"
+    return ""
+
+
+def newest_append_time_ms(positions: Mapping[int, ReadPosition]) -> int:
+    """Return when, by the brokers' clocks, the cache last got a record; 0 if never.
+
+    All heartbeats are records of the topic, so a running process gets records often.
+    """
+    return max((position.append_time_ms for position in positions.values()), default=0)
+
+
+def is_stale(fed_ms: int, now_ms: int, delete_retention_ms: int) -> bool:
+    """Return whether a cache last fed at `fed_ms` may miss tombstones at `now_ms`."""
+    return fed_ms > 0 and now_ms - fed_ms > delete_retention_ms // 2

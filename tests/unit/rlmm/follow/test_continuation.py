@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from rlmm.follow.checkpoint import is_stale, newest_append_time_ms, rebuild_reason
+from rlmm.follow.continuation import is_stale, newest_append_time_ms, rebuild_reason
 from rlmm.positions import ReadPosition, TopicIdentity
 
 IDENTITY = TopicIdentity(cluster_id="cluster", topic_id="topic", partition_count=2)
