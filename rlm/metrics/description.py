@@ -1,10 +1,12 @@
-"""Describe a metric for the documentation: its unit, and all values of its labels."""
+"""Describe metrics for the documentation, with unit and labels, and register them so described."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class MetricUnit(StrEnum):
@@ -61,6 +63,52 @@ class MetricDescription:
         """Return what `/metrics` says of it: the meaning, the unit and the values of its labels."""
         labels = "".join(f" {label}." for label in self.labels)
         return f"{self.meaning} Unit: {self.unit}.{labels}"
+
+
+class DescribedMetrics:
+    """Represents metrics that a subclass registers in its `__init__`, each once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._descriptions: list[MetricDescription] = []
+
+    def descriptions(self) -> tuple[MetricDescription, ...]:
+        """Return all metrics in the order of the documentation."""
+        return tuple(self._descriptions)
+
+    def _counter(
+        self, name: str, unit: MetricUnit, meaning: str, labels: Sequence[MetricLabel]
+    ) -> Counter:
+        described = self._described(f"{name}_total", "counter", unit, meaning, labels)
+        return Counter(name, described.help, described.label_names, registry=self.registry)
+
+    def _histogram(
+        self,
+        name: str,
+        unit: MetricUnit,
+        meaning: str,
+        labels: Sequence[MetricLabel],
+        buckets: Sequence[float],
+    ) -> Histogram:
+        described = self._described(name, "histogram", unit, meaning, labels)
+        return Histogram(
+            name, described.help, described.label_names, buckets=buckets, registry=self.registry
+        )
+
+    def _gauge(
+        self, name: str, unit: MetricUnit, meaning: str, labels: Sequence[MetricLabel]
+    ) -> Gauge:
+        described = self._described(name, "gauge", unit, meaning, labels)
+        return Gauge(name, described.help, described.label_names, registry=self.registry)
+
+    def _described(
+        self, name: str, kind: str, unit: MetricUnit, meaning: str, labels: Sequence[MetricLabel]
+    ) -> MetricDescription:
+        described = MetricDescription(
+            name=name, kind=kind, unit=unit, labels=tuple(labels), meaning=meaning
+        )
+        self._descriptions.append(described)
+        return described
 
 
 def one_of(name: str, *values: str) -> MetricLabel:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlm.metrics import labels
-from rlm.metrics.described import DescribedMetrics
-from rlm.metrics.description import MetricUnit
+from rlm.metrics.description import DescribedMetrics, MetricUnit
 
 _REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
