@@ -23,7 +23,7 @@ from rlm.metrics.metadata import MetadataCollector
 from rlm.metrics.metrics import Metrics
 from rlm.policy.view import PolicyLimits
 from rlm.process.host_identity import read_host_identity
-from rlm.process.state_id import state_id
+from rlm.process.state_dir import state_id
 from rlm.rest.api_listener import ApiListener
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity

@@ -1,18 +1,24 @@
-"""Own the state directory: its one-line files, and the lock that excludes a second supervisor."""
+"""Own the state directory: its one-line files, and the lock that excludes a second supervisor.
+
+One of the files has the directory's id, which distinguishes several processes of one broker.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 from rlm.source.denied_access import denied_access
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import id_from_text, id_to_text
 
 _LOCK = "lock"
+_ID_FILE = "id"
 
 
 def check_state_dir(path: Path) -> None:
@@ -62,6 +68,20 @@ def write_state(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.rename(path)
+
+
+def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
+    """Read the directory's id, or create it; it survives restarts.
+
+    Raises InvalidConfigError if the directory cannot be used or the file is malformed.
+    """
+    path = directory / _ID_FILE
+    try:
+        if not path.exists():
+            write_state(path, id_to_text(new_id()))
+        return id_from_text(path.read_text().strip())
+    except OSError as error:
+        raise unusable_state_dir(directory, error) from error
 
 
 def unusable_state_dir(path: Path, error: OSError) -> InvalidConfigError:

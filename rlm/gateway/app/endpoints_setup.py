@@ -30,7 +30,7 @@ from rlm.gateway.endpoints.sni_routing import ServerNames, SniRouting
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.local_address import local_address_towards
-from rlm.process.state_id import state_id
+from rlm.process.state_dir import state_id
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.worker.client_listener import bind_closed
 from rlm.worker.fresh_id import fresh_id

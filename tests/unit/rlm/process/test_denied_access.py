@@ -14,8 +14,7 @@ import pytest
 from rlm.app.host_checks import host_problems
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host
-from rlm.process.state_dir import locked_state_dir
-from rlm.process.state_id import state_id
+from rlm.process.state_dir import locked_state_dir, state_id
 from rsm.segment.errors import InvalidConfigError
 
 _NOBODY = 65534
