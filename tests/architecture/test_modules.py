@@ -51,6 +51,17 @@ LAZY_IMPORTERS = {
     "tests/services/provider.py",
 }
 
+# A shorter module with a single importer, in its own folder, is part of that importer.
+MIN_LINES_WITH_ONE_IMPORTER = 40
+SEPARATE_THOUGH_SHORT = {
+    # Pure rules; the importer is the binding of an SDK. That of S3 is divided in the same way.
+    "rsm.storage.gcs.lifecycle",
+    # One wrapper of a store, as its neighbors: the contract suite runs every wrapper by itself.
+    "rsm.storage.wrappers.slow",
+    # Imports compiled code when needed (LAZY_IMPORTERS); the importer is pure.
+    "spark_tools.rows.bindings",
+}
+
 
 def test_modules_when_named_then_each_name_is_a_concept() -> None:
     files = python_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
@@ -110,6 +121,36 @@ def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -
 
     dead = set(files) - _reachable(files, ENTRY_POINTS | MEMORY_IMPLEMENTATIONS)
     assert not dead, "\n".join(sorted(dead))
+
+
+def test_short_modules_when_only_a_neighbor_imports_them_then_are_part_of_it() -> None:
+    """A stranger reads one flow in few files."""
+    files = {file.module: file for file in handwritten_files(*PRODUCT_PACKAGES)}
+    importers = _importers(files)
+
+    short = {
+        module
+        for module, file in files.items()
+        if not _is_package(file)
+        and file.line_count < MIN_LINES_WITH_ONE_IMPORTER
+        and [_folder(each) for each in importers[module]] == [_folder(module)]
+    }
+    assert short == SEPARATE_THOUGH_SHORT
+
+
+def _importers(files: dict[str, SourceFile]) -> dict[str, set[str]]:
+    """The modules that import each one, or names in it."""
+    found: dict[str, set[str]] = {module: set() for module in files}
+    for importer, file in files.items():
+        for name in file.imported_names():
+            module = name if name in files else _folder(name)
+            if module in files:
+                found[module].add(importer)
+    return found
+
+
+def _folder(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def _reachable(files: dict[str, SourceFile], start: set[str]) -> set[str]:
