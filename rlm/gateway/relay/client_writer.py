@@ -1,7 +1,9 @@
 """Writes to the client in order, and no faster than the client receives.
 
 The gateway writes its own responses directly to the socket, if that is possible and the transport's
-buffer is empty.
+buffer is empty: past the transport, to avoid copies of unsent data. The loop does not watch a
+socket that belongs to a transport. So a direct write waits for writability on a duplicate, open
+only while it waits.
 
 Memory: the transport's buffer (its high-water mark and one piece), broker bytes received before
 the broker's side was paused, and unsent parts of responses. The memory of responses is accounted
@@ -11,14 +13,15 @@ for elsewhere until `release`.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from rlm.gateway.model.actions import AnswerToClient
-from rlm.gateway.relay.direct_writes import WRITE_BYTES, DirectWrites
+from rlm.gateway.relay.socket_tuning import take_answers_whole
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
@@ -27,6 +30,54 @@ _PARTS_AT_ONCE = 16
 _WRITES_AT_ONCE = 4
 # From Python 3.12 on, asyncio keeps unsent data by reference; before, it copies the data.
 _KEEPS_WHAT_IT_IS_GIVEN = sys.version_info >= (3, 12)
+# One write of this size blocks the loop's other connections for a third of a millisecond.
+_WRITE_BYTES = 1 << 20
+
+
+class DirectWrites:
+    """Direct writes of one connection, whose transport has nothing to send. Use on its loop.
+
+    Between `wait` and `stop`, calls `writable` whenever the socket accepts data.
+    """
+
+    def __init__(self, client: socket.socket, writable: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._client = client
+        self._writable = writable
+        self._awaited_fd: int | None = None
+        self._has_written = False
+
+    def write(self, parts: Sequence[memoryview]) -> int:
+        """Write as much of `parts` as the socket takes now, and return the number of bytes.
+
+        Writes at most _WRITE_BYTES. Raises OSError if the connection has ended.
+        """
+        if not self._has_written:
+            self._has_written = True
+            take_answers_whole(self._client)
+        taken, left_bytes = [], _WRITE_BYTES
+        for part in parts:
+            taken.append(part[:left_bytes])
+            left_bytes -= len(taken[-1])
+            if not left_bytes:
+                break
+        try:
+            return os.writev(self._client.fileno(), taken)
+        except BlockingIOError:
+            return 0
+
+    def wait(self) -> None:
+        """Wait until the socket takes more. Raises OSError if no file descriptor is left."""
+        if self._awaited_fd is None:
+            self._awaited_fd = os.dup(self._client.fileno())
+            self._loop.add_writer(self._awaited_fd, self._writable)
+
+    def stop(self) -> None:
+        """Stop waiting. Idempotent."""
+        if self._awaited_fd is not None:
+            self._loop.remove_writer(self._awaited_fd)
+            os.close(self._awaited_fd)
+            self._awaited_fd = None
 
 
 class ClientOutput:
@@ -133,7 +184,7 @@ class ClientOutput:
         offered = [
             memoryview(each) for each in islice(self._waiting, _PARTS_AT_ONCE) if not callable(each)
         ]
-        offered_bytes = min(sum(map(len, offered)), WRITE_BYTES)
+        offered_bytes = min(sum(map(len, offered)), _WRITE_BYTES)
         written_bytes = left_bytes = direct.write(offered)
         self._sent_count += 1 if written_bytes else 0
         while self._waiting:
