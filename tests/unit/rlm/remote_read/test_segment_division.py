@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.remote_read.range_size import RangeSize
-from rlm.remote_read.segment_division import SegmentDivision
+from rlm.remote_read.segment_division import RangeSize, SegmentDivision
 from tests.remote_world import segment_of
 from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld
 
