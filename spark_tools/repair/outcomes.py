@@ -19,8 +19,8 @@ from spark_tools.repair.dead_letters import (
     with_failed_attempt,
     write_dead_letter,
 )
-from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.removal import Removal
 from spark_tools.repair.rulings import DeadLetterLocation
 
 _REASON_MAX_CHARS = 1_000

@@ -10,7 +10,7 @@ from rsm.segment.local_segment import BytesSource
 from rsm.storage.chunk_storage import ChunkInfo, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
-from spark_tools.repair.orphan_removal import remove_orphans
+from spark_tools.repair.removal import remove_orphans
 
 KEYS = ObjectKeys(prefix="cold")
 NOW_MS = 7_000

@@ -10,7 +10,6 @@ from spark_tools.repair.dead_letters import (
     UnreadableDeadLetter,
     read_dead_letter,
 )
-from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.outcomes import (
     OutcomeTopics,
     ReceivedDeadLetter,
@@ -18,6 +17,7 @@ from spark_tools.repair.outcomes import (
     unreadable,
 )
 from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.removal import Removal
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 _KAFKAS_DEFAULT_BYTES = 1_000_000  # message.max.bytes of librdkafka; brokers take more
