@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.dataset import TOPIC, Dataset
 from bench.measurement import Measurement, at_least, of_runs
 from bench.segment_copier import SegmentCopier
-from rlm.source.log_source import LocalLog
+from rlm.facts.local_log import LocalLog
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from rlm.source.log_source import LocalLog, LogSource, RolledSegment
+from rlm.facts.local_log import LocalLog, RolledSegment
+from rlm.source.log_source import LogSource
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.spi import CopyAttempt, RemoteStorageManager

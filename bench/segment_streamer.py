@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from bench.segment_copier import UnboundedAttempt
+from rlm.facts.local_log import LocalLog, LogPosition
 from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.source.log_part import JoinedParts
-from rlm.source.log_source import LocalLog, LogPosition, LogSource
+from rlm.source.log_source import LogSource
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange

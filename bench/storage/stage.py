@@ -19,7 +19,7 @@ from botocore.config import Config
 from obstore.store import S3Store
 
 from bench.dataset import TOPIC, BenchSizes, Dataset, produced_dataset
-from rlm.source.log_source import LocalLog
+from rlm.facts.local_log import LocalLog
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage

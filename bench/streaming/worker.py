@@ -20,7 +20,7 @@ from bench.dataset import TOPIC
 from bench.segment_copier import SegmentCopier
 from bench.segment_streamer import SegmentStreamer
 from bench.storage.stage import BUCKET, run_all
-from rlm.source.log_source import RolledSegment
+from rlm.facts.local_log import RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.opening import open_segments
 from rsm.storage.s3.bucket import S3Bucket

@@ -9,7 +9,7 @@ from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView
 from rlm.broker.list_offsets import fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 

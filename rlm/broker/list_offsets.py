@@ -12,7 +12,7 @@ from enum import Enum
 
 from rlm.broker.errors import error_of
 from rlm.broker.partition_results import PartitionResults, by_name, by_topic
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.wire.api.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,

@@ -18,7 +18,8 @@ from rlm.broker.errors import ForeignClusterError
 from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.shared_offsets import SharedOffsets
-from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
+from rlm.broker.spi import Broker, RecordDeletion
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.wire.connection import Requester
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (

@@ -23,7 +23,7 @@ from confluent_kafka import (
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import error_of
 from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.wire.connection import Requester
 from rsm.segment.batches.batch import NO_TIMESTAMP, TimestampType
 from rsm.segment.batches.records import Record

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.ids import TopicIdPartition
 
 _Offsets = PartitionResults[PartitionOffsets]

@@ -11,21 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.partition_results import PartitionResults
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.ids import TopicIdPartition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionOffsets:
-    """Represents three ends of a log, fetched in this order, so that each is ≤ the next."""
-
-    log_start_offset: int
-    last_stable_offset: int
-    high_watermark: int
-
-    @property
-    def committed_end_offset(self) -> int:
-        """Return the end of what may be stored: later records may be truncated or aborted."""
-        return min(self.high_watermark, self.last_stable_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from rlm.broker.topics.canary_topics import CanaryRecord, CanaryTopics
+from rlm.broker.topics.canary_topics import CanaryTopics
 from rlm.broker.topics.topic_admin import TopicAdmin
+from rlm.facts.canary_records import CanaryRecord
 from rlm.operator.check_rows import POLL_MS, CheckRows, holds_within
 from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlm.facts.local_log import CommittedTail, LocalSegment, RolledSegment
 from rlm.policy.blocked import Blocked, blocked_by_log
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import CopyLagSince, PolicyState, TopicPolicy
 from rsm.segment.ranges import OffsetRange

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from rlm.facts.local_log import LocalSegment
 from rlm.policy.blocked import Blocked
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
@@ -37,7 +38,6 @@ from rlm.policy.stream.merging import SegmentMerge, merged_segments, next_merge
 from rlm.policy.stream.permit import StreamPermit, stream_permit
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
 from rlmm.events.pause import PausableTask
 from rlmm.spi import SegmentRecord
 from rlmm.state.gaps import RecordedGap

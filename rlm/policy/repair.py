@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from rlm.facts.local_log import CommittedTail, LocalSegment, RolledSegment
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.coverage import StoredRange

@@ -7,7 +7,7 @@ as on a broker without tiering.
 
 from __future__ import annotations
 
-from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import TrimDecision, expired_end
 from rlm.policy.view import PartitionView

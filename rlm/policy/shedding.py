@@ -12,11 +12,11 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rlm.facts.local_log import RolledSegment
 from rlm.policy.anomalies import blocked_by_anomalies
 from rlm.policy.gaps import with_gaps
 from rlm.policy.trim_gate import segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import RolledSegment
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import OutagePolicy
 from rlmm.state.gaps import GapReason, RecordedGap

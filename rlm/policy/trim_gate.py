@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rlm.facts.local_log import RolledSegment
 from rlm.policy.anomalies import blocked_by_anomalies
 from rlm.policy.blocked import Blocked, blocked_by_log
 from rlm.policy.gaps import gaps_to_record
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import RolledSegment
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import AS_MANAGERS_SETTING, PolicyState
 from rlmm.spi import SegmentRecord

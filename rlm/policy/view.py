@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LocalLog
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
-from rlm.source.log_source import LocalLog
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
 from rlmm.events.registration import ProcessRegistered

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from rlm.facts.local_log import CommittedTail, LocalSegment
 from rlm.source.batch_headers import read_batch_spans
-from rlm.source.log_source import CommittedTail, LocalSegment, NextBatches
+from rlm.source.log_source import NextBatches
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange, OffsetRange
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from rlm.facts.local_log import CommittedTail, LocalSegment
 from rlm.source.batch_headers import read_batch_extents
 from rlm.source.file_part import FilePart, find_part
-from rlm.source.log_source import CommittedTail, LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from rlm.facts.local_log import LocalLog, RolledSegment
 from rlm.source.log_file import FileIdentity
-from rlm.source.log_source import LocalLog, RolledSegment
 from rlm.source.partition_files import (
     LEADER_EPOCHS_FILE,
     LOG_SUFFIX,

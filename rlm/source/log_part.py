@@ -10,9 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from rlm.facts.local_log import LogPosition
 from rlm.source.batch_headers import BatchSpan, read_batch_spans
 from rlm.source.log_file import LogFile
-from rlm.source.log_source import LogPosition, NextBatches, OpenPart
+from rlm.source.log_source import NextBatches, OpenPart
 from rlm.source.partition_files import PartitionFiles
 from rlm.source.segment_transactions import read_segment_transactions
 from rsm.segment.batches.joined_companions import JoinedCompanions

@@ -5,55 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
+from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition
 from rsm.segment.batches.index_builder import IndexedBatch
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SizedSource
 from rsm.segment.ranges import OffsetRange
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolledSegment:
-    """Represents a rolled file, or the rest of it from an offset on.
-
-    `offsets` end at the next file's base. Opening a rest finds its whole batches. Size and times
-    are the file's: `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp, the file's time if no
-    record has a timestamp; `rolled_ms` is when the broker rolled the file, by this host's clock.
-    """
-
-    file_base_offset: int
-    offsets: OffsetRange
-    size_bytes: int
-    max_timestamp_ms: int
-    rolled_ms: int
-
-    @property
-    def is_whole_file(self) -> bool:
-        return self.offsets.start_offset == self.file_base_offset
-
-    def rest(self, start_offset: int) -> RolledSegment:
-        """Return the segment from an offset on."""
-        return replace(self, offsets=replace(self.offsets, start_offset=start_offset))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommittedTail:
-    """Represents committed records of the active segment's file, which the broker still writes.
-
-    `offsets` are the requested ones; they end below what may still change. Opening the tail finds
-    its whole batches. `size_bytes` is the size of the file, which may have grown since.
-    """
-
-    file_base_offset: int
-    offsets: OffsetRange
-    size_bytes: int
-
-    @property
-    def is_whole_file(self) -> bool:
-        return False  # the file grows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,40 +28,6 @@ class NextBatches(CommittedTail):
     position: int
     max_bytes: int
     ends_file: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPosition:
-    """Represents where a reader of a log continues: at an offset.
-
-    If the offset is in the file at `file_base_offset`, its batch is the one at `position`, which
-    has `entry_id` batches before it. Without a file, the offset is to be searched for.
-    """
-
-    offset: int
-    file_base_offset: int = -1
-    position: int = 0
-    entry_id: int = 0
-
-
-LocalSegment = RolledSegment | CommittedTail
-"""A range of the local log that can be copied as a segment."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalLog:
-    """Represents a partition's log directory in one listing.
-
-    `rolled` ascend and adjoin. The active segment begins at `active_base_offset`, has
-    `active_size_bytes`, and was last written at `active_written_ms`. `checkpoint` is the
-    leader-epoch checkpoint; it may contain stale entries but lacks none.
-    """
-
-    rolled: tuple[RolledSegment, ...]
-    active_base_offset: int
-    active_size_bytes: int
-    active_written_ms: int
-    checkpoint: Lineage
 
 
 class OpenSegment(Protocol):

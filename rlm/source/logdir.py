@@ -19,18 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition
 from rlm.source.log_file import CHUNK_BYTES, LogFile
 from rlm.source.log_listing import ListedLog, list_log
 from rlm.source.log_part import OpenLogDirPart, next_batches
-from rlm.source.log_source import (
-    CommittedTail,
-    LocalLog,
-    LocalSegment,
-    LogPosition,
-    LogSource,
-    OpenPart,
-    OpenSegment,
-)
+from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlm.source.partition_dirs import PartitionDirs
 from rlm.source.partition_files import LOG_SUFFIX, list_partition_files, segment_path
 from rlm.source.producer_snapshots import read_producer_snapshot

@@ -11,9 +11,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from rlm.facts.local_log import LocalSegment
 from rlm.source.batch_headers import read_batch_spans
 from rlm.source.log_file import LogFile
-from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import (
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import LEADER, PARTITION_REPORT, PartitionReport
 from rlm.status.document_parts import ANOMALY, GAP, PARTITION, Json, anomaly_to_json, gap_to_json

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import RolledSegment
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import RolledSegment
 from rlm.status.document_parts import GAP, Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
 from rlmm.spi import SegmentRecord

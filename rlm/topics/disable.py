@@ -17,7 +17,7 @@ from typing import Protocol
 
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
-from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
+from rlm.facts.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.policy.candidates import Lag
 from rlm.policy.topic.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
 from rlm.policy.topic.levels import tiering_level

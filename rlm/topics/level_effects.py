@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rlm.broker.cluster import TopicView
 from rlm.broker.topics.topic_admin import TopicAdmin
-from rlm.broker.topics.topic_configs import TopicConfigs
+from rlm.facts.topic_configs import TopicConfigs
 from rlm.policy.topic.levels import resolved, tiering_level
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import (

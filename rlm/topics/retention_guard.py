@@ -14,7 +14,7 @@ from uuid import UUID
 
 from rlm.broker.cluster import ClusterView
 from rlm.broker.topics.topic_admin import TopicAdmin
-from rlm.broker.topics.topic_configs import TopicConfigs
+from rlm.facts.topic_configs import TopicConfigs
 from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
 from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.broker_retention import BrokerRetention

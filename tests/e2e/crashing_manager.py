@@ -19,7 +19,8 @@ from pathlib import Path
 from threading import Lock
 
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
+from rlm.broker.spi import Broker, RecordDeletion
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.worker.external import ExternalSystems
 from rlmm import codec
 from rlmm.events.segment import SegmentEvent

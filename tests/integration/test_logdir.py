@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 
-from rlm.source.log_source import LocalLog
+from rlm.facts.local_log import LocalLog
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
 from rsm.segment.batches.batch import scan_batches

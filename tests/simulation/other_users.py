@@ -6,7 +6,7 @@ invariants can check the managers against them.
 
 from __future__ import annotations
 
-from rlm.broker.groups.share_groups import ShareGroupStart
+from rlm.facts.share_group_start import ShareGroupStart
 from rlmm.events.pause import PausableTask
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.actions import PAUSES_MS, Action, Stage

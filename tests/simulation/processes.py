@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from uuid import UUID
 
+from rlm.facts.local_log import LocalSegment
 from rlm.source.local_disks import DiskUsage, LocalDisks
-from rlm.source.log_source import LocalSegment
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from rlm.source.log_source import LocalSegment
+from rlm.facts.local_log import LocalSegment
 from rlmm.events.policy import OutagePolicy, TopicPolicy
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError, TieredStorageError

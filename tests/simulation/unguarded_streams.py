@@ -8,12 +8,12 @@ from itertools import count
 from uuid import UUID
 
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LogPosition
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.plan import DeleteSegment, Plan
 from rlm.policy.stream.permit import StreamPermit
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LogPosition
 from rlm.tasks.context.lanes import Job, Lanes
 from rlm.tasks.copying.stream_lane import StreamLanes
 from rlm.tasks.copying.streamer import StreamedCopy

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from uuid import UUID
 
-from rlm.broker.groups.share_groups import ShareGroupStart
+from rlm.facts.share_group_start import ShareGroupStart
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
 from rlmm.events.pause import PausableTask, TopicPaused

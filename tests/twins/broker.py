@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from rlm.broker.errors import PartitionGoneError
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
+from rlm.broker.spi import Broker, RecordDeletion
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.errors import (
     FencedError,
     RetriableError,

@@ -8,16 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from rlm.source.log_source import (
-    CommittedTail,
-    LocalLog,
-    LocalSegment,
-    LogPosition,
-    LogSource,
-    OpenPart,
-    OpenSegment,
-    RolledSegment,
-)
+from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition, RolledSegment
+from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rsm.segment.batches.batch import BatchHeader, scan_batches
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage

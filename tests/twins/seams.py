@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import Broker, PartitionOffsets, RecordDeletion
+from rlm.broker.spi import Broker, RecordDeletion
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlmm import codec
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.segment import SegmentEvent

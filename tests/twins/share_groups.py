@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
+from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.partition_results import PartitionResults
+from rlm.facts.share_group_start import ShareGroupStart
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 

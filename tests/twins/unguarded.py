@@ -10,14 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.source.log_source import (
-    LocalLog,
-    LocalSegment,
-    LogPosition,
-    LogSource,
-    OpenPart,
-    OpenSegment,
-)
+from rlm.facts.local_log import LocalLog, LocalSegment, LogPosition
+from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
 from rlmm.events.event import Event

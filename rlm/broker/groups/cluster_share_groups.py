@@ -15,8 +15,9 @@ from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
 from rlm.broker.errors import error_of
 from rlm.broker.groups.listed_groups import require_all_share_groups_listed
-from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
+from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.partition_results import PartitionResults
+from rlm.facts.share_group_start import ShareGroupStart
 from rlm.wire.api.describe_share_group_offsets import (
     DESCRIBE_SHARE_GROUP_OFFSETS,
     DescribeShareGroupOffsetsRequest,

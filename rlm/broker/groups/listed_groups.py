@@ -9,7 +9,7 @@ omits none if the user has Describe on the cluster. DescribeCluster with authori
 from __future__ import annotations
 
 from rlm.broker.errors import error_of
-from rlm.broker.groups.share_groups import HiddenShareGroupsError
+from rlm.facts.share_group_start import HiddenShareGroupsError
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsResponse
 from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from rlm.wire.api.share_fetch import SHARE_FETCH

@@ -7,26 +7,9 @@ reads the records below. So a trim must know these groups.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 from rlm.broker.partition_results import PartitionResults
-from rsm.segment.errors import RetriableError
-
-
-class HiddenShareGroupsError(RetriableError):
-    """A broker may omit share groups from its responses. An operator can grant the right."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupStart:
-    """Represents the offset from which a group has records left.
-
-    -1 while no start is recorded. Before the group's first acknowledgement only the partition's
-    leader knows the start, although members may already have acquired records.
-    """
-
-    group: str
-    offset: int
+from rlm.facts.share_group_start import ShareGroupStart
 
 
 class ShareGroups(ABC):

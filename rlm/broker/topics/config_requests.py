@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView
 from rlm.broker.errors import error_of
-from rlm.broker.topics.topic_configs import (
+from rlm.facts.topic_configs import (
     CLEANUP_POLICY,
     MAX_MESSAGE_BYTES,
     MESSAGE_FORMAT_VERSION,

@@ -19,7 +19,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from rlm.broker.topics.canary_topics import CanaryRead, CanaryRecord, CanaryTopics, CanaryWritten
+from rlm.broker.topics.canary_topics import CanaryTopics
+from rlm.facts.canary_records import CanaryRead, CanaryRecord, CanaryWritten
 from rsm.segment.errors import RetriableError
 
 _POLL_S = 0.1

@@ -19,7 +19,7 @@ from rlm.broker.topics.config_requests import (
     read_topic_configs,
 )
 from rlm.broker.topics.default_retention import DefaultRetention, read_default_retention
-from rlm.broker.topics.topic_configs import TopicConfigs
+from rlm.facts.topic_configs import TopicConfigs
 from rlm.wire.connection import Requester
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition

@@ -10,12 +10,12 @@ from uuid import UUID
 from rlm.broker.broker_configs import read_transaction_max_timeout_ms
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
-from rlm.broker.spi import PartitionOffsets
 from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.reading.manager_statuses import ask_managers
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.status.attention import Problem, find_problems
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlm.status.cluster_status import (

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.managers import managers_defaults
@@ -20,6 +19,7 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.cli.topics.policy_text import ORIGINALS, outage_text
+from rlm.facts.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.policy.topic.levels import origin_text
 from rlm.policy.topic.policy_values import (
     COPY_LAG_BYTES,

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rlm.broker.topics.canary_topics import CanaryRecord
 from rlm.config.host_address import is_loopback, is_unspecified
+from rlm.facts.canary_records import CanaryRecord
 from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered
 
 CANARY_PREFIX = "rlm-canary-"

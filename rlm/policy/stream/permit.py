@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from rlm.facts.local_log import LocalLog, LogPosition
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalLog, LogPosition
 from rsm.segment.offload_settings import OffloadSettings
 
 OPEN_BYTES = 8 << 20

@@ -12,11 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rlm.broker.topics.topic_configs import (
-    MAX_MESSAGE_BYTES,
-    RETENTION_BYTES,
-    RETENTION_MS,
-)
+from rlm.facts.topic_configs import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS
 from rlmm.events.policy import (
     AS_MANAGERS_SETTING,
     AS_TOTAL_RETENTION,

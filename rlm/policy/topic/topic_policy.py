@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from rlm.broker.topics.topic_configs import (
+from rlm.facts.topic_configs import (
     CLEANUP_POLICY,
     MESSAGE_FORMAT_VERSION,
     REMOTE_STORAGE_ENABLE,

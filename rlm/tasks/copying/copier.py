@@ -18,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.source.log_source import LocalSegment, OpenSegment
+from rlm.facts.local_log import LocalSegment
+from rlm.source.log_source import OpenSegment
 from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_pace import CopyPace, PacedContent

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.source.log_source import LocalSegment
+from rlm.facts.local_log import LocalSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import (
     AttemptContext,

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from rlm.source.log_source import LogPosition, OpenPart
+from rlm.facts.local_log import LogPosition
+from rlm.source.log_source import OpenPart
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.stream_state import StreamState

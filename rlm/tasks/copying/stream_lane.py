@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from rlm.facts.local_log import LogPosition
 from rlm.policy.stream.ending import EndReason, StreamProgress, end_because, gives_way
 from rlm.policy.stream.permit import StreamPermit
-from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind, AttemptLanes, AttemptRunner
 from rlm.tasks.copying.offload_account import OffloadAccount

@@ -23,11 +23,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LogPosition
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.stream.ending import EndReason, StreamProgress, greatest_bytes
 from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
 from rlm.source.log_part import JoinedParts
-from rlm.source.log_source import LogPosition, OpenPart
+from rlm.source.log_source import OpenPart
 from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_records import CopyRecords, known_epochs, with_copied

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.metrics.metrics import Metrics
 from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.plan import Plan, plan

@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.context.ports import Ports

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
+from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.partition_results import PartitionResults
+from rlm.facts.share_group_start import ShareGroupStart
 from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError

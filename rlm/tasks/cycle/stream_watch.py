@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LogPosition
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.stream.permit import StreamPermit, due_because, look_interval_ms
-from rlm.source.log_source import LogPosition
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.stream_lane import StreamLanes

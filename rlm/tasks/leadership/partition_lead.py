@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlm.broker.spi import Broker, PartitionOffsets
+from rlm.broker.spi import Broker
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 

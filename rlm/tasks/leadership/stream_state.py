@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import RLock
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LocalLog, LogPosition
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.stream.permit import StreamPermit, counted_from, unstored_bytes
-from rlm.source.log_source import LocalLog, LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

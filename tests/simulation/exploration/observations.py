@@ -16,14 +16,8 @@ from hashlib import blake2b
 from typing import TypeVar
 from uuid import UUID
 
-from rlm.source.log_source import (
-    LocalLog,
-    LocalSegment,
-    LogPosition,
-    LogSource,
-    OpenPart,
-    OpenSegment,
-)
+from rlm.facts.local_log import LocalLog, LocalSegment, LogPosition
+from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed

@@ -12,13 +12,14 @@ from confluent_kafka import Producer
 from rlm.broker.bootstrap import Bootstrap, parse_servers
 from rlm.broker.list_offsets import fetch_first_offsets_since
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
-from rlm.broker.spi import PartitionOffsets, RecordDeletion
+from rlm.broker.spi import RecordDeletion
 from rlm.broker.topics.config_requests import (
     alter_topic_configs,
     read_on_replicas,
     read_topic_configs,
 )
-from rlm.broker.topics.topic_configs import RETENTION_MS, TopicConfigs
+from rlm.facts.partition_offsets import PartitionOffsets
+from rlm.facts.topic_configs import RETENTION_MS, TopicConfigs
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security.settings import SecuritySettings
 from rsm.segment.errors import (

@@ -10,7 +10,8 @@ from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # 
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
-from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroups, ShareGroupStart
+from rlm.broker.groups.share_groups import ShareGroups
+from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security.settings import SaslSettings, SecuritySettings
 from rsm.segment.errors import RetriableError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rlm.broker.topics.canary_topics import CanaryWritten
 from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
+from rlm.facts.canary_records import CanaryWritten
 from rlm.policy.request.canary import CanaryTopic, canary_topic
 from rsm.segment.errors import RetriableError
 from tests.services.kafka import KafkaCluster

@@ -7,7 +7,8 @@ import pytest
 
 from rlm.broker.bootstrap import Bootstrap, parse_servers
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
-from rlm.broker.spi import PartitionOffsets, RecordDeletion
+from rlm.broker.spi import RecordDeletion
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,

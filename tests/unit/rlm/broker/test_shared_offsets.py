@@ -11,7 +11,7 @@ import pytest
 
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.shared_offsets import SharedOffsets
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import topic_id_partition

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
-from rlm.broker.topics.canary_topics import CanaryRead, CanaryRecord, CanaryTopics, CanaryWritten
+from rlm.broker.topics.canary_topics import CanaryTopics
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
-from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
+from rlm.facts.canary_records import CanaryRead, CanaryRecord, CanaryWritten
+from rlm.facts.topic_configs import ConfigValue, TopicConfigs
 from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckRow

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.facts.local_log import CommittedTail, RolledSegment
 from rlm.policy.candidates import copy_blocked, copy_candidates, lag
 from rlm.policy.retention import expiry_cut
 from rlm.policy.view import CopyFailure, PolicyLimits
-from rlm.source.log_source import CommittedTail, RolledSegment
 from rlmm.events.policy import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,

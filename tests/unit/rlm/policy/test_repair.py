@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from rlm.facts.local_log import CommittedTail
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.plan import Plan, plan
@@ -20,7 +21,6 @@ from rlm.policy.repair import (
     replaced_segments,
 )
 from rlm.policy.view import Damage, PartitionView
-from rlm.source.log_source import CommittedTail
 from rlmm.events.pause import PausableTask
 from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind

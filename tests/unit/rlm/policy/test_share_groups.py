@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rsm.segment.errors import RetriableError, TieredStorageError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.local_log import LocalLog, RolledSegment
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
-from rlm.source.log_source import LocalLog, RolledSegment
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.registration import ProcessRegistered
 from rlmm.spi import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rlm.facts.local_log import CommittedTail, LogPosition
 from rlm.source.log_part import JoinedParts
-from rlm.source.log_source import CommittedTail, LogPosition
 from rlm.source.logdir import LogDirSource
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.local_segment import AbortedTransaction

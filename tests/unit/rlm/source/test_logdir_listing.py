@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.source.log_source import RolledSegment
+from rlm.facts.local_log import RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError

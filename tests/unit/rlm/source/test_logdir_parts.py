@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
+from rlm.facts.local_log import CommittedTail, LocalSegment, RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ranges import OffsetRange

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.anomalies import anomalies_text
 from rlm.policy.blocked import Blocked
 from rlm.status.cluster_status import (

@@ -13,7 +13,7 @@ from uuid import UUID
 from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
-from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
+from rlm.facts.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.candidates import Lag
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.topics.broker_retention import BrokerRetention

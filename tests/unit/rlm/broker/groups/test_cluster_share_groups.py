@@ -12,7 +12,7 @@ import pytest
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
-from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.wire.api.api_versions import (
     ApiVersion,
     ApiVersionsRequest,

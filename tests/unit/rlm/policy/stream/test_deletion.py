@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from rlm.facts.local_log import CommittedTail
 from rlm.policy.plan import DeleteSegment, plan
 from rlm.policy.stream.deletion import find_replacement, replaced_streamed, streamed_segments
 from rlm.policy.view import Damage, PartitionView
-from rlm.source.log_source import CommittedTail
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rlmm.spi import SegmentRecord

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.plan import DeleteSegment, plan
 from rlm.policy.retention import log_pieces
 from rlm.policy.stream.merging import (

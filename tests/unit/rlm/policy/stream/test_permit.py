@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlm.facts.local_log import LogPosition
 from rlm.policy.candidates import copy_blocked, copy_candidates, offload_end_offset
 from rlm.policy.plan import plan
 from rlm.policy.stream.permit import (
@@ -22,7 +23,6 @@ from rlm.policy.stream.permit import (
     waited_before_ms,
 )
 from rlm.policy.view import CopyFailure, PartitionView, PolicyLimits
-from rlm.source.log_source import LogPosition
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rsm.segment.offload_settings import OffloadMode, OffloadSettings

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
+from rlm.facts.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import OffloadModeFlag, PolicyFlags, enabling_policy
 from rlmm.events.policy import TopicPolicy

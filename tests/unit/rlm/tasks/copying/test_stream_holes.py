@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.source.log_source import LogPosition
+from rlm.facts.local_log import LogPosition
 from rlm.tasks.deleting.expirer import start_deletion
 from rsm.segment.metadata import SegmentState
 from tests.twins.process import Process

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.broker.groups.share_groups import ShareGroupStart
+from rlm.facts.share_group_start import ShareGroupStart
 from rlmm.events.segment import SegmentEvent
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, StoredObject

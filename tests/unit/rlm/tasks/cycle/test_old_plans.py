@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.facts.local_log import LocalLog
 from rlm.operator.pause import Pausing
-from rlm.source.log_source import LocalLog
 from rlm.tasks.context.lanes import Lanes
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState

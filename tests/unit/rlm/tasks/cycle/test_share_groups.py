@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.tasks.cycle.share_group_watch import ShareGroupWatch
 from rsm.segment.errors import RetriableError
 from tests.twins.clock import FakeClock

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.facts.local_log import LogPosition
 from rlm.policy.stream.permit import StreamPermit
-from rlm.source.log_source import LogPosition
 from rlm.tasks.leadership.stream_state import OpenStream, StreamState
 from rsm.segment.offload_settings import OffloadMode, OffloadSettings
 
