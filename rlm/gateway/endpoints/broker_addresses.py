@@ -36,7 +36,7 @@ class BrokerAddresses:
         away = {n: address for n, address in self._known.items() if address not in taken}
         self._live, self._known = live, {**away, **live}
 
-    def any(self) -> tuple[HostPort, ...]:
+    def rotate(self) -> tuple[HostPort, ...]:
         """Return all live brokers, starting with a different one at each call."""
         addresses = tuple(self._live.values())
         if not addresses:

@@ -104,7 +104,7 @@ class PerBrokerRouting:
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
         """Return all live brokers, starting with a different one at each call, for bootstrap."""
-        return self._addresses.any()
+        return self._addresses.rotate()
 
     def _open(self, node_id: int, now_ms: int) -> None:
         plan = self._settings.plan()

@@ -76,9 +76,9 @@ class SniRouting:
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
         """Return all live brokers, starting with a different one at each call."""
-        return self._addresses.any()
+        return self._addresses.rotate()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
         """Return the upstreams of a server name; all live brokers if it names none."""
         node_id = self._names.node_of(server_name)
-        return self._addresses.any() if node_id is None else self._addresses.of(node_id)
+        return self._addresses.rotate() if node_id is None else self._addresses.of(node_id)

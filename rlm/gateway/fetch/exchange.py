@@ -78,7 +78,7 @@ class FetchExchange:
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
         """Return the client's likely next request; None unless the store serves all partitions.
 
-        `outcomes` has one entry for each of `reads`, or of `foreseen_reads`.
+        `outcomes` has one entry for each read of `plan_reads` or `foresee_reads`.
         """
         given = dict(zip(self._reads, outcomes, strict=True))
         asked = self._plan.asked
@@ -100,7 +100,7 @@ class FetchExchange:
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
         return self._question(self._known_ends.unknown(expected, now_ms))
 
-    def foreseen_reads(self, now_ms: int) -> PrefetchHint | None:
+    def foresee_reads(self, now_ms: int) -> PrefetchHint | None:
         """Return the reads that are likely to follow; None while one of the log ends is unknown."""
         ends = {}
         for key in self._plan.remote:
@@ -115,7 +115,7 @@ class FetchExchange:
             reads=tuple(self._reads.values()), read_committed=self._is_read_committed
         )
 
-    def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
+    def record_response(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
         """Record the broker's response; return which log ends to request now."""
         self._response = response
         self._rows = rows_of(response, self._version)
@@ -131,14 +131,14 @@ class FetchExchange:
                 self._ends[tiered.topic_id_partition] = known
         return self._question(unknown)
 
-    def ends_answered(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
+    def record_log_ends(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
         """Record the requested log ends, before the Fetch or after its response."""
-        self._known_ends.learned(ends, now_ms)
+        self._known_ends.record(ends, now_ms)
         if self._left:
             self._ends.update(ends)
             self._ends.update(self._ends_at_followers())
 
-    def names_answered(self, topic_ids: Mapping[str, UUID]) -> None:
+    def record_topic_ids(self, topic_ids: Mapping[str, UUID]) -> None:
         """Record which topic ids the broker reported for the names, if the Fetch has names.
 
         A name may now belong to another topic than the plan assumed. That partition gets the
@@ -159,11 +159,11 @@ class FetchExchange:
         )
         self._rows = rows_of(self._response, self._version)
 
-    def reads(self) -> RemoteFetch | None:
+    def plan_reads(self) -> RemoteFetch | None:
         """Return what to read from the store, after all requested log ends arrived."""
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
-                self._local_starts.learned(partition, ends.start_offset)
+                self._local_starts.record_start(partition, ends.start_offset)
         if not (self.is_all_left and self._ends == self._foreseen_ends):
             self._reads = remote_reads(self._plan, self._rows, self._ends)
         if not self._reads:
@@ -178,13 +178,15 @@ class FetchExchange:
             client_id=self._client_id,
         )
 
-    def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
+    def merge(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
         """Return the response from an outcome for each read; it uses the slices' buffers."""
         found = dict(zip(self._reads, outcomes, strict=True))
         for key, outcome in found.items():
             if isinstance(outcome, GapBelow):
                 read = self._reads[key]
-                self._local_starts.gap(read.topic_id_partition, read.offset, outcome.next_offset)
+                self._local_starts.record_gap(
+                    read.topic_id_partition, read.offset, outcome.next_offset
+                )
         return merge(self._plan, self._version, self._response, found, self._ends)
 
     @property
@@ -235,5 +237,5 @@ class FetchExchange:
         for key in self._plan.remote:
             row, tiered = self._rows.get(key), self._plan.tiered[key]
             if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:
-                self._local_starts.learned(tiered.topic_id_partition, row.log_start_offset)
-                self._local_starts.found(tiered.topic_id_partition, tiered.sent_offset)
+                self._local_starts.record_start(tiered.topic_id_partition, row.log_start_offset)
+                self._local_starts.record_found(tiered.topic_id_partition, tiered.sent_offset)

@@ -33,14 +33,14 @@ class LocalStarts:
         """Return the offset below which the broker probably has nothing; 0 if unknown."""
         return self._starts.get(partition, 0)
 
-    def out_of_range(self, partition: TopicIdPartition, offset: int) -> None:
+    def record_missing(self, partition: TopicIdPartition, offset: int) -> None:
         """Record that the broker lacks `offset`; the next fetch finds out whether it is too low.
 
         Above the log end, this proves nothing about other offsets.
         """
         _remember(self._doubted, (partition, offset), None, self._limit_count)
 
-    def found(self, partition: TopicIdPartition, offset: int) -> None:
+    def record_found(self, partition: TopicIdPartition, offset: int) -> None:
         """Record that the broker has `offset` now."""
         self._doubted.pop((partition, offset), None)
 
@@ -48,11 +48,11 @@ class LocalStarts:
         """Return whether the broker lacked exactly this offset for an unknown reason."""
         return (partition, offset) in self._doubted
 
-    def learned(self, partition: TopicIdPartition, start_offset: int) -> None:
+    def record_start(self, partition: TopicIdPartition, start_offset: int) -> None:
         """Record the local log start that the broker reported."""
         _remember(self._starts, partition, start_offset, self._limit_count)
 
-    def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
+    def record_gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
         """Record that [`offset`, `next_offset`) has no batch, and that no record is lost there."""
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)

@@ -87,7 +87,7 @@ class LogEndsQuestion:
             ),
         )
 
-    def answered(self, end: LogEndKind, response: ListOffsetsResponse) -> None:
+    def record_response(self, end: LogEndKind, response: ListOffsetsResponse) -> None:
         rows = {
             (topic.name, row.partition_index): row
             for topic in response.topics
@@ -136,7 +136,7 @@ class KnownLogEnds:
         """Return the partitions whose ends must be requested."""
         return [each for each in partitions if self.get(each, now_ms) is None]
 
-    def learned(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
+    def record(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
         """Record ends and remove old ones. Ends with an error are requested again."""
         limit_ms = now_ms - self._max_age_ms
         self._known = {p: known for p, known in self._known.items() if known[0] >= limit_ms}

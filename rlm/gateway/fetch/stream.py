@@ -33,7 +33,7 @@ class FetchPatches:
         if tiered is None:
             return found
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._local_starts.out_of_range(tiered.topic_id_partition, tiered.sent_offset)
+            self._local_starts.record_missing(tiered.topic_id_partition, tiered.sent_offset)
             return found._replace(error_code=self._storage_error)
         if found.error_code == ErrorCode.NONE and found.log_start_offset >= 0:
             return found._replace(log_start_offset=tiered.facts.log_start(found.log_start_offset))

@@ -38,9 +38,9 @@ class ConnectionRoom:
             return DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS
         self._of_address[address] += 1
         self.taken_count += 1
-        return ConnectionSlot(lambda: self._left(address))
+        return ConnectionSlot(lambda: self._release(address))
 
-    def _left(self, address: str) -> None:
+    def _release(self, address: str) -> None:
         self.taken_count -= 1
         self._of_address[address] -= 1
         if not self._of_address[address]:

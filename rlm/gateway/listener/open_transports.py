@@ -24,7 +24,7 @@ class OpenTransports:
         if not self._open:
             self._none_is_open.set()
 
-    async def gone(self, *, timeout_s: float) -> None:
+    async def wait_closed(self, *, timeout_s: float) -> None:
         """Wait until all transports have sent their data and closed; abort the rest at the timeout.
 
         Close them before the call. With TLS, closing waits for the peer's close_notify.

@@ -67,15 +67,15 @@ class ClientSide(_Side):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.relay is not None:
-            self.relay.client_received(self._buffer[:nbytes])
+            self.relay.receive_from_client(self._buffer[:nbytes])
 
     def pause_writing(self) -> None:
         if self.relay is not None:
-            self.relay.client_is_full(is_full=True)
+            self.relay.set_client_full(is_full=True)
 
     def resume_writing(self) -> None:
         if self.relay is not None:
-            self.relay.client_is_full(is_full=False)
+            self.relay.set_client_full(is_full=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -93,16 +93,16 @@ class BrokerSide(_Side):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.Transport)
-        self._relay.broker_connected(transport)
+        self._relay.start(transport)
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._relay.broker_received(self._buffer[:nbytes])
+        self._relay.receive_from_broker(self._buffer[:nbytes])
 
     def pause_writing(self) -> None:
-        self._relay.broker_is_full(is_full=True)
+        self._relay.set_broker_full(is_full=True)
 
     def resume_writing(self) -> None:
-        self._relay.broker_is_full(is_full=False)
+        self._relay.set_broker_full(is_full=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

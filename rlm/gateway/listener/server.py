@@ -148,10 +148,10 @@ class GatewayServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for relay in relays:
-            await relay.ended()
+            await relay.wait_closed()
         for acceptor in acceptors:
             await acceptor.wait_closed()
-        await self._transports.gone(timeout_s=_LEAVE_S)
+        await self._transports.wait_closed(timeout_s=_LEAVE_S)
         self._pipes.close()
 
     async def _listen(self, endpoint: Endpoint) -> asyncio.Server | TlsAcceptor:
@@ -204,7 +204,7 @@ class GatewayServer:
 
         def closed(reason: DisconnectCause, detail: str) -> None:
             entered.leave()
-            self._closed(number, reason, f"address={address} {detail}")
+            self._forget_relay(number, reason, f"address={address} {detail}")
 
         relay = Relay(
             Session(parts.session),
@@ -249,7 +249,7 @@ class GatewayServer:
         detail = " ".join([f"endpoint={endpoint}", *(failures or ["no live broker"])])
         relay.close(DisconnectCause.BROKER_UNREACHABLE, detail)
 
-    def _closed(self, number: int, reason: DisconnectCause, detail: str) -> None:
+    def _forget_relay(self, number: int, reason: DisconnectCause, detail: str) -> None:
         del self._relays[number]
         self._parts.counts.connections = len(self._relays)
         self._count_end(reason, detail)
@@ -279,7 +279,7 @@ class GatewayServer:
                 return
             looked_s = loop.time()
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
-            for number, reason in watch.overdue(
+            for number, reason in watch.find_overdue(
                 arrivals, looked_s, is_under_memory_pressure=is_under_memory_pressure
             ).items():
                 self._relays[number].close(reason)
@@ -297,7 +297,7 @@ class GatewayServer:
                 topology = self._parts.session.context().topology
             except RetriableError:
                 return
-            first = stray_connections.leaving_from(
+            first = stray_connections.find_first_to_close(
                 topology, next_number=self._next_number, now_s=loop.time()
             )
             if first is not None:

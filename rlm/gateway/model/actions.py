@@ -62,7 +62,7 @@ class PartitionFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFetch:
-    """Requests these reads, and then a call of the session's `remote_read` with their outcomes.
+    """Requests these reads, and then a call of the session's `finish_fetch` with their outcomes.
 
     A read that is not finished within `max_wait_ms` continues and is `ReadPending`. Without a
     permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is from the request
@@ -90,7 +90,7 @@ class PrefetchHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteExchange:
-    """Requests a rewrite where it may block, and then a call of `exchange_rewritten`."""
+    """Requests a rewrite where it may block, and then a call of `finish_exchange`."""
 
     rewrite: ExchangeRewrite[Message, Message]
     exchange: Exchange[Message, Message]

@@ -138,7 +138,7 @@ class GatewayCounts:
     warm: Latencies = field(default_factory=Latencies)
     cold: Latencies = field(default_factory=Latencies)
 
-    def throttled(self, partition_count: int, throttle_ms: int) -> None:
+    def count_throttled(self, partition_count: int, throttle_ms: int) -> None:
         """Count a fetch without a permit, due to the quota if `throttle_ms` is above 0."""
         outcome = RemoteCount.THROTTLED if throttle_ms else RemoteCount.QUEUE_FULL
         self.remote[outcome] += partition_count

@@ -38,8 +38,8 @@ class AnswerScanner(Protocol):
     def passing_bytes(self) -> int:
         """Return how many of the next bytes may pass without being scanned."""
 
-    def passed(self, count: int, /) -> None:
-        """Record that `count` bytes passed without being scanned."""
+    def skip(self, count: int, /) -> None:
+        """Skip `count` bytes, which passed without being scanned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

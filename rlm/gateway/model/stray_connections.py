@@ -43,7 +43,7 @@ class StrayConnections:
         self._last_next_number = _FIRST_NUMBER
         self._once_more: list[tuple[float, int]] = []
 
-    def leaving_from(
+    def find_first_to_close(
         self, topology: GatewayTopology, *, next_number: int, now_s: float
     ) -> int | None:
         """Return the first connection to close now, together with all above it; None for none.

@@ -83,7 +83,7 @@ class ConnectionWatch:
         self._idle_s = idle_s
         self._seen: dict[int, _Standstill] = {}
 
-    def overdue(
+    def find_overdue(
         self,
         arrivals: Mapping[int, Arrival],
         now_s: float,

@@ -69,8 +69,8 @@ class Relay:
         self._output = ClientOutput(
             client,
             client=plain_socket(client),
-            moved=lambda: self.client_is_full(is_full=False),
-            failed=lambda: self._side_ended(DisconnectCause.CLIENT_LEFT),
+            moved=lambda: self.set_client_full(is_full=False),
+            failed=lambda: self._end_side(DisconnectCause.CLIENT_LEFT),
         )
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
@@ -100,7 +100,7 @@ class Relay:
             active_s=max(self._active_s, self._splice.active_s if self._splice else 0.0),
         )
 
-    def broker_connected(self, broker: asyncio.Transport) -> None:
+    def start(self, broker: asyncio.Transport) -> None:
         """Start to relay."""
         if self._is_closed:
             broker.abort()
@@ -109,15 +109,15 @@ class Relay:
         self._splice = self._splice_to_client(broker)
         self._pace()
         if self._early:
-            self._run(lambda: self._session.from_client(memoryview(self._early)))
+            self._run(lambda: self._session.receive_from_client(memoryview(self._early)))
 
-    def client_received(self, data: memoryview) -> None:
+    def receive_from_client(self, data: memoryview) -> None:
         """Process bytes from the client; the caller may reuse the buffer afterwards."""
         if self._broker is None:
             self._receive_early(data)
             return
         self._came_late = self._output.is_blocked
-        self._run(lambda: self._session.from_client(data))
+        self._run(lambda: self._session.receive_from_client(data))
 
     def _receive_early(self, data: memoryview) -> None:
         """Keep what the client sent before the broker is connected, and pause the client again.
@@ -129,14 +129,14 @@ class Relay:
         _set_reading(self._client, reads=True)
         _set_reading(self._client, reads=False)
 
-    def broker_received(self, data: memoryview) -> None:
+    def receive_from_broker(self, data: memoryview) -> None:
         """Process bytes from the broker, possibly in place; the caller may reuse the buffer."""
         self._came_late = self._output.is_blocked
-        self._run(lambda: self._session.from_broker(data))
+        self._run(lambda: self._session.receive_from_broker(data))
         if self._splice is not None and not self._is_closed:
             self._pass_on_unread(self._splice)
 
-    def client_is_full(self, *, is_full: bool) -> None:
+    def set_client_full(self, *, is_full: bool) -> None:
         """Note whether the client's transport is full."""
         if is_full:
             self._output.pause()
@@ -147,11 +147,11 @@ class Relay:
             if not self._output.is_blocked:
                 self._client.close()
             return
-        self._go_on_if_taken()
+        self._continue_if_taken()
         self._pace()
         self._end_if_leaving()
 
-    def broker_is_full(self, *, is_full: bool) -> None:
+    def set_broker_full(self, *, is_full: bool) -> None:
         """Note whether the broker's transport is full."""
         self._broker_is_full = is_full
         self._pace()
@@ -190,10 +190,10 @@ class Relay:
             self._client.close()
         self._loop.call_later(_FLUSH_S, self._abort)
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait, after `close`, until all work of the connection has ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._reads.ended()
+        await self._reads.wait_closed()
 
     def _abort(self) -> None:
         self._output.drop()
@@ -216,11 +216,11 @@ class Relay:
             sockets[0],
             sockets[1],
             pipes=self._pipes,
-            done=lambda count: self._run(lambda: self._session.passed_on(count)),
-            failed=self._side_ended,
+            done=lambda count: self._run(lambda: self._session.skip_spliced(count)),
+            failed=self._end_side,
         )
 
-    def _side_ended(self, reason: DisconnectCause) -> None:
+    def _end_side(self, reason: DisconnectCause) -> None:
         self.close(reason)
         if reason is DisconnectCause.CLIENT_LEFT:  # the transport may not have noticed it yet
             self._client.abort()
@@ -231,7 +231,7 @@ class Relay:
             return
         self._active_s = self._loop.time()
         try:
-            self._session.client_is_full(is_full=self._output.is_blocked)
+            self._session.set_client_full(is_full=self._output.is_blocked)
             self._carry_out_all(step())
             if not self._is_closed:
                 self._carry_out_all(self._session.speculate())
@@ -239,7 +239,7 @@ class Relay:
             _log.exception("a client's connection failed")
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
-        self._go_on_if_taken()
+        self._continue_if_taken()
         self._pace()
         self._end_if_leaving()
 
@@ -249,17 +249,17 @@ class Relay:
         if self._session.may_end:
             self.close(self._leaving_for)
 
-    def _go_on_if_taken(self) -> None:
+    def _continue_if_taken(self) -> None:
         """Schedule the session's buffered requests once the client has received its responses."""
         if self._session.is_blocked_by_client and not (self._output.is_blocked or self._is_closed):
-            self._loop.call_soon(self._run, self._session.go_on)
+            self._loop.call_soon(self._run, self._session.process_buffered)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
         """Carry out actions, and those that follow from reads of cached data."""
         ready = self._carry_out_some(actions)
         while ready is not None:
-            self._session.client_is_full(is_full=self._output.is_blocked)
-            ready = self._carry_out_some(self._session.remote_read(ready))
+            self._session.set_client_full(is_full=self._output.is_blocked)
+            ready = self._carry_out_some(self._session.finish_fetch(ready))
 
     def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
         """Carry out actions; return the outcomes of a read whose data is cached, if any."""
@@ -299,7 +299,7 @@ class Relay:
 
     def _read_at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
         """Return the outcomes if they are cached; else start the read and return None."""
-        ready = self._reads.at_once(wanted)
+        ready = self._reads.read_now(wanted)
         if ready is None:
             self._begin(self._read_remote(wanted))
         return ready
@@ -307,7 +307,7 @@ class Relay:
     def _read_with_permit(self, wanted: RemoteFetch) -> None:
         def step() -> list[Action]:
             ready = self._read_at_once(wanted)
-            return [] if ready is None else self._session.remote_read(ready)
+            return [] if ready is None else self._session.finish_fetch(ready)
 
         self._run(step)
 
@@ -322,7 +322,7 @@ class Relay:
         if self._is_closed:
             release_all(outcomes)
         else:
-            self._run(lambda: self._session.remote_read(outcomes))
+            self._run(lambda: self._session.finish_fetch(outcomes))
 
     async def _rewrite(self, wanted: RewriteExchange) -> None:
         try:
@@ -333,7 +333,7 @@ class Relay:
             _log.exception(LogLine("rewriting a response failed", api=wanted.rewrite.api.name))
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
-        self._run(lambda: self._session.exchange_rewritten(response))
+        self._run(lambda: self._session.finish_exchange(response))
 
     def _pace(self) -> None:
         """Read a side only while the other takes its data and the session buffers none of it."""

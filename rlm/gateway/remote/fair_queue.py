@@ -38,11 +38,11 @@ class FairQueueTags:
         """Return the tag of a client's request now."""
         return max(self._reached, self._served.get(client, 0))
 
-    def started(self, tag: int) -> None:
+    def start(self, tag: int) -> None:
         """Record that a fetch with this tag starts."""
         self._reached = max(self._reached, tag)
 
-    def served(self, client: Hashable, size_bytes: int) -> None:
+    def charge(self, client: Hashable, size_bytes: int) -> None:
         """Record that a client received `size_bytes`."""
         if size_bytes > 0:
             self._served[client] = self.tag(client) + size_bytes
@@ -79,7 +79,7 @@ class ReadPermit:
 
     def end(self, given_bytes: int) -> None:
         """End the permit; the client received `given_bytes`."""
-        self._permits.ended(self._asked, given_bytes, gives_back=self._has_own_slot)
+        self._permits.end(self._asked, given_bytes, gives_back=self._has_own_slot)
         self._has_own_slot = False
 
 
@@ -108,18 +108,18 @@ class ReadPermits:
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )
 
-    def permit_now(self, client: Hashable, *, expected_bytes: int) -> ReadPermit | None:
+    def acquire_now(self, client: Hashable, *, expected_bytes: int) -> ReadPermit | None:
         """Return a permit if no wait is needed; else None."""
         if self._waiting or not self._has_room():
             return None
         tag = self._order.tag(client)
         return self._begin(_Asked(client=client, tag=tag, expected_bytes=expected_bytes))
 
-    async def permit(
+    async def acquire(
         self, client: Hashable, *, expected_bytes: int, wait_ms: int
     ) -> ReadPermit | None:
         """Return a permit, or None after `wait_ms`."""
-        permit = self.permit_now(client, expected_bytes=expected_bytes)
+        permit = self.acquire_now(client, expected_bytes=expected_bytes)
         if permit is not None:
             return permit
         if wait_ms <= 0:
@@ -127,7 +127,7 @@ class ReadPermits:
         asked = _Asked(client=client, tag=self._order.tag(client), expected_bytes=expected_bytes)
         coming: asyncio.Future[ReadPermit] = asyncio.get_running_loop().create_future()
         self._waiting[coming] = asked
-        self._go_on()
+        self._give_permits()
         try:
             await asyncio.wait([coming], timeout=wait_ms / 1000)
         except asyncio.CancelledError:
@@ -148,16 +148,16 @@ class ReadPermits:
     def return_slot(self) -> None:
         """Return the slot of a read that has ended."""
         self.taken_count -= 1
-        self._go_on()
+        self._give_permits()
 
-    def ended(self, asked: _Asked, given_bytes: int, *, gives_back: bool) -> None:
+    def end(self, asked: _Asked, given_bytes: int, *, gives_back: bool) -> None:
         """End a permit (`ReadPermit.end`)."""
         self._reserved_bytes -= asked.expected_bytes
-        self._order.served(asked.client, given_bytes)
+        self._order.charge(asked.client, given_bytes)
         self._quota.charge(given_bytes, self._clock.monotonic_ms())
         if gives_back:
             self.taken_count -= 1
-        self._go_on()
+        self._give_permits()
 
     def forget(self, client: Hashable) -> None:
         """Remove a disconnected client's tag. Idempotent."""
@@ -167,12 +167,12 @@ class ReadPermits:
         return self.taken_count < self.slot_count and self.throttle_ms() == 0
 
     def _begin(self, asked: _Asked) -> ReadPermit:
-        self._order.started(asked.tag)
+        self._order.start(asked.tag)
         self._reserved_bytes += asked.expected_bytes
         self.taken_count += 1
         return ReadPermit(self, asked)
 
-    def _go_on(self) -> None:
+    def _give_permits(self) -> None:
         """Give permits while there is room; try again when the quota refills."""
         while self._waiting and self._has_room():
             # The dict has the oldest request first, so that it wins among equal tags.
@@ -183,4 +183,4 @@ class ReadPermits:
             self._timer = None
         if self._waiting and (throttle_ms := self.throttle_ms()):
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(throttle_ms / 1000, self._go_on)
+            self._timer = loop.call_later(throttle_ms / 1000, self._give_permits)

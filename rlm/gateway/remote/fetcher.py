@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.gateway.fetch.remote_result import FetchOutcome, RemoteSlice, SliceRequest
-from rlm.gateway.remote.future_steps import Steps, run_steps
+from rlm.gateway.remote.future_chain import Chain, run_chain
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
 from rlm.gateway.remote.read_plan import ReadPlan, ReadPlans
 from rlm.gateway.remote.sequential_readers import (
@@ -169,9 +169,9 @@ class RemoteFetcher:
         for a batch larger than the cache. Cancelling it releases everything; a read of the store
         that has started finishes for the cache.
         """
-        return run_steps(self._steps(fetch, state), unwanted=_release)
+        return run_chain(self._read_chain(fetch, state), unwanted=_release)
 
-    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
+    def read_now(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         """Return verified batches in memory for a sequential reader; else None.
 
         Neither waits nor verifies, and takes equally long for large and small responses. `state` is
@@ -192,19 +192,19 @@ class RemoteFetcher:
         if cut is None or _is_little(cut, fetch, metadata):
             lease.release()
             return None
-        self._readers.has_read(reader, fetch.offset, located, cut, waited=False)
+        self._readers.record_read(reader, fetch.offset, located, cut, waited=False)
         return _slice(metadata, window, cut, lease)
 
     def forget(self, client: Hashable) -> None:
         """Remove a disconnected client's state and end its prefetches. Idempotent."""
         self._readers.forget(client)
 
-    def _steps(
+    def _read_chain(
         self, fetch: SliceRequest, asked_state: PartitionState | None
-    ) -> Steps[_Lease, FetchOutcome]:
+    ) -> Chain[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
-        is_sequential = self._readers.asks(reader, offset)
+        is_sequential = self._readers.check_sequential(reader, offset)
         failed: set[UUID] = set()
         while True:
             state = asked_state or self._metadata.partition_state(partition)
@@ -246,7 +246,7 @@ class RemoteFetcher:
             for each in readable
         )
 
-    def _in_segment(self, wanted: _Target) -> Steps[_Lease, RemoteSlice | None]:
+    def _in_segment(self, wanted: _Target) -> Chain[_Lease, RemoteSlice | None]:
         """Return batches of one segment; None if it has none at the offset or above."""
         fetch, metadata = wanted.fetch, wanted.stored.metadata
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
@@ -256,31 +256,31 @@ class RemoteFetcher:
             if found is not None:
                 return found
             begin = BatchStart(position=at.entry.position, entry=at.entry)
-            plan = self._plans.look(fetch, metadata, begin.position, at.reach_position)
+            plan = self._plans.plan_range(fetch, metadata, begin.position, at.reach_position)
         elif begin.position >= metadata.segment_size_bytes:
             return None
         elif wanted.is_sequential:
-            plan = self._plans.chunks(fetch, metadata, begin.position, begin.position + 1)
+            plan = self._plans.plan_chunks(fetch, metadata, begin.position, begin.position + 1)
         else:
-            plan = self._plans.look(fetch, metadata, begin.position)
+            plan = self._plans.plan_range(fetch, metadata, begin.position)
         waited = False
         while True:
             reading = self._read(wanted, plan)
             if not waited and not reading.done():
                 waited = True
-                self._waits(wanted, plan)
+                self._prefetch_next(wanted, plan)
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
-                return self._served(wanted, cut, lease, waited=waited, is_cold=waited)
+                return self._record_served(wanted, cut, lease, waited=waited, is_cold=waited)
             lease.release()  # never keep a lease while waiting for another
             if cut is None:
                 return None
             if cut.position > begin.position:
                 begin = BatchStart(position=cut.position, at_least_offset=cut.next_offset)
-            plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
+            plan = self._plans.plan_chunks(fetch, metadata, begin.position, cut.end_position)
 
-    def _look_up(self, wanted: _Target) -> Steps[_Lease, IndexedPosition]:
+    def _look_up(self, wanted: _Target) -> Chain[_Lease, IndexedPosition]:
         """Return where the batch is, from the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
@@ -288,7 +288,7 @@ class RemoteFetcher:
             (indexes,) = _indexes(lease)
             return indexes.location(wanted.offset, metadata.segment_size_bytes)
 
-    def _guess(self, wanted: _Target, at: IndexedPosition) -> Steps[_Lease, RemoteSlice | None]:
+    def _guess(self, wanted: _Target, at: IndexedPosition) -> Chain[_Lease, RemoteSlice | None]:
         """Return batches from the probable start of the offset's batch; None if the guess is wrong.
 
         A corrupt batch there does not prove that earlier bytes are corrupt.
@@ -296,7 +296,7 @@ class RemoteFetcher:
         if at.likely is None:
             return None
         metadata, position = wanted.stored.metadata, at.likely.position
-        plan = self._plans.look(wanted.fetch, metadata, position, at.reach_position)
+        plan = self._plans.plan_range(wanted.fetch, metadata, position, at.reach_position)
         try:
             reading = self._read(wanted, plan)
             is_cold = not reading.done()
@@ -305,21 +305,21 @@ class RemoteFetcher:
         except CorruptError:
             return None
         if isinstance(cut, Cut) and cut.base_offset <= wanted.offset:
-            return self._served(wanted, cut, lease, waited=True, is_cold=is_cold)
+            return self._record_served(wanted, cut, lease, waited=True, is_cold=is_cold)
         lease.release()
         return None
 
     def _read(self, wanted: _Target, plan: ReadPlan) -> Future[_Lease]:
         return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
 
-    def _waits(self, wanted: _Target, plan: ReadPlan) -> None:
+    def _prefetch_next(self, wanted: _Target, plan: ReadPlan) -> None:
         if wanted.is_sequential:
-            self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
+            self._readers.prefetch_next(wanted.reader, wanted.stored, plan.end_position - 1)
 
-    def _served(
+    def _record_served(
         self, wanted: _Target, cut: Cut, lease: _Lease, *, waited: bool, is_cold: bool
     ) -> RemoteSlice:
-        self._readers.has_read(
+        self._readers.record_read(
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
         found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)

@@ -77,10 +77,10 @@ class PendingFetch:
         self._reading = started
         if self.is_given_up:
             started.cancel()
-        started.add_done_callback(self._has_read)
+        started.add_done_callback(self._receive)
         return None
 
-    def _has_read(self, reading: Future[FetchOutcome]) -> None:
+    def _receive(self, reading: Future[FetchOutcome]) -> None:
         error = None if reading.cancelled() else reading.exception()
         if reading.cancelled():
             self._ended.set_result(_STORAGE_ERROR)  # no client receives it

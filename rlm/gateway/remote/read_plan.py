@@ -16,8 +16,8 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
-# The smallest read of `ReadPlans.look`.
-_LEAST_LOOK_BYTES = 262_144
+# The smallest range of its own.
+_LEAST_RANGE_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,8 @@ class ReadPlan:
 class ReadPlans:
     """Plans reads. Thread-safe. `holds`: whether a chunk is in memory or being read.
 
-    `look` reads at most `most_asked_bytes` of the requested bytes, and at most `most_bytes` in all.
+    `plan_range` reads at most `most_asked_bytes` of the requested bytes, and at most `most_bytes`
+    in all.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class ReadPlans:
         self._most_asked_bytes = most_asked_bytes
         self._most_bytes = most_bytes
 
-    def look(
+    def plan_range(
         self,
         fetch: SliceRequest,
         metadata: RemoteLogSegmentMetadata,
@@ -63,16 +64,16 @@ class ReadPlans:
         It uses shared chunks if these are cached and this range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
-        asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), self._most_asked_bytes)
+        asked_bytes = min(max(fetch.max_bytes, _LEAST_RANGE_BYTES), self._most_asked_bytes)
         end_position = max(reach_position, position + asked_bytes)
         span = self._parts.span(metadata, position, end_position)
         chunk_key = self._parts.known_chunk_key(metadata, position)
         if chunk_key is not None and self._holds(chunk_key) and not self._holds(span.key):
-            return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
+            return self.plan_chunks(fetch, metadata, position, max(reach_position, position + 1))
         requests = self._with_indexes(fetch, metadata, [span])
         return ReadPlan(requests=requests, end_position=end_position)
 
-    def chunks(
+    def plan_chunks(
         self,
         fetch: SliceRequest,
         metadata: RemoteLogSegmentMetadata,
@@ -94,7 +95,7 @@ class ReadPlans:
     def keys(
         self, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata, position: int
     ) -> tuple[list[ChunkKey], list[ChunkKey]]:
-        """Return the keys that `chunks` requires for `position`, and the optional ones."""
+        """Return the keys that `plan_chunks` requires for `position`, and the optional ones."""
         first = self._parts.chunk_index(metadata, position)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
         last = self._parts.chunk_index(metadata, limit_position - 1)

@@ -83,20 +83,20 @@ class RemoteFetches:
         """
         self._drop_expected()
         if expected.reads and not self._is_closed:
-            self._expected = self._made_ready(expected)
+            self._expected = self._prefetch(expected)
         if self._expected is not None and self._expiry is None:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
 
-    def at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
+    def read_now(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
         """Return what `read` would return if no wait is needed; else None."""
         asked = PrefetchHint(reads=wanted.reads, read_committed=wanted.read_committed)
         if self._expected is not None and self._expected.asked != asked:
             self._drop_expected()
-        permit = self._permits.permit_now(self._client, expected_bytes=_expected_bytes(wanted))
+        permit = self._permits.acquire_now(self._client, expected_bytes=_expected_bytes(wanted))
         if permit is None:
             self._drop_expected()
             return None
-        ready, self._expected = self._expected or self._made_ready(asked), None
+        ready, self._expected = self._expected or self._prefetch(asked), None
         slices = ready.slices if ready is not None else []
         permit.end(sum(each.size_bytes for each in slices))
         if ready is None:
@@ -104,16 +104,16 @@ class RemoteFetches:
         for read in wanted.reads:
             self._counts.topic(read.topic_id_partition.topic).requests += 1
             self._counts.warm.add(ready.duration_s)
-        return self._counted(wanted, slices)
+        return self._count_all(wanted, slices)
 
     async def read(self, wanted: RemoteFetch) -> list[RemoteOutcome]:
         """Return an outcome for each read, within `max_wait_ms`."""
         deadline_s = self._loop.time() + wanted.max_wait_ms / 1000
-        permit = await self._permits.permit(
+        permit = await self._permits.acquire(
             self._client, expected_bytes=_expected_bytes(wanted), wait_ms=wanted.permit_wait_ms
         )
         if permit is None:
-            self._counts.throttled(len(wanted.reads), self._permits.throttle_ms())
+            self._counts.count_throttled(len(wanted.reads), self._permits.throttle_ms())
             return [ReadThrottled()] * len(wanted.reads)
         outcomes: list[RemoteOutcome] = []
         try:
@@ -121,7 +121,7 @@ class RemoteFetches:
             outcomes = await self._read_with_permit(wanted, permit, wait_s)
         finally:
             permit.end(_given_bytes(outcomes))
-        return self._counted(wanted, outcomes)
+        return self._count_all(wanted, outcomes)
 
     def close(self) -> None:
         """Give up a disconnected client's reads; started ones finish for the cache."""
@@ -134,7 +134,7 @@ class RemoteFetches:
         self._permits.forget(self._client)
         self._pool.submit(self._tier.forget, self._client)
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait for the reads that `close` gave up."""
         await asyncio.gather(*[each.outcome for each in self._pending.values()])
 
@@ -154,7 +154,7 @@ class RemoteFetches:
             self._expected.release()
             self._expected = None
 
-    def _made_ready(self, asked: PrefetchHint) -> _Prefetch | None:
+    def _prefetch(self, asked: PrefetchHint) -> _Prefetch | None:
         """Return slices for all of the hint's reads, or None."""
         if any(each.topic_id_partition in self._pending for each in asked.reads):
             return None
@@ -162,7 +162,7 @@ class RemoteFetches:
         slices: list[RemoteSlice] = []
         for read in asked.reads:
             try:
-                found = self._tier.ready(
+                found = self._tier.read_now(
                     read, read_committed=asked.read_committed, client=self._client
                 )
             except TieredStorageError:
@@ -179,7 +179,7 @@ class RemoteFetches:
             duration_s=self._loop.time() - started_s,
         )
 
-    def _counted(
+    def _count_all(
         self, wanted: RemoteFetch, outcomes: Sequence[RemoteOutcome]
     ) -> list[RemoteOutcome]:
         for read, outcome in zip(wanted.reads, outcomes, strict=True):
@@ -192,7 +192,7 @@ class RemoteFetches:
         self, wanted: RemoteFetch, permit: ReadPermit, wait_s: float
     ) -> list[RemoteOutcome]:
         pending = [
-            self._started(
+            self._start(
                 ClientPartitionFetch(
                     read=read, read_committed=wanted.read_committed, client=self._client
                 ),
@@ -214,7 +214,7 @@ class RemoteFetches:
                 outcomes.append(ReadPending())
         return outcomes
 
-    def _started(self, asked: ClientPartitionFetch, permit: ReadPermit) -> PendingFetch | None:
+    def _start(self, asked: ClientPartitionFetch, permit: ReadPermit) -> PendingFetch | None:
         """Return the read, started now or before; None if no slot of the queue is free."""
         partition = asked.read.topic_id_partition
         pending = self._pending.get(partition)
@@ -226,11 +226,11 @@ class RemoteFetches:
         if not permit.take_slot():
             return None
         pending = self._pending[partition] = PendingFetch(asked, self._tier, self._pool)
-        pending.outcome.add_done_callback(partial(self._has_read, pending, self._loop.time()))
+        pending.outcome.add_done_callback(partial(self._record_read, pending, self._loop.time()))
         self._counts.topic(partition.topic).requests += 1
         return pending
 
-    def _has_read(
+    def _record_read(
         self, pending: PendingFetch, started_s: float, outcome: asyncio.Future[RemoteOutcome]
     ) -> None:
         self._permits.return_slot()

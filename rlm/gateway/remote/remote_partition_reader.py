@@ -42,7 +42,7 @@ class Fetcher(Protocol):
     def fetch(self, fetch: SliceRequest, state: PartitionState) -> Future[FetchOutcome]:
         """Return batches, which the caller releases, or why none are stored."""
 
-    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
+    def read_now(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         """Return verified batches in memory for a sequential reader; else None."""
 
     def forget(self, client: Hashable) -> None:
@@ -89,7 +89,7 @@ class RemotePartitionReader:
         fetch = _fetch_of(read, read_committed=read_committed, client=client)
         return self._fetcher.fetch(fetch, state)
 
-    def ready(
+    def read_now(
         self, read: PartitionFetch, *, read_committed: bool, client: Hashable
     ) -> RemoteSlice | None:
         """Return the result of `begin`, if that needs neither the store nor the metadata topic.
@@ -102,7 +102,7 @@ class RemotePartitionReader:
         if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:
             return None
         fetch = _fetch_of(read, read_committed=read_committed, client=client)
-        return self._fetcher.ready(fetch, state)
+        return self._fetcher.read_now(fetch, state)
 
     def absent(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """Return the outcome for an offset that neither tier has. Raises RetriableError."""

@@ -90,8 +90,8 @@ class SequentialReaders:
         self._reader_states: OrderedDict[SequentialReader, _ReaderState] = OrderedDict()
         self._lock = threading.Lock()
 
-    def asks(self, reader: SequentialReader, offset: int) -> bool:
-        """Return whether a fetch requests its reader's next offset, and not the same one again.
+    def check_sequential(self, reader: SequentialReader, offset: int) -> bool:
+        """Check whether a fetch requests its reader's next offset, and not the same one again.
 
         Ends the prefetches of a reader that continues elsewhere.
         """
@@ -133,7 +133,7 @@ class SequentialReaders:
             return None
         return reader_state.located, _after(reader_state)
 
-    def waits(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
+    def prefetch_next(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
         """Prefetch what follows while a sequential reader waits for the byte at `position`.
 
         The wait increases the depth only if the prefetch was complete.
@@ -151,7 +151,7 @@ class SequentialReaders:
             if self._reader_states.get(reader) is before:
                 self._reader_states[reader] = after
 
-    def has_read(
+    def record_read(
         self,
         reader: SequentialReader,
         asked_offset: int,

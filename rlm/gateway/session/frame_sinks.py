@@ -34,7 +34,7 @@ class ForwardingSink:
     def take(self, data: memoryview) -> None:
         self._actions().append(self._to(data))
 
-    def passed(self, count: int) -> None:
+    def skip(self, count: int) -> None:
         """Do nothing: the sink does not inspect the frame."""
 
     def end(self) -> None:
@@ -63,7 +63,7 @@ class GatheringSink:
     def take(self, data: memoryview) -> None:
         self._content += data
 
-    def passed(self, count: int) -> None:
+    def skip(self, count: int) -> None:
         raise AssertionError("all of the frame is wanted")
 
     def end(self) -> None:
@@ -81,8 +81,8 @@ class _PassThroughSink(Generic[ScannerT]):
         self._ended = ended
         self._size_left_bytes = SIZE_BYTES
 
-    def passed(self, count: int) -> None:
-        self._scanner.passed(count)
+    def skip(self, count: int) -> None:
+        self._scanner.skip(count)
 
     def end(self) -> None:
         self._ended()

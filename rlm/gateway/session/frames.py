@@ -29,8 +29,8 @@ class FrameSink(Protocol):
     def passing_bytes(self) -> int:
         """How many of the next bytes may be spliced to the destination, without `take`."""
 
-    def passed(self, count: int) -> None:
-        """Note that `count` of these bytes were spliced."""
+    def skip(self, count: int) -> None:
+        """Skip `count` of these bytes, which were spliced."""
 
     def end(self) -> None:
         """Finish the frame: all bytes were taken or spliced."""
@@ -105,16 +105,16 @@ class FrameStream:
             return 0
         return min(self._sink.passing_bytes, self._left_bytes)
 
-    def passed(self, count: int) -> None:
-        """Note that `count` of these bytes were spliced. Raises as `feed`."""
+    def skip(self, count: int) -> None:
+        """Skip `count` of these bytes, which were spliced. Raises as `feed`."""
         sink = self._sink
         assert sink is not None
         self._left_bytes -= count
-        sink.passed(count)
+        sink.skip(count)
         if not self._left_bytes:
             self._end_frame(sink)
 
-    def go_on(self) -> None:
+    def process_buffered(self) -> None:
         """Process buffered bytes, unless stopped. Raises as `feed`."""
         if self._buffered and not self.stopped:
             self.feed(memoryview(b""))

@@ -64,13 +64,13 @@ class ClientRequests:
         parts: SessionParts,
         state: SessionState,
         speculative: SpeculativeFetcher,
-        answered_speculatively: Callable[[GatheredFetch], None],
+        read_store: Callable[[GatheredFetch], None],
     ) -> None:
-        """`answered_speculatively` takes a Fetch that the broker has answered already."""
+        """`read_store` takes a Fetch that the broker has answered already."""
         self._parts = parts
         self._state = state
         self._speculative_fetcher = speculative
-        self._answered_speculatively = answered_speculatively
+        self._read_store = read_store
         self.has_started = False
         self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
 
@@ -212,7 +212,7 @@ class ClientRequests:
         if cached is None:
             return False
         exchange = self._exchange_of(plan, head)
-        if exchange.answered(cached.response, now_ms) is not None:
+        if exchange.record_response(cached.response, now_ms) is not None:
             return False
         self._begin_answered(
             GatheredFetch(
@@ -228,7 +228,7 @@ class ClientRequests:
         """Process a Fetch that the broker has already answered."""
         self._hold_others()
         self._state.pending.appendleft(fetch)
-        self._answered_speculatively(fetch)
+        self._read_store(fetch)
 
     def _hold_others(self) -> None:
         self._state.is_gathering = True
@@ -236,7 +236,7 @@ class ClientRequests:
 
     def _expect(self, exchange: FetchExchange) -> None:
         """Prefetch from the store while the broker answers."""
-        expected = exchange.foreseen_reads(self._parts.clock.monotonic_ms())
+        expected = exchange.foresee_reads(self._parts.clock.monotonic_ms())
         if expected is not None:
             self._state.actions.append(expected)
 

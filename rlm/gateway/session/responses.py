@@ -74,17 +74,17 @@ class BrokerAnswers:
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
         self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
 
-    def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> None:
+    def finish_waiting_fetch(self, outcomes: Sequence[RemoteOutcome]) -> None:
         """Finish the waiting Fetch with the outcomes of its remote fetch."""
         waiting = self._take_waiting()
         assert isinstance(waiting, GatheredFetch)
         self._finish_fetch(waiting, outcomes)
 
-    def answered_speculatively(self, fetch: GatheredFetch) -> None:
+    def read_store(self, fetch: GatheredFetch) -> None:
         """Read the store for an already answered Fetch, the first and only pending request."""
         self._read_remote(fetch)
 
-    def exchange_rewritten(self, response: Message) -> None:
+    def finish_waiting_exchange(self, response: Message) -> None:
         """Finish the waiting exchange with the rewritten response."""
         waiting = self._take_waiting()
         assert isinstance(waiting, RewrittenExchange)
@@ -124,32 +124,32 @@ class BrokerAnswers:
             scanner = FetchResponseScanner(
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
-            return ScanningSink(lambda: self._state.actions, scanner, self._ended)
+            return ScanningSink(lambda: self._state.actions, scanner, self._remove_first)
         if isinstance(pending, StreamedAnswer):
             answer = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
-            return ResizingSink(lambda: self._state.actions, answer, self._ended)
+            return ResizingSink(lambda: self._state.actions, answer, self._remove_first)
         handle = self._handler(pending)
         if handle is not None:
             return self._gathered(frame_bytes, handle)
-        return ForwardingSink(lambda: self._state.actions, ToClient, self._ended)
+        return ForwardingSink(lambda: self._state.actions, ToClient, self._remove_first)
 
     def _handler(self, pending: Pending | SpeculativeFetch) -> Callable[[memoryview], None] | None:
         """Return the function for a whole response; None to forward it as it arrives."""
         match pending:
             case LoginStep():
-                return lambda frame: self._login_step(pending, frame)
+                return lambda frame: self._handle_login(pending, frame)
             case RewrittenAnswer():
                 return lambda frame: self._rewrite(pending, frame)
             case RewrittenExchange():
-                return lambda frame: self._exchange(pending, frame)
+                return lambda frame: self._handle_exchange(pending, frame)
             case GatheredFetch():
-                return lambda frame: self._fetch(pending, frame)
+                return lambda frame: self._handle_fetch(pending, frame)
             case SpeculativeFetch():
-                return lambda frame: self._speculative_response(pending, frame)
+                return lambda frame: self._handle_speculative(pending, frame)
             case OwnQuestion():
-                return lambda frame: self._own_answer(pending, frame)
+                return lambda frame: self._handle_own_response(pending, frame)
             case TopicIdsQuestion():
-                return self._topic_ids
+                return self._handle_topic_ids
             case _:
                 return None
 
@@ -161,22 +161,22 @@ class BrokerAnswers:
             too_large=DisconnectCause.ANSWER_TOO_LARGE,
         )
 
-    def _ended(self) -> None:
+    def _remove_first(self) -> None:
         """Remove the first pending request, which is answered."""
         self._state.pending.popleft()
         self._state.give_own_answers()
 
-    def _answered(self, own: SpeculativeFetch | OwnQuestion) -> None:
+    def _remove_own(self, own: SpeculativeFetch | OwnQuestion) -> None:
         """Remove an answered request of the gateway, which need not be the first one pending."""
         self._state.pending.remove(own)
         self._state.give_own_answers()
 
     def _give(self, parts: list[Buffer]) -> None:
         self._state.answer(parts)
-        self._ended()
+        self._remove_first()
 
-    def _login_step(self, pending: LoginStep, frame: memoryview) -> None:
-        self._state.login.answered(pending.api_key, pending.version, frame)
+    def _handle_login(self, pending: LoginStep, frame: memoryview) -> None:
+        self._state.login.process_response(pending.api_key, pending.version, frame)
         self._pass_on(frame)
 
     def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
@@ -198,7 +198,7 @@ class BrokerAnswers:
     def _pass_on(self, frame: memoryview) -> None:
         self._give([len(frame).to_bytes(SIZE_BYTES, "big"), frame])
 
-    def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
+    def _handle_exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
         header, response = read_response(pending.rewrite.api, pending.version, frame)
         pending = replace(pending, header_tags=header.unknown_tags)
         exchange = Exchange(
@@ -226,14 +226,14 @@ class BrokerAnswers:
             RewriteExchange(rewrite=pending.rewrite, exchange=exchange, context=context)
         )
 
-    def _topic_ids(self, frame: memoryview) -> None:
+    def _handle_topic_ids(self, frame: memoryview) -> None:
         _, response = read_response(METADATA, METADATA_VERSION, frame)
         ids = topic_ids(response)
         pending = self._state.pending
         pending.popleft()
         if self._unconfirmed is None:
             fetch = next(each for each in pending if isinstance(each, GatheredFetch))
-            fetch.exchange.names_answered(ids)
+            fetch.exchange.record_topic_ids(ids)
             if fetch is pending[0]:
                 self._read_remote(fetch)
             return
@@ -245,20 +245,20 @@ class BrokerAnswers:
         exchange = replace(exchange, leader_epochs=leader_epochs(response))
         self._rewrite_exchange(waiting, exchange, replace(context, topics=topics))
 
-    def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:
+    def _handle_own_response(self, pending: OwnQuestion, frame: memoryview) -> None:
         _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
-        pending.question.answered(pending.end, response)
-        self._answered(pending)
+        pending.question.record_response(pending.end, response)
+        self._remove_own(pending)
         if pending.end is not LogEndKind.HIGH_WATERMARK:
             return
         now_ms = self._parts.clock.monotonic_ms()
-        pending.exchange.ends_answered(pending.question.ends(), now_ms)
+        pending.exchange.record_log_ends(pending.question.ends(), now_ms)
         if pending.is_after_fetch:
             fetch = self._state.pending[0]
             assert isinstance(fetch, GatheredFetch)
             self._read_remote(fetch)
 
-    def _fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
+    def _handle_fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
         header, response = read_response(FETCH, pending.version, frame)
         if header.unknown_tags:
             pending = replace(pending, header_tags=header.unknown_tags)
@@ -268,7 +268,7 @@ class BrokerAnswers:
                 exchange.plan, exchange.client_id, response, pending.asked_ms
             )
         response = remove_leader_endpoints(response)
-        question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
+        question = pending.exchange.record_response(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending
         owed.popleft()
         if question is None and is_only_speculative(owed):
@@ -280,15 +280,15 @@ class BrokerAnswers:
             ask_log_ends(self._state, pending.exchange, question, is_after_fetch=True)
         owed.append(pending)
 
-    def _speculative_response(self, pending: SpeculativeFetch, frame: memoryview) -> None:
+    def _handle_speculative(self, pending: SpeculativeFetch, frame: memoryview) -> None:
         if pending.claimed_by is not None:
-            self._fetch(pending.claimed_by, frame)
+            self._handle_fetch(pending.claimed_by, frame)
             return
-        self._answered(pending)
-        self._speculative_fetcher.broker_answered(pending, frame)
+        self._remove_own(pending)
+        self._speculative_fetcher.process_response(pending, frame)
 
     def _read_remote(self, fetch: GatheredFetch) -> None:
-        wanted = fetch.exchange.reads()
+        wanted = fetch.exchange.plan_reads()
         if wanted is None:
             self._state.actions.append(PrefetchHint(reads=(), read_committed=False))
             self._finish_fetch(fetch, ())
@@ -297,7 +297,7 @@ class BrokerAnswers:
             self._state.actions.append(wanted)
 
     def _finish_fetch(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
-        response = fetch.exchange.merged(outcomes)
+        response = fetch.exchange.merge(outcomes)
         parts = response_parts(
             FETCH,
             fetch.version,
@@ -305,10 +305,10 @@ class BrokerAnswers:
             correlation_id=fetch.correlation_id,
             header_tags=fetch.header_tags,
         )
-        self._speculative_fetcher.answer_given(fetch, outcomes)
+        self._speculative_fetcher.plan_next(fetch, outcomes)
         self._state.answer(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
-        self._ended()
+        self._remove_first()
 
 
 def _is_refused(frame: memoryview) -> bool:

@@ -41,7 +41,7 @@ class ClientLogin:
         """Whether the client must log in before it sends other requests, as far as known."""
         return self._listener.are_wanted and not self._is_done
 
-    def answered(self, api_key: int, version: int, frame: Buffer) -> None:
+    def process_response(self, api_key: int, version: int, frame: Buffer) -> None:
         """Process the response to a request that `is_login_step`. Raises CorruptError."""
         if api_key == SASL_HANDSHAKE.key:
             _, handshake = read_response(SASL_HANDSHAKE, version, frame)

@@ -51,7 +51,7 @@ class Session:
         self._speculative_fetcher = SpeculativeFetcher(parts, self._state)
         self._answers = BrokerAnswers(parts, self._state, self._speculative_fetcher)
         self._requests = ClientRequests(
-            parts, self._state, self._speculative_fetcher, self._answers.answered_speculatively
+            parts, self._state, self._speculative_fetcher, self._answers.read_store
         )
         self._limit_count = parts.limits.pipelined_count
 
@@ -67,7 +67,10 @@ class Session:
 
     @property
     def is_blocked_by_client(self) -> bool:
-        """Whether requests wait until the client receives its responses; then call `go_on`."""
+        """Whether requests wait until the client receives its responses.
+
+        Then call `process_buffered`.
+        """
         return self._state.is_client_full and self._requests.stream.stopped
 
     @property
@@ -100,22 +103,22 @@ class Session:
         """Whether a request has arrived only in part."""
         return self._requests.stream.is_within_frame
 
-    def client_is_full(self, *, is_full: bool) -> None:
+    def set_client_full(self, *, is_full: bool) -> None:
         """Set whether responses wait for the client; call it before any other method."""
         self._state.is_client_full = is_full
         if is_full:
             self._requests.stream.stopped = True
 
-    def go_on(self) -> list[Action]:
+    def process_buffered(self) -> list[Action]:
         """Process buffered requests, after the client has received its responses."""
         return self._step(DisconnectCause.MALFORMED_REQUEST, lambda _: None, None)
 
-    def from_client(self, data: memoryview) -> list[Action]:
+    def receive_from_client(self, data: memoryview) -> list[Action]:
         """Process the client's bytes; reuse their buffer only after carrying out the actions."""
         return self._step(DisconnectCause.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
-    def from_broker(self, data: memoryview) -> list[Action]:
-        """Process the broker's bytes, possibly changing them in place; else as `from_client`."""
+    def receive_from_broker(self, data: memoryview) -> list[Action]:
+        """Process the broker's bytes, as `receive_from_client`; possibly changes them in place."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.feed, data)
 
     @property
@@ -123,13 +126,15 @@ class Session:
         """How many of the broker's next bytes may be spliced to the client."""
         return self._answers.stream.passing_bytes
 
-    def passed_on(self, count: int) -> list[Action]:
-        """Note that `count` of these bytes were spliced."""
-        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.passed, count)
+    def skip_spliced(self, count: int) -> list[Action]:
+        """Skip `count` of these bytes, which were spliced."""
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.skip, count)
 
-    def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
+    def finish_fetch(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
         """Take one outcome per read of the action RemoteFetch, in order; the session owns them."""
-        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
+        return self._step(
+            DisconnectCause.MALFORMED_ANSWER, self._answers.finish_waiting_fetch, outcomes
+        )
 
     def speculate(self) -> list[Action]:
         """Return the actions of a speculative fetch, if one is due.
@@ -142,10 +147,10 @@ class Session:
             DisconnectCause.MALFORMED_ANSWER, lambda _: self._speculative_fetcher.speculate(), None
         )
 
-    def exchange_rewritten(self, response: Message) -> list[Action]:
+    def finish_exchange(self, response: Message) -> list[Action]:
         """Take the response that the rewrite of the action RewriteExchange returned."""
         return self._step(
-            DisconnectCause.MALFORMED_ANSWER, self._answers.exchange_rewritten, response
+            DisconnectCause.MALFORMED_ANSWER, self._answers.finish_waiting_exchange, response
         )
 
     def _step(
@@ -171,9 +176,9 @@ class Session:
         """Resume the sides that may continue after this call, and stop the others."""
         answers, requests = self._answers.stream, self._requests.stream
         answers.stopped = self._state.is_working
-        answers.go_on()
+        answers.process_buffered()
         requests.stopped = self._must_hold_client()
-        requests.go_on()
+        requests.process_buffered()
         requests.stopped = self._must_hold_client()
 
     def _must_hold_client(self) -> bool:

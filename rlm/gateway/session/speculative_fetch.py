@@ -78,7 +78,7 @@ class SpeculativeFetcher:
             self._pause_count = PAUSE_COUNT
             self._cycle_ms = MAX_AGE_MS
 
-    def broker_answered(self, speculative: SpeculativeFetch, frame: memoryview) -> None:
+    def process_response(self, speculative: SpeculativeFetch, frame: memoryview) -> None:
         """Process the broker's response to a fetch that the client has not sent yet."""
         header, response = read_response(FETCH, speculative.version, frame)
         exchange = speculative.exchange
@@ -87,14 +87,14 @@ class SpeculativeFetcher:
         )
         if speculative is not self._asked:
             return  # dropped or replaced meanwhile
-        question = exchange.answered(response, self._parts.clock.monotonic_ms())
+        question = exchange.record_response(response, self._parts.clock.monotonic_ms())
         if question is None and exchange.is_all_left and not response.node_endpoints:
             speculative.header_tags = header.unknown_tags
             speculative.is_answered = True
         else:
             self.give_up()
 
-    def answer_given(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
+    def plan_next(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
         """Plan the Fetch after this one; `outcomes` are valid only during the call."""
         self._following = None
         if self._pause_count:
@@ -115,7 +115,7 @@ class SpeculativeFetcher:
             return
         self._ask(*following)
         if self._asked is not None:
-            expected = self._asked.exchange.foreseen_reads(self._parts.clock.monotonic_ms())
+            expected = self._asked.exchange.foresee_reads(self._parts.clock.monotonic_ms())
             if expected is not None:
                 self._state.actions.append(expected)
 
@@ -150,7 +150,7 @@ class SpeculativeFetcher:
         # The response must still be valid if the client takes twice as long as last time.
         slack_ms = max(2 * self._cycle_ms, _LEAST_SLACK_MS)
         cached = state.out_of_range_cache.lookup(plan, client_id, now_ms + slack_ms)
-        if cached is not None and exchange.answered(cached.response, now_ms) is None:
+        if cached is not None and exchange.record_response(cached.response, now_ms) is None:
             speculative.asked_ms, speculative.ends_ms = cached.asked_ms, cached.ends_ms
             speculative.is_answered = True
         else:

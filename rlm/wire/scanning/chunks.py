@@ -48,10 +48,10 @@ class ChunkReader:
 
     @property
     def passing_bytes(self) -> int:
-        """Return how many of the next bytes to skip; they need not be fed (see `passed`)."""
+        """Return how many of the next bytes to skip; they need not be fed (see `skip`)."""
         return min(self.skip_bytes, self._left_bytes)
 
-    def passed(self, count: int) -> None:
+    def skip(self, count: int) -> None:
         """Skip `count` bytes, at most `passing_bytes`. Raises CorruptError as `feed`."""
         self.skip_bytes -= count
         self._left_bytes -= count

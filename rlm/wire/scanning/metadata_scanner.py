@@ -66,7 +66,7 @@ class MetadataScanner:
         """Return how many of the next bytes need not be fed: all after the brokers."""
         return 0 if self.frame_bytes is None else self._left_bytes
 
-    def passed(self, count: int) -> None:
+    def skip(self, count: int) -> None:
         """Skip `count` bytes, at most `passing_bytes`."""
         self._left_bytes -= count
 

@@ -30,9 +30,9 @@ class StructureScanner:
         """Return how many of the next bytes need not be fed: mostly records."""
         return self._reader.passing_bytes
 
-    def passed(self, count: int) -> None:
-        """Skip `count` of them; as ChunkReader.passed."""
-        self._reader.passed(count)
+    def skip(self, count: int) -> None:
+        """Skip `count` of them; as ChunkReader.skip."""
+        self._reader.skip(count)
 
     def _end_structure(self, then: Callable[[], None]) -> None:
         """Read the tags after a structure, then continue with `then`."""

@@ -81,7 +81,7 @@ class SessionWorld:
 
     def client_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
         """Pass on the client's bytes, cut at these positions."""
-        self._hand_over(self.session.from_client, data, chunks)
+        self._hand_over(self.session.receive_from_client, data, chunks)
 
     def broker_sends(
         self, data: bytes, *, chunks: Sequence[int] = (), unread: bool = False
@@ -90,19 +90,19 @@ class SessionWorld:
 
         With `unread`, bytes that may be spliced to the client are spliced.
         """
-        self._hand_over(self._unread if unread else self.session.from_broker, data, chunks)
+        self._hand_over(self._unread if unread else self.session.receive_from_broker, data, chunks)
 
     def store_answers(self, *outcomes: RemoteOutcome) -> None:
         """Pass on the result of the read."""
-        self._carry_out(self.session.remote_read(outcomes))
+        self._carry_out(self.session.finish_fetch(outcomes))
 
     def goes_on(self) -> None:
         """Report that the client has received its responses."""
-        self._carry_out(self.session.go_on())
+        self._carry_out(self.session.process_buffered())
 
     def rewritten(self, response: Message) -> None:
         """Pass on the result of the rewrite."""
-        self._carry_out(self.session.exchange_rewritten(response))
+        self._carry_out(self.session.finish_exchange(response))
 
     def at_broker(self) -> list[bytes]:
         """The requests that the broker got since the last call."""
@@ -128,9 +128,9 @@ class SessionWorld:
     def _unread(self, data: memoryview) -> list[Action]:
         count = min(self.session.passing_bytes, len(data))
         if not count:
-            return self.session.from_broker(data)
+            return self.session.receive_from_broker(data)
         self._to_client(data[:count])
-        self._carry_out(self.session.passed_on(count))
+        self._carry_out(self.session.skip_spliced(count))
         return self._unread(data[count:]) if count < len(data) and self.closed is None else []
 
     def _carry_out(self, actions: Iterable[Action]) -> None:

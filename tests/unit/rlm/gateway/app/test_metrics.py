@@ -47,7 +47,7 @@ def test_scrape_when_things_were_counted_then_shows_them_under_their_labels() ->
     counts = GatewayCounts(connections=2, accepted=5)
     counts.closed[DisconnectCause.SLOW_REQUEST] += 1
     counts.remote[RemoteCount.SERVED] += 4
-    counts.throttled(3, 250)
+    counts.count_throttled(3, 250)
     counts.topic("orders").size_bytes += 7
     counts.clients.add("reader", 9, now_ms=0)
     counts.cold.add(0.03)

@@ -87,7 +87,7 @@ def test_plan_when_a_gap_ends_below_the_local_start_then_the_offset_itself_is_as
     gap_end: int, sent: int
 ) -> None:
     starts = LocalStarts()
-    starts.gap(tip(0), 40, gap_end)
+    starts.record_gap(tip(0), 40, gap_end)
 
     plan = plan_fetch(
         plan_of(asked(REMOTE), max_bytes=1_000).asked,

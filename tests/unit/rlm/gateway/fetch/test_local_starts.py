@@ -9,7 +9,7 @@ from tests.remote_world import TIP
 def test_out_of_range_when_above_the_end_then_others_are_not_expected_to_be_remote() -> None:
     """A client far above the log's end proves nothing about other offsets."""
     starts = LocalStarts()
-    starts.out_of_range(TIP, 1_000)
+    starts.record_missing(TIP, 1_000)
 
     assert starts.is_doubted(TIP, 1_000)
     assert not starts.is_doubted(TIP, 999)
@@ -18,9 +18,9 @@ def test_out_of_range_when_above_the_end_then_others_are_not_expected_to_be_remo
 
 def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
     starts = LocalStarts()
-    starts.out_of_range(TIP, 5)
-    starts.out_of_range(TIP, 1_000)
-    starts.out_of_range(TIP, 5)
+    starts.record_missing(TIP, 5)
+    starts.record_missing(TIP, 1_000)
+    starts.record_missing(TIP, 5)
 
     assert starts.is_doubted(TIP, 5)
     assert starts.is_doubted(TIP, 1_000)
@@ -29,8 +29,8 @@ def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
 def test_out_of_range_when_the_start_is_learned_then_what_lies_above_stays_doubted() -> None:
     """Readers of trimmed offsets learn the start often; readers at the end do not."""
     starts = LocalStarts()
-    starts.out_of_range(TIP, 1_000)
-    starts.learned(TIP, 40)
+    starts.record_missing(TIP, 1_000)
+    starts.record_start(TIP, 40)
 
     assert starts.is_doubted(TIP, 1_000)
     assert starts.at_least(TIP) == 40
@@ -38,9 +38,9 @@ def test_out_of_range_when_the_start_is_learned_then_what_lies_above_stays_doubt
 
 def test_out_of_range_when_the_broker_has_it_later_then_it_is_not_doubted_any_more() -> None:
     starts = LocalStarts()
-    starts.out_of_range(TIP, 1_000)
-    starts.out_of_range(TIP, 1_001)
-    starts.found(TIP, 1_000)
+    starts.record_missing(TIP, 1_000)
+    starts.record_missing(TIP, 1_001)
+    starts.record_found(TIP, 1_000)
 
     assert not starts.is_doubted(TIP, 1_000)
     assert starts.is_doubted(TIP, 1_001)
@@ -49,7 +49,7 @@ def test_out_of_range_when_the_broker_has_it_later_then_it_is_not_doubted_any_mo
 def test_out_of_range_when_of_many_then_the_latest_are_remembered() -> None:
     starts = LocalStarts(limit_count=2)
     for offset in (1_000, 1_001, 1_000, 1_002):
-        starts.out_of_range(TIP, offset)
+        starts.record_missing(TIP, offset)
 
     assert [starts.is_doubted(TIP, offset) for offset in (1_000, 1_001, 1_002)] == [
         True,

@@ -24,56 +24,65 @@ def _topology(
 def test_strays_when_a_brokers_gateway_is_back_then_those_who_came_meanwhile_leave() -> None:
     """R16: connections since the last check before this gateway knew of the absence."""
     stray_connections = StrayConnections()
-    assert stray_connections.leaving_from(_topology(2), next_number=10, now_s=0.0) is None
-    assert stray_connections.leaving_from(_topology(away=(2,)), next_number=14, now_s=1.0) is None
-    assert stray_connections.leaving_from(_topology(away=(2,)), next_number=20, now_s=2.0) is None
-    assert stray_connections.leaving_from(_topology(2), next_number=25, now_s=3.0) == 10
+    assert stray_connections.find_first_to_close(_topology(2), next_number=10, now_s=0.0) is None
+    assert (
+        stray_connections.find_first_to_close(_topology(away=(2,)), next_number=14, now_s=1.0)
+        is None
+    )
+    assert (
+        stray_connections.find_first_to_close(_topology(away=(2,)), next_number=20, now_s=2.0)
+        is None
+    )
+    assert stray_connections.find_first_to_close(_topology(2), next_number=25, now_s=3.0) == 10
 
 
 def test_strays_when_some_came_again_to_the_wrong_place_then_leave_once_more() -> None:
     stray_connections = StrayConnections()
-    stray_connections.leaving_from(_topology(away=(2,)), next_number=1, now_s=0.0)
-    assert stray_connections.leaving_from(_topology(2), next_number=5, now_s=1.0) == 0
-    assert stray_connections.leaving_from(_topology(2), next_number=7, now_s=5.9) is None
-    assert stray_connections.leaving_from(_topology(2), next_number=8, now_s=6.0) == 5
+    stray_connections.find_first_to_close(_topology(away=(2,)), next_number=1, now_s=0.0)
+    assert stray_connections.find_first_to_close(_topology(2), next_number=5, now_s=1.0) == 0
+    assert stray_connections.find_first_to_close(_topology(2), next_number=7, now_s=5.9) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=8, now_s=6.0) == 5
     # Also clients that another gateway has redirected here until its next heartbeat.
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=15.9) is None
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=16.0) == 5
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=15.9) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=16.0) == 5
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=60.0) is None
 
 
 def test_strays_when_this_gateway_has_just_started_then_all_who_came_early_leave_once() -> None:
     """A restarted gateway cannot know which clients belong to another gateway."""
     stray_connections = StrayConnections()
-    assert stray_connections.leaving_from(_topology(2), next_number=3, now_s=0.0) is None
-    assert stray_connections.leaving_from(_topology(2), next_number=7, now_s=14.9) is None
-    assert stray_connections.leaving_from(_topology(2), next_number=8, now_s=15.0) == 0
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=3, now_s=0.0) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=7, now_s=14.9) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=8, now_s=15.0) == 0
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=60.0) is None
 
 
 def test_strays_when_the_only_gateway_has_just_started_then_none_is_closed() -> None:
     stray_connections = StrayConnections()
-    assert stray_connections.leaving_from(_topology(), next_number=3, now_s=0.0) is None
-    assert stray_connections.leaving_from(_topology(), next_number=8, now_s=15.0) is None
+    assert stray_connections.find_first_to_close(_topology(), next_number=3, now_s=0.0) is None
+    assert stray_connections.find_first_to_close(_topology(), next_number=8, now_s=15.0) is None
 
 
 def test_strays_when_one_of_two_is_back_then_those_of_the_other_stay() -> None:
     stray_connections = StrayConnections()
-    stray_connections.leaving_from(_topology(1, 2), next_number=3, now_s=0.0)
-    stray_connections.leaving_from(_topology(2, away=(1,)), next_number=6, now_s=1.0)
-    stray_connections.leaving_from(_topology(away=(1, 2)), next_number=9, now_s=2.0)
-    assert stray_connections.leaving_from(_topology(2, away=(1,)), next_number=12, now_s=3.0) == 6
-    assert stray_connections.leaving_from(_topology(1, 2), next_number=15, now_s=4.0) == 3
+    stray_connections.find_first_to_close(_topology(1, 2), next_number=3, now_s=0.0)
+    stray_connections.find_first_to_close(_topology(2, away=(1,)), next_number=6, now_s=1.0)
+    stray_connections.find_first_to_close(_topology(away=(1, 2)), next_number=9, now_s=2.0)
+    assert (
+        stray_connections.find_first_to_close(_topology(2, away=(1,)), next_number=12, now_s=3.0)
+        == 6
+    )
+    assert stray_connections.find_first_to_close(_topology(1, 2), next_number=15, now_s=4.0) == 3
 
 
 def test_strays_when_a_broker_has_its_first_gateway_then_all_who_came_before_leave() -> None:
     stray_connections = StrayConnections()
-    stray_connections.leaving_from(_topology(), next_number=4, now_s=0.0)
-    assert stray_connections.leaving_from(_topology(2), next_number=6, now_s=1.0) == 0
+    stray_connections.find_first_to_close(_topology(), next_number=4, now_s=0.0)
+    assert stray_connections.find_first_to_close(_topology(2), next_number=6, now_s=1.0) == 0
     # Also clients that a gateway has redirected here which learned of the absence later.
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=6.0) == 6
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=16.0) == 6
-    assert stray_connections.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=6.0) == 6
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=16.0) == 6
+    assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=60.0) is None
 
 
 def test_strays_when_the_gateways_clients_were_redirected_elsewhere_then_none_is_closed() -> None:
@@ -82,8 +91,8 @@ def test_strays_when_the_gateways_clients_were_redirected_elsewhere_then_none_is
         live={0: _OWN}, last_known={2: other}, elsewhere=other, own=frozenset({_OWN})
     )
     stray_connections = StrayConnections()
-    stray_connections.leaving_from(away, next_number=4, now_s=0.0)
-    assert stray_connections.leaving_from(_topology(2), next_number=6, now_s=1.0) is None
+    stray_connections.find_first_to_close(away, next_number=4, now_s=0.0)
+    assert stray_connections.find_first_to_close(_topology(2), next_number=6, now_s=1.0) is None
 
 
 def test_strays_when_a_gateway_was_away_between_two_looks_then_those_who_came_leave() -> None:
@@ -91,22 +100,22 @@ def test_strays_when_a_gateway_was_away_between_two_looks_then_those_who_came_le
     stray_connections = StrayConnections()
     looks = [({2: 1_000}, 3), ({2: 6_000}, 5), ({2: 6_000}, 8), ({2: 21_000}, 9)]
     left = [
-        stray_connections.leaving_from(
+        stray_connections.find_first_to_close(
             _topology(2, heartbeats_ms=heard), next_number=number, now_s=at_s
         )
         for at_s, (heard, number) in enumerate(looks)
     ]
     assert left == [None, None, None, 3]
     still = _topology(2, heartbeats_ms={2: 26_000})
-    assert stray_connections.leaving_from(still, next_number=12, now_s=7.0) is None
-    assert stray_connections.leaving_from(still, next_number=12, now_s=8.0) == 9
+    assert stray_connections.find_first_to_close(still, next_number=12, now_s=7.0) is None
+    assert stray_connections.find_first_to_close(still, next_number=12, now_s=8.0) == 9
 
 
 def test_strays_when_a_gateway_registers_late_but_within_its_lease_then_none_is_closed() -> None:
     stray_connections = StrayConnections()
     for at_s, heartbeat_ms in enumerate((1_000, 13_999, 26_998)):
         live = _topology(2, heartbeats_ms={2: heartbeat_ms})
-        assert stray_connections.leaving_from(live, next_number=at_s, now_s=at_s) is None
+        assert stray_connections.find_first_to_close(live, next_number=at_s, now_s=at_s) is None
 
 
 def test_strays_when_an_absent_gateways_clients_are_redirected_elsewhere_then_none_is_closed() -> (
@@ -120,9 +129,9 @@ def test_strays_when_an_absent_gateways_clients_are_redirected_elsewhere_then_no
         )
 
     stray_connections = StrayConnections()
-    assert stray_connections.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
+    assert stray_connections.find_first_to_close(topology(1_000), next_number=2, now_s=0.0) is None
     # Clients of 1 were redirected to 3: the live gateways take turns.
-    assert stray_connections.leaving_from(topology(20_000), next_number=7, now_s=1.0) is None
+    assert stray_connections.find_first_to_close(topology(20_000), next_number=7, now_s=1.0) is None
 
 
 def test_strays_when_an_absence_was_noticed_then_those_who_came_since_the_look_before_leave() -> (
@@ -131,13 +140,17 @@ def test_strays_when_an_absence_was_noticed_then_those_who_came_since_the_look_b
     """Not all clients that came since the gateway's last heartbeat must leave."""
     stray_connections = StrayConnections()
     alive, away = {2: 1_000}, (2,)
-    stray_connections.leaving_from(_topology(2, heartbeats_ms=alive), next_number=3, now_s=0.0)
-    stray_connections.leaving_from(_topology(2, heartbeats_ms=alive), next_number=6, now_s=1.0)
-    stray_connections.leaving_from(
+    stray_connections.find_first_to_close(
+        _topology(2, heartbeats_ms=alive), next_number=3, now_s=0.0
+    )
+    stray_connections.find_first_to_close(
+        _topology(2, heartbeats_ms=alive), next_number=6, now_s=1.0
+    )
+    stray_connections.find_first_to_close(
         _topology(away=away, heartbeats_ms=alive), next_number=8, now_s=2.0
     )
     back = _topology(2, heartbeats_ms={2: 30_000})
-    assert stray_connections.leaving_from(back, next_number=9, now_s=3.0) == 6
+    assert stray_connections.find_first_to_close(back, next_number=9, now_s=3.0) == 6
 
 
 def test_strays_when_several_were_away_between_two_looks_then_those_of_each_leave() -> None:
@@ -153,7 +166,7 @@ def test_strays_when_several_were_away_between_two_looks_then_those_of_each_leav
         )
 
     stray_connections = StrayConnections()
-    assert stray_connections.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
-    assert stray_connections.leaving_from(topology(1_000), next_number=4, now_s=1.0) is None
+    assert stray_connections.find_first_to_close(topology(1_000), next_number=2, now_s=0.0) is None
+    assert stray_connections.find_first_to_close(topology(1_000), next_number=4, now_s=1.0) is None
     # With 0 and 3 live, clients of 2 were redirected to 0; with 0, 1 and 3 live, to 3.
-    assert stray_connections.leaving_from(topology(20_000), next_number=7, now_s=2.0) == 0
+    assert stray_connections.find_first_to_close(topology(20_000), next_number=7, now_s=2.0) == 0

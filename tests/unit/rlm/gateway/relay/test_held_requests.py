@@ -46,7 +46,7 @@ class _Reads:
         self.answers: list[asyncio.Future[list[RemoteOutcome]]] = []
         self._asked = asyncio.Event()
 
-    def at_once(self, _wanted: RemoteFetch) -> None:
+    def read_now(self, _wanted: RemoteFetch) -> None:
         """Nothing is in memory."""
 
     def expect(self, _expected: PrefetchHint) -> None:

@@ -211,8 +211,8 @@ def test_first_request_when_it_is_read_before_the_broker_is_connected_then_is_re
             assert connected is not None
             early = request(API_VERSIONS, 3, ApiVersionsRequest(), 0)
 
-            relay.client_received(memoryview(bytearray(early)))
-            relay.broker_connected(connected)
+            relay.receive_from_client(memoryview(bytearray(early)))
+            relay.start(connected)
 
             assert await world.broker.receive(len(early)) == early
 

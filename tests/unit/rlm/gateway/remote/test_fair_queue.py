@@ -25,7 +25,7 @@ def _permits(
 
 
 async def _started(permits: ReadPermits, client: str, expected_bytes: int = 0) -> ReadPermit:
-    permit = await permits.permit(client, expected_bytes=expected_bytes, wait_ms=_LONG_MS)
+    permit = await permits.acquire(client, expected_bytes=expected_bytes, wait_ms=_LONG_MS)
     assert permit is not None
     return permit
 
@@ -42,7 +42,7 @@ def test_permit_when_the_quota_is_used_up_then_none_comes_and_the_wait_is_report
     async def act() -> None:
         permits, clock = _permits(bytes_per_second=1_000)
         (await _started(permits, "greedy")).end(1_500)
-        assert await permits.permit("other", expected_bytes=1, wait_ms=1) is None
+        assert await permits.acquire("other", expected_bytes=1, wait_ms=1) is None
         assert permits.throttle_ms() == 501
         clock.sleep_ms(501)
         (await _started(permits, "other")).end(0)
@@ -117,7 +117,7 @@ def test_turn_when_its_client_leaves_while_it_waits_then_nothing_of_it_is_kept()
     async def act() -> None:
         permits, _ = _permits(bytes_per_second=1_000)
         first = await _started(permits, "first", expected_bytes=5_000)
-        leaving = asyncio.create_task(permits.permit("left", expected_bytes=1, wait_ms=_LONG_MS))
+        leaving = asyncio.create_task(permits.acquire("left", expected_bytes=1, wait_ms=_LONG_MS))
         await _settled()
         leaving.cancel()
         await _settled()
@@ -135,7 +135,7 @@ def test_permit_when_its_client_leaves_as_it_comes_then_the_next_gets_it() -> No
     async def act() -> None:
         permits, _ = _permits(slot_count=1)
         first = await _started(permits, "first")
-        leaving = asyncio.create_task(permits.permit("left", expected_bytes=1, wait_ms=_LONG_MS))
+        leaving = asyncio.create_task(permits.acquire("left", expected_bytes=1, wait_ms=_LONG_MS))
         staying = asyncio.create_task(_started(permits, "stays"))
         await _settled()
         first.end(0)
@@ -151,13 +151,13 @@ def test_turn_now_when_others_wait_or_there_is_no_place_then_none() -> None:
 
     async def act() -> None:
         permits, _ = _permits(slot_count=1)
-        first = permits.permit_now("first", expected_bytes=10)
+        first = permits.acquire_now("first", expected_bytes=10)
         assert first is not None
-        assert permits.permit_now("second", expected_bytes=10) is None
+        assert permits.acquire_now("second", expected_bytes=10) is None
         waiting = asyncio.create_task(_started(permits, "third"))
         await _settled()
         first.end(10)
-        assert permits.permit_now("second", expected_bytes=10) is None
+        assert permits.acquire_now("second", expected_bytes=10) is None
         (await waiting).end(0)
         assert permits.taken_count == 0
 
@@ -171,8 +171,8 @@ def test_tag_when_clients_take_different_sizes_then_all_are_given_the_same_in_th
     served: Counter[str] = Counter()
     for _ in range(10_000):
         client = min(sizes, key=order.tag)
-        order.started(order.tag(client))
-        order.served(client, sizes[client])
+        order.start(order.tag(client))
+        order.charge(client, sizes[client])
         served[client] += sizes[client]
     assert max(served.values()) - min(served.values()) <= 2 * max(sizes.values())
 
@@ -180,8 +180,8 @@ def test_tag_when_clients_take_different_sizes_then_all_are_given_the_same_in_th
 def test_tag_when_a_client_comes_late_then_it_is_where_the_others_are() -> None:
     order = FairQueueTags()
     for _ in range(100):
-        order.started(order.tag("early"))
-        order.served("early", 10)
+        order.start(order.tag("early"))
+        order.charge("early", 10)
     assert order.tag("late") == order.tag("early") - 10
 
 
@@ -189,6 +189,6 @@ def test_forget_when_all_clients_have_gone_then_nothing_is_kept() -> None:
     """Scenario 59."""
     order = FairQueueTags()
     for number in range(100):
-        order.served(number, 10)
+        order.charge(number, 10)
         order.forget(number)
     assert len(order) == 0

@@ -37,7 +37,7 @@ def _ready(
     world: FetchWorld, offset: int, *, max_bytes: int = _LIMIT_BYTES, read_committed: bool = False
 ) -> RemoteSlice | None:
     request = world.request(offset, max_bytes=max_bytes, read_committed=read_committed)
-    return world.fetcher.ready(request, world.metadata.partition_state(TIP))
+    return world.fetcher.read_now(request, world.metadata.partition_state(TIP))
 
 
 def test_ready_when_the_reader_reads_on_then_given_at_once_what_a_fetch_would_give(

@@ -112,7 +112,7 @@ def test_at_once_when_the_client_reads_on_then_given_and_counted_as_any_read() -
         reads = _Reads(pool)
         offset = await reads.read_on(2)
 
-        outcomes = reads.at_once(_wanted(offset))
+        outcomes = reads.read_now(_wanted(offset))
 
         assert outcomes is not None
         assert [_taken(found) for found in outcomes] == [offset + 10]
@@ -128,7 +128,7 @@ def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is
         reads = _Reads(pool)
         offset = await reads.read_on(2)
 
-        assert reads.at_once(_wanted(offset, 70)) is None
+        assert reads.read_now(_wanted(offset, 70)) is None
 
         assert reads.permits.taken_count == 0
         reads.world.fetcher.forget(1)
@@ -146,9 +146,9 @@ def test_at_once_when_the_quota_is_used_up_then_none() -> None:
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool, bytes_per_second=30_000)
         offset = await reads.read_on(2)
-        assert reads.at_once(_wanted(offset)) is not None
+        assert reads.read_now(_wanted(offset)) is not None
 
-        assert reads.at_once(_wanted(offset + 10)) is None
+        assert reads.read_now(_wanted(offset + 10)) is None
 
         assert reads.permits.taken_count == 0
 
@@ -162,7 +162,7 @@ def test_at_once_when_expected_then_what_was_made_ready_is_given() -> None:
 
         reads.expect(_expected(offset))
         expected = reads._expected
-        outcomes = reads.at_once(_wanted(offset))
+        outcomes = reads.read_now(_wanted(offset))
 
         assert expected is not None
         assert outcomes == expected.slices
@@ -180,7 +180,7 @@ def test_at_once_when_something_else_was_expected_then_that_is_released() -> Non
         reads.expect(_expected(offset))
         reads.expect(_expected(offset))
 
-        assert reads.at_once(_wanted(70)) is None
+        assert reads.read_now(_wanted(70)) is None
 
         assert _held_count(reads) == 0
 
@@ -212,7 +212,7 @@ def test_at_once_when_the_quota_does_not_allow_what_was_expected_then_that_is_re
         offset = await reads.read_on(2)
         reads.expect(_expected(offset))
 
-        assert reads.at_once(_wanted(offset)) is None
+        assert reads.read_now(_wanted(offset)) is None
 
         assert _held_count(reads) == 0
 
@@ -240,7 +240,7 @@ def test_expect_when_the_client_came_for_one_before_then_the_next_is_kept_as_lon
         offset = await reads.read_on(2)
         started_s = loop.time()
         reads.expect(_expected(offset))
-        taken = reads.at_once(_wanted(offset))
+        taken = reads.read_now(_wanted(offset))
         assert taken is not None
         for found in taken:
             _taken(found)
@@ -314,7 +314,7 @@ def test_close_when_a_read_is_under_way_then_what_comes_of_it_is_released() -> N
 
         reads.close()
         go_on.set()
-        await reads.ended()
+        await reads.wait_closed()
 
         assert (_held_count(reads), reads.permits.taken_count) == (0, 0)
 

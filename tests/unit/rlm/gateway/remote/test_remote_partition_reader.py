@@ -43,7 +43,7 @@ class _Fetcher:
         self.states.append(state)
         return Future()
 
-    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
+    def read_now(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         self.asked.append(fetch)
         self.states.append(state)
         return None
@@ -263,7 +263,7 @@ def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_current_state
     fetcher = _Fetcher()
     reader = RemotePartitionReader(world.metadata, fetcher)
 
-    assert reader.ready(_read(50), read_committed=True, client=1) is None
+    assert reader.read_now(_read(50), read_committed=True, client=1) is None
 
     assert [(each.offset, each.max_bytes, each.client) for each in fetcher.asked] == [(50, 1000, 1)]
     assert fetcher.states == [world.metadata.partition_state(TIP)]
@@ -280,7 +280,7 @@ def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
     fetcher = _Fetcher()
 
     assert (
-        RemotePartitionReader(world.metadata, fetcher).ready(read, read_committed=True, client=1)
+        RemotePartitionReader(world.metadata, fetcher).read_now(read, read_committed=True, client=1)
         is None
     )
 

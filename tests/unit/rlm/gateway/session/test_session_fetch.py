@@ -271,7 +271,7 @@ def test_fetch_when_the_ends_cannot_be_known_then_gets_the_brokers_error() -> No
 
 def _asked_of_follower(offset: int) -> SessionWorld:
     world = SessionWorld(facts={TIERED: TRIMMED})
-    world.local_starts.learned(TIERED, offset + 1)
+    world.local_starts.record_start(TIERED, offset + 1)
     world.client_sends(request(FETCH, 13, fetch_of(13, offset)))
     follows = ends_of(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     world.broker_sends(follows * 3 + response(FETCH, 13, answer_of(13, out_of_range_row(0))))

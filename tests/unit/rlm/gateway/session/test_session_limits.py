@@ -162,12 +162,12 @@ def test_fetch_when_it_asks_for_more_than_a_fetch_may_get_then_asks_for_that() -
 def test_requests_when_the_client_has_not_taken_its_answer_then_are_started_once_it_has() -> None:
     """Scenario 115: each further response would occupy memory that others need."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.session.client_is_full(is_full=True)
+    world.session.set_client_full(is_full=True)
     world.client_sends(_fetch(1) + _fetch(1))
 
     assert world.at_broker() == []
     assert world.session.holds_client
-    world.session.client_is_full(is_full=False)
+    world.session.set_client_full(is_full=False)
     world.goes_on()
 
     assert len(world.at_broker()) == 4  # one request; the other one waits for its response
@@ -179,7 +179,7 @@ def test_request_when_it_comes_in_pieces_then_continues_though_the_client_has_ye
     world = SessionWorld()
     produced = request(PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1))
     world.client_sends(produced[:-1])
-    world.session.client_is_full(is_full=True)
+    world.session.set_client_full(is_full=True)
 
     world.client_sends(produced[-1:])
 

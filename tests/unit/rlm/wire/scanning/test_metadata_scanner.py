@@ -100,7 +100,7 @@ def test_scan_when_the_brokers_have_come_then_the_rest_may_pass_unseen() -> None
     assert scanner.passing_bytes == 0
 
     scanner.feed(memoryview(frame)[:20])
-    scanner.passed(10)
+    scanner.skip(10)
 
     assert scanner.passing_bytes == len(frame) - 30
 

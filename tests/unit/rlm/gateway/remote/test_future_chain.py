@@ -1,4 +1,4 @@
-"""Steps that wait for futures."""
+"""Chains of futures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import ref
 
 import pytest
 
-from rlm.gateway.remote.future_steps import Steps, run_steps
+from rlm.gateway.remote.future_chain import Chain, run_chain
 
 
 class Value:
@@ -26,7 +26,7 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def waiting_for(awaited: Future[Value]) -> Steps[Value, Value]:
+def waiting_for(awaited: Future[Value]) -> Chain[Value, Value]:
     return (yield awaited)
 
 
@@ -43,7 +43,7 @@ def test_result_when_its_last_user_has_gone_then_it_is_gone_too(*, waits: bool) 
     with no_garbage_collection():
         if not waits:
             awaited.set_result(value)
-        result = run_steps(waiting_for(awaited), unwanted=unwanted)
+        result = run_chain(waiting_for(awaited), unwanted=unwanted)
         if waits:
             awaited.set_result(value)
         assert result.result(0) is value
@@ -56,7 +56,7 @@ def test_result_when_its_last_user_has_gone_then_it_is_gone_too(*, waits: bool) 
 def test_result_when_cancelled_then_what_is_waited_for_is_cancelled() -> None:
     awaited: Future[Value] = Future()
 
-    result = run_steps(waiting_for(awaited), unwanted=unwanted)
+    result = run_chain(waiting_for(awaited), unwanted=unwanted)
 
     assert result.cancel()
     assert awaited.cancelled()

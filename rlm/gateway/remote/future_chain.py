@@ -14,19 +14,19 @@ from weakref import ref
 AwaitedT = TypeVar("AwaitedT")
 ResultT = TypeVar("ResultT")
 
-Steps = Generator[Future[AwaitedT], AwaitedT, ResultT]
+Chain = Generator[Future[AwaitedT], AwaitedT, ResultT]
 
 
-def run_steps(
-    steps: Steps[AwaitedT, ResultT], *, unwanted: Callable[[ResultT], None]
+def run_chain(
+    chain: Chain[AwaitedT, ResultT], *, unwanted: Callable[[ResultT], None]
 ) -> Future[ResultT]:
-    """Run `steps` up to the first wait here, the rest on the threads that complete the futures.
+    """Run `chain` up to the first wait here, the rest on the threads that complete the futures.
 
-    Cancelling the result cancels the awaited future. If that is too late, `steps` continue and
-    their result is passed to `unwanted`.
+    Cancelling the result cancels the awaited future. If that is too late, `chain` continues and
+    its result is passed to `unwanted`.
     """
-    runner = _Runner(steps, unwanted)
-    runner.go_on(None)
+    runner = _Runner(chain, unwanted)
+    runner.run(None)
     return runner.result
 
 
@@ -34,22 +34,22 @@ class _Runner(Generic[AwaitedT, ResultT]):
     """One generator. It waits for one future at a time, so only one thread at a time runs it."""
 
     def __init__(
-        self, steps: Steps[AwaitedT, ResultT], unwanted: Callable[[ResultT], None]
+        self, chain: Chain[AwaitedT, ResultT], unwanted: Callable[[ResultT], None]
     ) -> None:
-        self._steps = steps
+        self._chain = chain
         self._unwanted = unwanted
         self._awaited: Future[AwaitedT] | None = None
         self.result: Future[ResultT] = Future()
         # Weak, because a future keeps its callbacks, and these would keep the runner in memory.
         runner = ref(self)
-        self.result.add_done_callback(lambda result: _has_ended(runner(), result))
+        self.result.add_done_callback(lambda result: _cancel_awaited(runner(), result))
 
-    def go_on(self, done: Future[AwaitedT] | None) -> None:
+    def run(self, done: Future[AwaitedT] | None) -> None:
         """Run until a future is not complete; a loop handles completed ones."""
         self._awaited = None
         while True:
             try:
-                awaited = next(self._steps) if done is None else self._resume(done)
+                awaited = next(self._chain) if done is None else self._resume(done)
             except StopIteration as stop:
                 self._return(stop.value)
                 return
@@ -61,7 +61,7 @@ class _Runner(Generic[AwaitedT, ResultT]):
             if self.result.cancelled():
                 awaited.cancel()
             if not awaited.done():
-                awaited.add_done_callback(self.go_on)
+                awaited.add_done_callback(self.run)
                 return
             done = awaited
 
@@ -69,8 +69,8 @@ class _Runner(Generic[AwaitedT, ResultT]):
         try:
             value = done.result()
         except BaseException as error:  # noqa: BLE001 - raised in the generator, which awaits it
-            return self._steps.throw(error)
-        return self._steps.send(value)
+            return self._chain.throw(error)
+        return self._chain.send(value)
 
     def _return(self, value: ResultT) -> None:
         if self.result.set_running_or_notify_cancel():
@@ -85,6 +85,6 @@ class _Runner(Generic[AwaitedT, ResultT]):
             awaited.cancel()
 
 
-def _has_ended(runner: _Runner[Any, Any] | None, result: Future[Any]) -> None:
+def _cancel_awaited(runner: _Runner[Any, Any] | None, result: Future[Any]) -> None:
     if runner is not None and result.cancelled():
         runner.cancel()
