@@ -21,7 +21,7 @@ from bench.measurement import Measurement, of_runs, ratios
 from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
 from rlm.remote_read.reader import RemoteLogReader
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
@@ -68,7 +68,7 @@ def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
     with (
         open_session(config, timeout_ms=int(_TIMEOUT_S * 1000)) as session,
         closing(
-            storage_manager(
+            open_storage_manager(
                 config.required_storage(), open_chunk_storage(config.required_storage())
             )
         ) as storage,

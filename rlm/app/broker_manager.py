@@ -291,7 +291,7 @@ class BrokerManager:
             )
         )
         self._is_registered = True
-        self._contact.came_back()
+        self._contact.record_heartbeat()
 
     def _step_on_store(self, work: Step) -> None:
         self._require_ready()

@@ -51,7 +51,7 @@ from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlm.worker.plugin_check import has_plugin
-from rlm.worker.store_access import storage_manager
+from rlm.worker.store_access import open_storage_manager
 from rlmm.events.registration import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
@@ -72,7 +72,7 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
     Sends nothing to the cluster. Raises InvalidConfigError if files already show a problem.
     """
     external = open_external_systems(
-        config, SystemClock(), metrics.plugin_failed, metrics.store_request_sent
+        config, SystemClock(), metrics.count_plugin_error, metrics.count_store_request
     )
     return compose(config, external, listener, metrics)
 
@@ -92,20 +92,20 @@ def compose(
             consume_wait_ms=config.metadata.consume_wait_ms,
             tombstone_grace_ms=config.manager.orphan_grace_ms,
         ),
-        metrics.plugin_failed,
+        metrics.count_plugin_error,
     )
     metrics.registry.register(MetadataCollector(metadata.metrics))
     ports = Ports(
         broker=external.broker,
         source=external.source,
-        storage=storage_manager(
+        storage=open_storage_manager(
             config.storage,
             observed_store(external.storage, config.storage, metrics, clock),
             ObjectOrigin(
                 software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
                 cluster_id=external.identity.cluster_id,
             ),
-            metrics.plugin_failed,
+            metrics.count_plugin_error,
         ),
         metadata=metadata,
         dead_letters=external.dead_letters,

@@ -27,7 +27,7 @@ from rlm.worker.worker_process import (
     Server,
     Worker,
     WorkerProgram,
-    listening_socket,
+    open_listening_socket,
     run_worker,
 )
 from rsm.system_clock import SystemClock
@@ -125,6 +125,6 @@ def _bound(config: Config, rest_fd: int | None) -> socket.socket | None:
     configured = config.process.rest_listener
     if rest_fd is None and configured is None:
         return None
-    return listening_socket(
+    return open_listening_socket(
         rest_fd, configured or LOOPBACK_LISTENER, option="--rest-fd", key=REST_LISTENER_KEY
     )

@@ -38,7 +38,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import open_bootstrap, own_topics
 from rlm.worker.external import ExternalSystems
 from rlm.worker.file_defaults import file_defaults
-from rlm.worker.store_access import stored_originals
+from rlm.worker.store_access import open_stored_originals
 
 # Short: one check reads only as much as the rate has allowed since the previous check.
 _SCRUB_STEP_MS = 1_000
@@ -60,7 +60,7 @@ def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     incarnation: UUID,
 ) -> tuple[StoreLoop, ...]:
     """Open all of this work. `incarnation` is the id of this run of the manager."""
-    originals = stored_originals(config.storage, external.storage)
+    originals = open_stored_originals(config.storage, external.storage)
     removal = _topic_removal(
         config, ports, external.identity, metrics, lanes, expirer, originals, incarnation
     )

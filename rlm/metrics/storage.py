@@ -11,11 +11,11 @@ _REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 
 class StorageMetrics(DescribedMetrics):
     """Represents the store's part of a process's metrics, which `Metrics` defines. Thread-safe."""
 
-    def plugin_failed(self, plugin: str, method: str) -> None:
+    def count_plugin_error(self, plugin: str, method: str) -> None:
         """Count an error of a plug-in's method."""
         self._plugin_errors.labels(plugin, method).inc()
 
-    def store_request_sent(self, operation: str) -> None:
+    def count_store_request(self, operation: str) -> None:
         """Count an HTTP request to the store."""
         self._store_requests.labels(operation).inc()
 

@@ -134,7 +134,7 @@ class ReadAnomalies:
                 LogLine("stored segments cannot be read", segments=segments, attempts=attempts)
             )
 
-    def succeeded(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
+    def record_success(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
         """Record a successful read; close each anomaly whose failed offsets were all read."""
         if not self._open:  # the usual case
             return

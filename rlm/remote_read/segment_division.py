@@ -117,6 +117,6 @@ class SegmentDivision:
                 self._known.popitem(last=False)
         return chunk_bytes
 
-    def took(self, size_bytes: int, duration_ms: float) -> None:
+    def record_read(self, size_bytes: int, duration_ms: float) -> None:
         with self._lock:
             self._size = self._size.after(size_bytes, duration_ms)

@@ -131,7 +131,7 @@ class SegmentParts:
             _forget_locals(error)
             del buffer
             raise
-        self._division.took(len(positions), self._clock.monotonic_ms() - started_ms)
+        self._division.record_read(len(positions), self._clock.monotonic_ms() - started_ms)
         return SegmentChunk(buffer, positions.start_position)
 
     def _read_into(

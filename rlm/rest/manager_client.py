@@ -163,7 +163,7 @@ class ManagerClient:
             )
         refusal = ""
         for key in filter(None, (secret.current, secret.previous)):
-            answer, request_signature = self._signed(manager, method, what, params, key)
+            answer, request_signature = self._send_signed(manager, method, what, params, key)
             _require_identity(manager, answer, expected)
             if signing.REFUSAL_HEADER not in answer.headers:
                 _require_signature(manager, answer, key, request_signature, expected)
@@ -173,7 +173,7 @@ class ManagerClient:
                 break
         raise _refused(manager, refusal)
 
-    def _signed(
+    def _send_signed(
         self,
         manager: ProcessRegistered,
         method: str,

@@ -117,7 +117,7 @@ class RetentionKeeper:
                 values = (
                     f"retention.ms={configs.retention_ms} retention.bytes={configs.retention_bytes}"
                 )
-                self._found_limited(policy, values)
+                self._handle_limit(policy, values)
         except TieredStorageError as error:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 _log.warning(
@@ -133,7 +133,7 @@ class RetentionKeeper:
             self._log_once.clear((policy.topic_id, "limited"))
         return values
 
-    def _found_limited(self, policy: TopicPolicy, values: str) -> None:
+    def _handle_limit(self, policy: TopicPolicy, values: str) -> None:
         self._alarm(policy.topic)
         if self._log_once.changed((policy.topic_id, "limited"), values):
             _log.warning(

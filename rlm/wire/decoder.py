@@ -38,7 +38,7 @@ def compile_decoder(message_type: type[Message], version: int, *, flexible: bool
     a message.
     """
     source = _DecoderSource(plan(message_type, version, flexible=flexible))
-    decoder: Decoder = source.compiled("decode")
+    decoder: Decoder = source.compile("decode")
     return decoder
 
 

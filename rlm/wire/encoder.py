@@ -25,7 +25,7 @@ def compile_encoder(message_type: type[Message], version: int, *, flexible: bool
     not fit its width.
     """
     source = _EncoderSource(plan(message_type, version, flexible=flexible))
-    encoder: Encoder = source.compiled("encode")
+    encoder: Encoder = source.compile("encode")
     return encoder
 
 

@@ -25,7 +25,7 @@ class FunctionSource(ABC):
     def _write(self) -> None:
         """Collect the lines."""
 
-    def compiled(self, name: str) -> Any:  # noqa: ANN401 - its head defines its parameters
+    def compile(self, name: str) -> Any:  # noqa: ANN401 - its head defines its parameters
         """Compile the lines to the function of that name."""
         self._write()
         plan = self._plan

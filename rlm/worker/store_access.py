@@ -32,12 +32,12 @@ def open_chunk_storage(
     return rehearsed(store, config.rehearsal(), SystemClock())
 
 
-def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
+def open_stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
     """Open the originals of topics in that store, next to the segments."""
     return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
 
 
-def storage_manager(
+def open_storage_manager(
     config: StorageConfig,
     storage: ChunkStorage,
     origin: ObjectOrigin | None = None,

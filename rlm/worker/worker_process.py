@@ -112,7 +112,7 @@ def run_worker(
         if supervised:
             watch_parent(_STDIN_FD, lambda: _note_parent_gone(parent_gone, inbox))
         config = load()
-        bound = listening_socket(
+        bound = open_listening_socket(
             rest_fd, program.listener(config), option="--rest-fd", key="rest.listener"
         )
         stack.callback(bound.close)
@@ -128,12 +128,16 @@ def run_worker(
         _wait_for_end(name, worker, inbox, parent_gone, load, watch)
 
 
-def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
+def open_listening_socket(
+    fd: int | None, listener: HostPort, *, option: str, key: str
+) -> socket.socket:
     """Return the inherited socket, or bind one; InvalidConfigError with `option` or `key`."""
-    return bind_listener(listener, key=key) if fd is None else inherited_socket(fd, option=option)
+    return (
+        bind_listener(listener, key=key) if fd is None else open_inherited_socket(fd, option=option)
+    )
 
 
-def inherited_socket(fd: int, *, option: str) -> socket.socket:
+def open_inherited_socket(fd: int, *, option: str) -> socket.socket:
     """Open the socket of an inherited descriptor; InvalidConfigError with `option`."""
     try:
         os.set_inheritable(fd, False)  # noqa: FBT003 - positional only

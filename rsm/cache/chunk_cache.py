@@ -189,26 +189,26 @@ class ChunkCache(Generic[ValueT]):
         try:
             reading = self._executor.submit(request.load)
         except RuntimeError:  # the executor was shut down
-            self._failed(request.key, RetriableError("the cache is closed"))
+            self._fail(request.key, RetriableError("the cache is closed"))
         else:
-            reading.add_done_callback(partial(self._has_read, request))
+            reading.add_done_callback(partial(self._record_read, request))
 
-    def _has_read(self, request: ChunkRequest[ValueT], reading: Future[ValueT]) -> None:
+    def _record_read(self, request: ChunkRequest[ValueT], reading: Future[ValueT]) -> None:
         error = CancelledError() if reading.cancelled() else reading.exception()
         if isinstance(error, CancelledError):
             error = RetriableError("the read was cancelled")
         if error is not None:
-            self._failed(request.key, error)
+            self._fail(request.key, error)
             return
         with self._lock:
-            effects = self._read_queue.read(request.key, reading.result())
+            effects = self._read_queue.record_read(request.key, reading.result())
         self._carry_out(effects)
         if request.loaded is not None:
             request.loaded()
 
-    def _failed(self, key: ChunkKey, error: BaseException) -> None:
+    def _fail(self, key: ChunkKey, error: BaseException) -> None:
         with self._lock:
-            effects = self._read_queue.failed(key, error)
+            effects = self._read_queue.record_failure(key, error)
         self._carry_out(effects)
 
     def _complete(self, queued: QueuedRead[ValueT]) -> None:
@@ -241,5 +241,5 @@ class ChunkCache(Generic[ValueT]):
         """Continue with the queue: a cancelled request may have blocked the next ones."""
         if future.cancelled():
             with self._lock:
-                effects = self._read_queue.go_on()
+                effects = self._read_queue.start_queued()
             self._carry_out(effects)

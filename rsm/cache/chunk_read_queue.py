@@ -125,9 +125,9 @@ class ChunkReadQueue(Generic[ValueT]):
             self._begin(queued, effects)
             return effects
         self._queue.append(queued)
-        return self.go_on()
+        return self.start_queued()
 
-    def go_on(self) -> Effects[ValueT]:
+    def start_queued(self) -> Effects[ValueT]:
         """Start queued requests as long as there is room."""
         effects: Effects[ValueT] = Effects()
         while self._queue and self._try_begin(self._queue[0], effects):
@@ -146,7 +146,7 @@ class ChunkReadQueue(Generic[ValueT]):
         self.counts.read_ahead_count += 1
         return True
 
-    def read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
+    def record_read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
         """Record that a chunk was read."""
         self._entry(key).value = value
         effects: Effects[ValueT] = Effects()
@@ -157,7 +157,7 @@ class ChunkReadQueue(Generic[ValueT]):
         self._remove_if_forgotten(key)
         return self._and_go_on(effects)
 
-    def failed(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
+    def record_failure(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
         """Drop a chunk that could not be read, and fail all requests that wait for it."""
         self.counts.failed_count += 1
         effects: Effects[ValueT] = Effects()
@@ -167,21 +167,21 @@ class ChunkReadQueue(Generic[ValueT]):
                 self._let_go(queued.used)
                 effects.ended.append(queued)
         self._table.remove(key)
-        self._shares.dropped(key)
+        self._shares.drop(key)
         return self._and_go_on(effects)
 
     def release(self, keys: Sequence[ChunkKey]) -> Effects[ValueT]:
         """Release a request's chunks."""
         self._let_go(keys)
-        return self.go_on()
+        return self.start_queued()
 
     def discard(self, key: ChunkKey) -> Effects[ValueT]:
         """Drop a chunk unless it is used or being read."""
         entry = self._table.get(key)
         if entry is not None and entry.is_evictable:
             self._table.remove(key)
-            self._shares.dropped(key)
-        return self.go_on()
+            self._shares.drop(key)
+        return self.start_queued()
 
     def forget(self, names: Container[str]) -> Effects[ValueT]:
         """Drop all chunks of these names.
@@ -191,7 +191,7 @@ class ChunkReadQueue(Generic[ValueT]):
         for key in [each for each in self._table if each.name in names]:
             self._entry(key).is_forgotten = True
             self._remove_if_forgotten(key)
-        return self.go_on()
+        return self.start_queued()
 
     def _try_begin(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> bool:
         if queued.future.cancelled():
@@ -260,7 +260,7 @@ class ChunkReadQueue(Generic[ValueT]):
     def _evict(self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]) -> bool:
         evicted = self._table.make_room(needed_bytes, *may_go)
         for key in evicted or ():
-            self._shares.dropped(key)
+            self._shares.drop(key)
         return evicted is not None
 
     def _let_go(self, keys: Sequence[ChunkKey]) -> None:
@@ -274,10 +274,10 @@ class ChunkReadQueue(Generic[ValueT]):
         entry = self._table.peek(key)
         if entry is not None and entry.is_forgotten and entry.is_evictable:
             self._table.remove(key)
-            self._shares.dropped(key)
+            self._shares.drop(key)
 
     def _and_go_on(self, effects: Effects[ValueT]) -> Effects[ValueT]:
-        more = self.go_on()
+        more = self.start_queued()
         return Effects(effects.to_read + more.to_read, effects.ended + more.ended)
 
     def _entry(self, key: ChunkKey) -> ChunkEntry[ValueT]:

@@ -88,7 +88,7 @@ class DiskChunks:
         try:
             self._take_over()
         except OSError as error:
-            self._failed(error)
+            self._pause_writes(error)
 
     def get(self, key: str, positions: ByteRange) -> bytes | None:
         """Return the bytes of the object `key` at `positions`, if they are cached."""
@@ -134,7 +134,7 @@ class DiskChunks:
             self._unlink(new.name)
             with self._lock:
                 self._buffered_bytes -= size_bytes
-            self._failed(error)
+            self._pause_writes(error)
             return
         with self._lock:
             self._buffered_bytes -= self._drop(name)
@@ -237,7 +237,7 @@ class DiskChunks:
         with suppress(OSError):
             (self._directory / name).unlink(missing_ok=True)
 
-    def _failed(self, error: OSError) -> None:
+    def _pause_writes(self, error: OSError) -> None:
         """Pause writes and remove half of the pieces: others may need the disk space more."""
         with self._lock:
             self._resumes_at_ms = self._clock.monotonic_ms() + self._pause_ms

@@ -102,7 +102,7 @@ class ReaderShares:
         for key in () if holding is None else holding.keys():
             self._let_go(reader, key)
 
-    def dropped(self, key: ChunkKey) -> None:
+    def drop(self, key: ChunkKey) -> None:
         """Release a chunk that is not in memory any more."""
         for reader in self._readers_by_key.pop(key, ()):
             holding = self._holdings[reader]

@@ -83,7 +83,7 @@ class _Probe:
         small = self._try("create a small object", self._create_small, when=writes)
         self._try("create it again: refused", self._create_again, when=small)
         large = self._try("create a large object", self._create_large, when=writes)
-        self._try("look at it", self._look, when=large)
+        self._try("look at it", self._check_info, when=large)
         self._try("read a range", self._read_middle, when=large)
         self._try("read past its end", self._read_past_end, when=small)
         self._try("list", lambda: self._list(small=small, large=large), when=reached)
@@ -124,7 +124,7 @@ class _Probe:
         content = _Bytes(piece=_PIECE, count=_LARGE_PIECES)
         self._storage.create_with_content(self._large, content)
 
-    def _look(self) -> None:
+    def _check_info(self) -> None:
         info = self._storage.info(self._large)
         _require(info.length_bytes == len(_PIECE) * _LARGE_PIECES, "another length")
         if info.crc32c is not None:

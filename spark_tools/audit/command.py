@@ -46,7 +46,7 @@ from spark_tools.invocation.arguments import (
 from spark_tools.invocation.ending import (
     JobOutcome,
     counts_shape,
-    ended,
+    end_job,
     print_line,
     report_shape,
     run_job,
@@ -111,7 +111,7 @@ def audit(arguments: argparse.Namespace) -> int:
             result = job.run()
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
-            return ended(arguments, _NAME, JobOutcome.UNDECIDED, {})
+            return end_job(arguments, _NAME, JobOutcome.UNDECIDED, {})
         # What may fail comes last: the counts are printed before any file is written.
         counts = Counter(each.kind for each in result.settled.findings)
         for kind, count in sorted(counts.items()):
@@ -131,7 +131,7 @@ def audit(arguments: argparse.Namespace) -> int:
         details["orphans"] = _treat(result, connection, arguments)
     is_lost = any(counts[kind.value] for kind in DATA_LOSS)
     outcome = JobOutcome.DATA_LOSS if is_lost else JobOutcome.DONE
-    return ended(arguments, _NAME, outcome, counts, details)
+    return end_job(arguments, _NAME, outcome, counts, details)
 
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:

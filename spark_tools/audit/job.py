@@ -102,7 +102,7 @@ class Audit:
         try:
             with self._open_metadata() as metadata:
                 _require_whole(metadata)
-                suspicions = self._compared(metadata, age)
+                suspicions = self._compare(metadata, age)
                 sightings = self._seen_again(suspicions)
                 last_ms = self._clock.wall_ms()
                 metadata.catch_up_all()
@@ -124,7 +124,7 @@ class Audit:
         except (InvalidConfigError, RetriableError, CorruptError) as error:
             raise IncompleteError("the metadata cannot be read completely", reason=error) from error
 
-    def _compared(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
+    def _compare(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
         """List the store and return the suspicions."""
         settings = self._settings
         compare = partial(

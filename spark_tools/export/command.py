@@ -32,7 +32,7 @@ from spark_tools.invocation.arguments import (
 from spark_tools.invocation.ending import (
     JobOutcome,
     counts_shape,
-    ended,
+    end_job,
     print_line,
     report_shape,
     run_job,
@@ -94,7 +94,7 @@ def export(arguments: argparse.Namespace) -> int:
         job = Export(spark, options, arguments.output.rstrip("/"), settings)
         report = RangeReport(arguments)
         if arguments.dry_run:
-            report.planned(job.plan())
+            report.show_plan(job.plan())
         else:
             for event in job.run():
                 report.take(event)
@@ -102,7 +102,7 @@ def export(arguments: argparse.Namespace) -> int:
     if outcome is JobOutcome.NOTHING_TO_DO:
         print_line(arguments, "nothing to export: all that is stored was exported before")
     details = {"skipped": [skipped_json(each) for each in report.skipped]}
-    return ended(arguments, _NAME, outcome, report.counts, details)
+    return end_job(arguments, _NAME, outcome, report.counts, details)
 
 
 class RangeReport:
@@ -125,7 +125,7 @@ class RangeReport:
             self._print(f"{event.topic}-{event.partition} {event.offsets} {event.records_count}")
             self.counts.update(ranges=1, records=event.records_count, files=len(event.files))
 
-    def planned(self, plan: ExportPlan) -> None:
+    def show_plan(self, plan: ExportPlan) -> None:
         for each in plan.files:
             tip, size = each.topic_id_partition, readable_size(each.size_bytes)
             self._print(f"would export {tip.topic}-{tip.partition} {each.offsets}, {size}")

@@ -211,7 +211,7 @@ class Export:
             by_date=self._settings.by_date,
             decoding=self._settings.decoding,
         )
-        planned = self._planned_again(planner, ranges)
+        planned = self._plan_again(planner, ranges)
         try:
             written = write_files(
                 self._spark, self._files, self._manifest.directory(attempt), work, planned
@@ -230,7 +230,7 @@ class Export:
         self._manifest.discard(attempt)
         return written
 
-    def _planned_again(self, planner: Planner, ranges: Sequence[FileRange]) -> list[FileRange]:
+    def _plan_again(self, planner: Planner, ranges: Sequence[FileRange]) -> list[FileRange]:
         """Plan the ranges again by what is stored now, under a lease."""
         pieces: dict[TopicIdPartition, Sequence[Piece]] = {}
         for tip, offsets in hulls(ranges).items():

@@ -89,7 +89,7 @@ FAILED_REPORT = JsonShape(
 def report_shape(
     name: str, counts: JsonShape, details: Mapping[str, JsonField] | None = None
 ) -> JsonShape:
-    """Describe the report of a job that ended by itself, for `ended` with such arguments."""
+    """Describe the report of a job that ended by itself, for `end_job` with such arguments."""
     outcomes = ", ".join(f"`{each.value}`" for each in JobOutcome)
     return JsonShape(
         name=name,
@@ -125,7 +125,7 @@ def print_line(arguments: argparse.Namespace, line: str) -> None:
         sys.stdout.flush()
 
 
-def ended(
+def end_job(
     arguments: argparse.Namespace,
     name: str,
     outcome: JobOutcome,

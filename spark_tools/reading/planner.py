@@ -89,7 +89,7 @@ class Planner:
 
     def _plan(self, options: ReadOptions) -> _PlannedRead:
         local = self._local(options)
-        stored = self._leased(options)
+        stored = self._lease(options)
         pieces = _planned(stored, options, local)
         stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
         task_bytes = options.task_bytes(stored_bytes)
@@ -98,7 +98,7 @@ class Planner:
             tasks = joined(split(pieces, max(1, stored_bytes // options.min_partitions)), 0)
         return _PlannedRead(stored=stored, local=local, tasks=tasks)
 
-    def _leased(self, options: ReadOptions) -> list[StoredPartition]:
+    def _lease(self, options: ReadOptions) -> list[StoredPartition]:
         """Lease the selected partitions for `lease_ms`, then return their state."""
         terms = LeaseTerms(
             holder=self._leases.holder, duration_ms=options.lease_ms, keeps=self._leases.keeps
@@ -146,7 +146,7 @@ class Planner:
         """Return what is stored of a partition, as far as the metadata was read."""
         return self._metadata.partition(tip)
 
-    def stored(self) -> list[StoredPartition]:
+    def read_stored(self) -> list[StoredPartition]:
         """Return what is stored of each partition now. Raises RetriableError on a timeout."""
         self._metadata.catch_up(self.partitions)
         return [self._metadata.partition(tip) for tip in self.partitions]

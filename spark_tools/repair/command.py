@@ -24,7 +24,7 @@ from spark_tools.invocation.arguments import (
 from spark_tools.invocation.ending import (
     JobOutcome,
     counts_shape,
-    ended,
+    end_job,
     print_line,
     report_shape,
     run_job,
@@ -84,7 +84,7 @@ def repair(arguments: argparse.Namespace) -> int:
     partitions = _dead_letter_partitions(connection, arguments)
     if not partitions:
         print_line(arguments, f"nothing to repair: there is no topic {dead_letter_topic} yet")
-        return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
+        return end_job(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     question = f"Delete the objects that the dead letters of {dead_letter_topic} name?"
     confirm(question, yes=arguments.yes or arguments.dry_run)
     require_connector_jar(arguments.jars)
@@ -126,7 +126,7 @@ def repair(arguments: argparse.Namespace) -> int:
         print_line(arguments, f"{name} {count}")
     if not job.outcomes:
         print_line(arguments, "nothing to repair: there are no new dead letters")
-    return ended(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
+    return end_job(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
 
 
 def _outcome(counts: Mapping[str, int]) -> JobOutcome:

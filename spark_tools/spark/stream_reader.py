@@ -80,7 +80,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._looked_s = 0.0
 
     def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
-        self._reached = initial_offsets(self._opened().planner.stored(), self._options)
+        self._reached = initial_offsets(self._opened().planner.read_stored(), self._options)
         return self._reached
 
     def latestOffset(  # noqa: N802 - Spark's name
@@ -137,7 +137,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
             planner.look_for_new(self._options)
             self._looked_s = time.monotonic()
-        return planner.stored()
+        return planner.read_stored()
 
     def _opened(self) -> _Open:
         if self._open is None:

@@ -87,7 +87,7 @@ class KafkaCanaryTopics(CanaryTopics):
                     partition=each.partition,
                     value=each.value,
                     timestamp=each.timestamp_ms,
-                    on_delivery=outcome.delivered,
+                    on_delivery=outcome.record_delivery,
                 )
             producer.flush(timeout_ms / 1000 + 1)
             if len(outcome.positions) < len(asked):
@@ -146,7 +146,7 @@ class _WriteOutcome:
     errors: _LastError = field(default_factory=_LastError)
     failed: dict[str, int] = field(default_factory=dict)
 
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
+    def record_delivery(self, error: KafkaError | None, message: Message) -> None:
         partition, offset, value = message.partition(), message.offset(), message.value()
         if error is not None:
             self.failed[error.str()] = self.failed.get(error.str(), 0) + 1

@@ -30,7 +30,7 @@ from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlm.status.document_parts import PARTITION
 from rlm.worker.cluster_access import client_properties
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
@@ -227,7 +227,7 @@ def _retried(session: CommandSession, rows: list[DeadLetterRow]) -> Iterator[Dea
 @contextmanager
 def _dead_letter_retry(session: CommandSession) -> Iterator[DeadLetterRetry]:
     config = session.config.required_storage()
-    with closing(storage_manager(config, open_chunk_storage(config))) as storage:
+    with closing(open_storage_manager(config, open_chunk_storage(config))) as storage:
         yield DeadLetterRetry(session.metadata, storage, session.clock, uuid4)
 
 

@@ -21,7 +21,7 @@ from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
-from rlm.worker.store_access import open_chunk_storage, stored_originals
+from rlm.worker.store_access import open_chunk_storage, open_stored_originals
 from rlmm.events.policy import OriginalConfig, TopicPolicy
 from rsm.config.confirmation import confirm
 
@@ -50,7 +50,7 @@ def _recalled(session: CommandSession, topic: str, topic_id: UUID) -> tuple[Orig
     if config is None:
         return ()
     with closing(open_chunk_storage(config)) as storage:
-        found = stored_originals(config, storage).of_topic(topic, topic_id)
+        found = open_stored_originals(config, storage).of_topic(topic, topic_id)
     if found is None:
         return ()
     show_progress(f"originals found in the store: {settings_text(found.values)}")

@@ -32,7 +32,7 @@ from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.worker.cluster_access import client_properties
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.aborted import Isolation
@@ -221,7 +221,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
     settings = session.config.storage
     if settings is None:
         return None
-    storage = storage_manager(settings, open_chunk_storage(settings))
+    storage = open_storage_manager(settings, open_chunk_storage(settings))
     stack.callback(storage.close)
     executor = stack.enter_context(ThreadPoolExecutor(_FETCH_THREADS, "remote-fetch"))
     reader = RemoteLogReader(session.metadata, storage, executor, ScanSettings())

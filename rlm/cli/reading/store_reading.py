@@ -19,7 +19,7 @@ from rlm.cli.reading.selection import Selection
 from rlm.remote_read.reader import LookedUpReader
 from rlm.remote_read.store_only_log import StoreOnlyLog
 from rlm.worker.log_lines import configure_command_logging
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rsm.config.storage import StorageConfig
 from rsm.opening import open_store_scan
 from rsm.read.store_scan import PartitionScan, StoreScan
@@ -46,7 +46,7 @@ def print_from_store(
     configure_command_logging(sys.stderr)
     storage = open_chunk_storage(config)
     with (
-        closing(storage_manager(config, storage)) as segments,
+        closing(open_storage_manager(config, storage)) as segments,
         ThreadPoolExecutor(_FETCH_THREADS, "remote-fetch") as executor,
     ):
         scan = open_store_scan(config.segments(), storage)

@@ -12,7 +12,7 @@ from rlm.cli.invocation.session import CommandSession
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document_parts import Json, anomaly_to_json
 from rlm.tasks.context.attempt import BoundedAttempt
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rlmm.state.anomalies import Anomaly
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -70,7 +70,7 @@ def _asked(
     if settings is None:
         return None
     attempt = BoundedAttempt(session.clock, session.deadline_ms, lambda: False)
-    with closing(storage_manager(settings, open_chunk_storage(settings))) as storage:
+    with closing(open_storage_manager(settings, open_chunk_storage(settings))) as storage:
         try:
             return states_of(storage, segments, attempt)
         except RetriableError as error:

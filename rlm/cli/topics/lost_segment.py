@@ -17,7 +17,7 @@ from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.status.document_parts import OFFSET_RANGE
 from rlm.tasks.context.attempt import BoundedAttempt
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rsm.config.confirmation import confirm
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
@@ -103,7 +103,7 @@ def resolve_lost_segments(
         storage = None
         if settings is not None:
             storage = opened.enter_context(
-                closing(storage_manager(settings, open_chunk_storage(settings)))
+                closing(open_storage_manager(settings, open_chunk_storage(settings)))
             )
         acceptance = LossAcceptance(session.metadata, storage, session.clock, uuid4)
         local_start_offset = local_starts_of(session, tip.topic, (tip,))[tip]

@@ -31,7 +31,7 @@ from rlm.cli.terminal.lines import print_lines
 from rlm.topics.disable import TieringEnd
 from rlm.topics.originals_restore import OriginalsRestore
 from rlm.topics.policy_writer import PolicyWriter
-from rlm.worker.store_access import open_chunk_storage, stored_originals
+from rlm.worker.store_access import open_chunk_storage, open_stored_originals
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.config.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -154,7 +154,9 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
     try:
         with closing(open_chunk_storage(config)) as storage:
             restore = OriginalsRestore(
-                stored_originals(config, storage), topics=session.topics, metadata=session.metadata
+                open_stored_originals(config, storage),
+                topics=session.topics,
+                metadata=session.metadata,
             )
             for settings in restore.lost():
                 had = settings_text(settings.values)

@@ -19,7 +19,7 @@ from rlm.worker.worker_process import (
     Server,
     Worker,
     WorkerProgram,
-    inherited_socket,
+    open_inherited_socket,
     run_worker,
 )
 from rsm.segment.errors import InvalidConfigError
@@ -83,4 +83,4 @@ class _GatewayProgram(WorkerProgram):
             )
         if self._gateway_fd is None:
             return bind_closed(listener, key=LISTENER_KEY)
-        return inherited_socket(self._gateway_fd, option="--gateway-fd")
+        return open_inherited_socket(self._gateway_fd, option="--gateway-fd")

@@ -23,7 +23,7 @@ from rlm.worker.external import open_metadata_cache
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
-from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
@@ -85,7 +85,7 @@ def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
         open_metadata_cache(config.metadata, _cache_directory(config, worker)),
         clock,
         ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
-        metrics.plugin_failed,
+        metrics.count_plugin_error,
     )
     storage = _storage_manager(config, metrics, worker)
     pools = _pools(config.gateway.reader_thread_count)
@@ -145,7 +145,9 @@ def _pools(thread_count: int) -> _Pools:
 
 def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteStorageManager:
     """Open the store with request metrics and, if configured, the disk cache."""
-    store = open_chunk_storage(config.storage, metrics.plugin_failed, metrics.store_request_sent)
+    store = open_chunk_storage(
+        config.storage, metrics.count_plugin_error, metrics.count_store_request
+    )
     store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:
@@ -156,7 +158,7 @@ def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteSto
             budget_bytes=config.gateway.chunk_cache_disk_bytes,
         )
         store = DiskCachedChunkStorage(store, _disk_chunks(settings, metrics))
-    return storage_manager(config.storage, store, plugin_failed=metrics.plugin_failed)
+    return open_storage_manager(config.storage, store, plugin_failed=metrics.count_plugin_error)
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:

@@ -183,7 +183,7 @@ class GatewayWorker:
             )
         )
         self._is_registered = True
-        self._contact.came_back()
+        self._contact.record_heartbeat()
 
     def _reasons(self) -> Sequence[str]:
         """Return why this process is not ready, without the state of its heartbeats."""

@@ -325,7 +325,7 @@ class RemoteFetcher:
         found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
         if is_cold:  # a cache hit does not show that the store works
             read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
-            self._anomalies.succeeded(found.segment_id, read)
+            self._anomalies.record_success(found.segment_id, read)
         return found
 
     def _cut(self, wanted: _Target, begin: BatchStart, lease: _Lease) -> Cut | Incomplete | None:

@@ -68,7 +68,7 @@ class RetryPauses:
             failures = self._failures.get(key)
         return self._back_off.is_pausing(failures)
 
-    def failed(self, key: Hashable) -> Failures:
+    def record_failure(self, key: Hashable) -> Failures:
         """Count one more failure and start its pause."""
         with self._lock:
             self._failures[key] = failures = self._back_off.after(self._failures.get(key))
@@ -79,7 +79,7 @@ class RetryPauses:
         with self._lock:
             return len(self._failures)
 
-    def ended(self, key: Hashable) -> None:
+    def clear(self, key: Hashable) -> None:
         """Forget the failures of a key that succeeded or was given up."""
         with self._lock:
             self._failures.pop(key, None)

@@ -314,7 +314,7 @@ class AttemptRunner:
         for each in self._counters:
             each.errors.labels(tip.topic).inc()
         is_corrupt = isinstance(error, CorruptError)
-        failure = self._kind.history(task).failed(
+        failure = self._kind.history(task).record_failure(
             error,
             base_offset=work.base_offset,
             back_off=self._corrupt_back_off if is_corrupt else self._back_off,
@@ -325,7 +325,7 @@ class AttemptRunner:
         _log.log(level, LogLine(what, **fields, attempts=failure.attempts))
 
     def _note_success(self, task: PartitionTask) -> None:
-        failed = self._kind.history(task).succeeded()
+        failed = self._kind.history(task).record_success()
         if task.log.clear(self._kind.value) and failed is not None:
             _log.info(
                 LogLine(

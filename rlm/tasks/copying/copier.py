@@ -151,7 +151,7 @@ class Copier:
             return self._storage.copy_log_segment_data(started, data, attempt)
         except RetriableError:
             if self._pace is not None:
-                self._pace.refused()
+                self._pace.record_refusal()
             raise
 
     def _describe(

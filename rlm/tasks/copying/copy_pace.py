@@ -41,13 +41,13 @@ class CopyPace:
         lanes.set_limit(self._now.limit)
         changed(self._now.limit)
 
-    def moved(self, size_bytes: int) -> None:
+    def count_bytes(self, size_bytes: int) -> None:
         """Count bytes that a copy has passed to the store."""
         with self._lock:
             self._moved_bytes += size_bytes
         self.judge()
 
-    def refused(self) -> None:
+    def record_refusal(self) -> None:
         """Record that the store failed an attempt with a retriable error."""
         with self._lock:
             self._refused = True
@@ -97,4 +97,4 @@ class PacedContent:
     def chunks(self) -> Iterator[memoryview]:
         for view in self.source.chunks():
             yield view
-            self.pace.moved(len(view))
+            self.pace.count_bytes(len(view))

@@ -28,7 +28,7 @@ class GapRecorder:
         self._new_id = ports.new_id
         self._metrics = metrics
 
-    def look(
+    def record_if_repeated(
         self, task: PartitionTask, view: PartitionView, gaps: Sequence[RecordedGap] | None
     ) -> None:
         """Record gaps that `rlm` did not make, once two cycles in a row have seen gaps.

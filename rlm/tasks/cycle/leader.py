@@ -191,7 +191,7 @@ class LeaderCycle:
             self._outages.see(view)
         view = self._idle.look(task, view)
         decided = plan(view)
-        self._gaps.look(task, view, decided.gaps)
+        self._gaps.record_if_repeated(task, view, decided.gaps)
         self._record_losses(task, view, decided)
         self._complete_account(task, view)
         if task.streaming.is_new:

@@ -72,7 +72,7 @@ class Expirer:
         try:
             self._storage.delete_log_segment_data(started)
         except TieredStorageError as error:
-            self._failed_again(started, error)
+            self._record_failure(started, error)
             return False
         finished = started.in_state(
             SegmentState.DELETE_SEGMENT_FINISHED,
@@ -80,7 +80,7 @@ class Expirer:
             writer=writer,
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
-        self._pauses.ended(started.segment_id.id)
+        self._pauses.clear(started.segment_id.id)
         self._is_dead_lettering = False
         _log.info(
             LogLine(
@@ -123,10 +123,12 @@ class Expirer:
             return metadata
         return start_deletion(self._ports, metadata, writer)
 
-    def _failed_again(self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError) -> None:
+    def _record_failure(
+        self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError
+    ) -> None:
         segment = metadata.segment_id
         self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
-        failures = self._pauses.failed(segment.id)
+        failures = self._pauses.record_failure(segment.id)
         _log.warning(
             LogLine("deletion failed", segment_id=segment, attempts=failures.count, error=error)
         )
@@ -158,7 +160,7 @@ class Expirer:
                 event_id=self._new_id(), segment_id=metadata.segment_id, attempts=failures.count
             )
         )
-        self._pauses.ended(metadata.segment_id.id)
+        self._pauses.clear(metadata.segment_id.id)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
         # Logs one ERROR while a store deletes nothing; the dead letters name each segment.
         _log.log(

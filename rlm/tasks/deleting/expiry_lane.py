@@ -145,11 +145,11 @@ class ExpiryLanes:
         try:
             require()
         except (FencedError, RetriableError, StoppedError) as error:
-            attempts = self._proof_pauses.failed(segment_id).count
+            attempts = self._proof_pauses.record_failure(segment_id).count
             if attempts == 1:
                 _log.info(LogLine("segment not deleted yet", segment_id=segment_id, error=error))
             return False
-        self._proof_pauses.ended(segment_id)
+        self._proof_pauses.clear(segment_id)
         return True
 
     def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:

@@ -82,14 +82,14 @@ class AnomalyCheck:
         problem: RetriableError | None = None
         for task in self._led():
             try:
-                self._look_at(task)
+                self._check_partition(task)
             except RetriableError as error:
                 problem = problem or error
             task.damage = self._found(task)
         if problem is not None:
             raise problem
 
-    def _look_at(self, task: PartitionTask) -> None:
+    def _check_partition(self, task: PartitionTask) -> None:
         """Check a partition's reported and known damage, and the segments that may replace it."""
         tip = task.topic_id_partition
         reported = _by_segment(self._metadata.partition_state(tip).anomalies)
@@ -107,8 +107,8 @@ class AnomalyCheck:
         for segment_id in (*known, *(check.damaged.keys() - known)):
             if self._stopping.is_set():
                 return
-            self._look(task, check, segment_id, reported.get(segment_id.id, ()))
-        self._look_around(task, check)
+            self._check_segment(task, check, segment_id, reported.get(segment_id.id, ()))
+        self._check_replacements(task, check)
 
     def _found(self, task: PartitionTask) -> Damage:
         """Return what the checks of a partition have found until now."""
@@ -121,17 +121,17 @@ class AnomalyCheck:
             whole=frozenset(each.id for each in check.whole),
         )
 
-    def _look_around(self, task: PartitionTask, check: DamageCheck) -> None:
+    def _check_replacements(self, task: PartitionTask, check: DamageCheck) -> None:
         """Check the segments that may replace a damaged one."""
         around: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
         for segment_id in check.damaged:
             around.update((each.segment_id, each) for each in self._overlapping(check, segment_id))
         for segment_id in check.whole - around.keys():
             check.whole.discard(segment_id)
-            check.looks.ended(segment_id)
+            check.looks.clear(segment_id)
         for segment_id, metadata in around.items():
             if not self._stopping.is_set() and not check.looks.is_pausing(segment_id):
-                self._look_at_whole(task, check, metadata)
+                self._check_whole(task, check, metadata)
 
     def _overlapping(
         self, check: DamageCheck, segment_id: RemoteLogSegmentId
@@ -151,7 +151,7 @@ class AnomalyCheck:
             if other.metadata.segment_id not in check.damaged:
                 yield other.metadata
 
-    def _look_at_whole(
+    def _check_whole(
         self, task: PartitionTask, check: DamageCheck, metadata: RemoteLogSegmentMetadata
     ) -> None:
         """Read the segment the first time, later check length and checksum; report damage."""
@@ -159,20 +159,20 @@ class AnomalyCheck:
         is_read = segment_id not in check.whole
         if is_read and check.reads.is_pausing(segment_id):
             return
-        check.looks.failed(segment_id)
+        check.looks.record_failure(segment_id)
         if is_read:
-            check.reads.failed(segment_id)
+            check.reads.record_failure(segment_id)
         faults = self._faults(metadata, read=is_read)
         if faults is None:
             return
         if not faults:
             check.whole.add(segment_id)
-            check.reads.ended(segment_id)
+            check.reads.clear(segment_id)
             return
         check.whole.discard(segment_id)
         self._report(task, segment_id, faults)
 
-    def _look(
+    def _check_segment(
         self,
         task: PartitionTask,
         check: DamageCheck,
@@ -189,17 +189,17 @@ class AnomalyCheck:
             not fault.is_missing for fault in found
         )
         if found and not anomalies and not is_corrupt:
-            check.looks.ended(segment_id)  # a reader cleared the anomaly: check now
+            check.looks.clear(segment_id)  # a reader cleared the anomaly: check now
         if self._is_pausing(check, segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
             self._report(task, segment_id, found)
             return
-        (check.reads if is_corrupt else check.looks).failed(segment_id)
+        (check.reads if is_corrupt else check.looks).record_failure(segment_id)
         faults = self._faults(record.metadata, read=is_corrupt)
         if faults is None:
             return
         _judge(check, segment_id, faults)
         if not faults and is_corrupt:
-            self._read_whole.failed(segment_id)
+            self._read_whole.record_failure(segment_id)
         damaged_keys = {fault.object_key for fault in faults}
         self._clear(segment_id, (a for a in anomalies if a.object_key not in damaged_keys))
         self._report(task, segment_id, faults)
@@ -283,8 +283,8 @@ def _judge(
 
 def _forget(check: DamageCheck, segment_id: RemoteLogSegmentId) -> None:
     check.damaged.pop(segment_id, None)
-    check.looks.ended(segment_id)
-    check.reads.ended(segment_id)
+    check.looks.clear(segment_id)
+    check.reads.clear(segment_id)
 
 
 def _by_segment(anomalies: Iterable[Anomaly]) -> Mapping[UUID, tuple[Anomaly, ...]]:

@@ -153,7 +153,7 @@ class Scrub:
         except TieredStorageError as error:
             self._postpone(segment_id, error)
             return False
-        self._pauses.ended(segment_id)
+        self._pauses.clear(segment_id)
         self._log_once.clear(Scrub)
         return True
 
@@ -174,11 +174,11 @@ class Scrub:
 
     def _postpone(self, segment_id: RemoteLogSegmentId, error: TieredStorageError) -> None:
         self._log_waiting(error)
-        attempts = self._pauses.failed(segment_id).count
+        attempts = self._pauses.record_failure(segment_id).count
         if attempts < _ATTEMPTS_PER_PASS and len(self._postponed) < _POSTPONED_MAX_COUNT:
             self._postponed.append(segment_id)
             return
-        self._pauses.ended(segment_id)
+        self._pauses.clear(segment_id)
         self._metrics.scrub_skipped_segments.inc()
         if self._log_once.changed(self._postpone, error.message):
             _log.warning(

@@ -125,7 +125,7 @@ class HeartbeatWatch:
             if self._last_ms is None:
                 self._last_ms = self._clock.monotonic_ms()
 
-    def came_back(self) -> None:
+    def record_heartbeat(self) -> None:
         """Record that a heartbeat was written and read back."""
         with self._lock:
             self._last_ms = self._clock.monotonic_ms()

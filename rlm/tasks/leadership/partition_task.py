@@ -65,7 +65,7 @@ class CopyHistory:
             )
             return not is_pausing and self._stopped_at_offset != base_offset
 
-    def failed(
+    def record_failure(
         self, error: TieredStorageError, *, base_offset: int, back_off: BackOff
     ) -> CopyFailure:
         """Record a failed attempt. Corrupt segments are counted apart, with their own back-off."""
@@ -86,7 +86,7 @@ class CopyHistory:
             )
         return failure
 
-    def succeeded(self) -> CopyFailure | None:
+    def record_success(self) -> CopyFailure | None:
         """Forget all failures; return the last one."""
         with self._lock:
             failure, self._failure = self._failure, None

@@ -137,7 +137,7 @@ class BlockStream:
         full = self._builder.add(data)
         if full is not None:
             complete.append(full)
-        complete += self._closed_if_full()
+        complete += self._close_if_full()
         self._last = EntryPosition(ledger_id=ledger_id, entry_id=entry_id)
         self._first = self._first or self._last
         self._size_bytes[ledger_id] = self._size_bytes.get(ledger_id, 0) + len(data)
@@ -174,9 +174,9 @@ class BlockStream:
         entry_id = last.entry_id + len(bounds) - 1
         self._last = EntryPosition(ledger_id=last.ledger_id, entry_id=entry_id)
         self._size_bytes[last.ledger_id] += bounds[-1] - bounds[0]
-        return self._closed_if_full()
+        return self._close_if_full()
 
-    def _closed_if_full(self) -> tuple[bytearray, ...]:
+    def _close_if_full(self) -> tuple[bytearray, ...]:
         """End the current block if it has no room for an entry."""
         if self._builder.plan.room_bytes >= ENTRY_HEADER_BYTES:
             return ()

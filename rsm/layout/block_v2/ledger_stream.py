@@ -74,7 +74,7 @@ class LedgerStream:
     def chunks(self) -> Iterator[memoryview]:
         for run in batch_runs(self._log):
             for ledger, part in self._divided(run):
-                for block in self._encoded(ledger, part):
+                for block in self._encode(ledger, part):
                     yield memoryview(block)
         if self._ledger is None:
             raise UnsupportedError("block_v2 cannot store a segment without batches")
@@ -127,7 +127,7 @@ class LedgerStream:
         self._ledger = ledger
         return ledger
 
-    def _encoded(self, ledger: _OpenLedger, run: AdjoiningBatches) -> Iterator[bytearray]:
+    def _encode(self, ledger: _OpenLedger, run: AdjoiningBatches) -> Iterator[bytearray]:
         """Add a ledger's batches; yield the blocks that are complete."""
         stream, bounds = self._stream, run.bounds
         number, end_number = 0, len(bounds) - 1

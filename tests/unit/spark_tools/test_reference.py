@@ -24,7 +24,7 @@ from spark_tools.export.skipped import SkipCause, SkippedRange, skipped_json
 from spark_tools.invocation.ending import (
     EXIT_CODES,
     JobOutcome,
-    ended,
+    end_job,
 )
 from spark_tools.invocation.parser import JobParser
 from spark_tools.reference import JOBS, default_of, names_of, render
@@ -90,7 +90,7 @@ def test_exit_codes_when_listed_then_every_outcome_and_signal_has_one() -> None:
     arguments = PARSERS["rlm-repair"].parse_args(
         ["--json", "--fail-on", "data-loss,failed-work,nothing-to-do"]
     )
-    codes = {ended(arguments, "rlm-repair", outcome, {}) for outcome in JobOutcome}
+    codes = {end_job(arguments, "rlm-repair", outcome, {}) for outcome in JobOutcome}
 
     signals = {128 + signal.SIGINT, 128 + signal.SIGTERM}
     assert set(EXIT_CODES) == codes | {1, 2} | signals
@@ -106,7 +106,7 @@ def exported() -> RangeReport:
     report = RangeReport(PARSERS["rlm-export"].parse_args(["--json", "orders", "lake"]))
     skipped = SkippedRange.of(ORDERS, OFFSETS, SkipCause.UNREADABLE, "damaged")
     file = FileRange(topic_id_partition=ORDERS, offsets=OFFSETS, pieces=())
-    report.planned(ExportPlan(files=(file,), skipped=(skipped,)))
+    report.show_plan(ExportPlan(files=(file,), skipped=(skipped,)))
     report.take(ExportProgress(done_bytes=1, total_bytes=1, files_left=0, undecodable_count=2))
     report.take(
         ExportedRange(
@@ -135,7 +135,7 @@ def ended_reports(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
         operands = ["orders", "lake"] if name == "rlm-export" else []
         arguments = PARSERS[name].parse_args(["--json", *operands])
         capsys.readouterr()
-        ended(arguments, name, JobOutcome.DONE, counted, details)
+        end_job(arguments, name, JobOutcome.DONE, counted, details)
         found[name] = json.loads(capsys.readouterr().out)
     return found
 

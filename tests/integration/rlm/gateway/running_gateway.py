@@ -32,7 +32,7 @@ from rlm.gateway.session.session_state import SessionLimits, SessionParts
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.worker.store_access import storage_manager
+from rlm.worker.store_access import open_storage_manager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.spi import RemoteStorageManager
@@ -94,7 +94,7 @@ def running_gateway(
     storage = storage or FilesystemChunkStorage(host.store)
     with host.metadata() as metadata, _pools() as pools:
         answering = pools.answering(list_offsets_timeout_ms)
-        manager = storage_manager(host.config.storage, storage)
+        manager = open_storage_manager(host.config.storage, storage)
         tier = _tier(metadata, manager, pools.store, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])

@@ -10,7 +10,7 @@ import pytest
 
 from rlm.config.load import client_command_config, load_command_config
 from rlm.worker.file_defaults import file_defaults
-from rlm.worker.store_access import storage_manager
+from rlm.worker.store_access import open_storage_manager
 from rsm.config.choices import Layout
 from rsm.config.storage import StorageConfig, parse_storage
 from rsm.segment.errors import InvalidConfigError, UnsupportedError
@@ -50,7 +50,7 @@ def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
 ) -> None:
     config = load(tmp_path, DIRECTORY | settings)
 
-    manager = storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
+    manager = open_storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
 
     assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=1).layout == expected
     is_chunked = expected == "chunked"
@@ -63,7 +63,7 @@ def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
 def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path) -> None:
     config = load(tmp_path, DIRECTORY | {"layout": f"raw,{PLUGIN}", "layout.label": "blue"})
 
-    manager = storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
+    manager = open_storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
 
     found = {
         layout: manager.plan_objects_in(layout, SEGMENT_ID, 0, size_bytes=1).layout
@@ -117,7 +117,7 @@ def test_layout_when_nothing_is_said_then_blocks_have_pulsars_length(tmp_path: P
 def test_chunk_size_when_it_is_set_then_new_segments_have_chunks_of_it(tmp_path: Path) -> None:
     settings = DIRECTORY | {"layout": "chunked", "chunked.object.max.bytes": "1MiB"}
 
-    manager = storage_manager(load(tmp_path, settings), MemoryChunkStorage(wall_ms=lambda: 0))
+    manager = open_storage_manager(load(tmp_path, settings), MemoryChunkStorage(wall_ms=lambda: 0))
 
     assert load(tmp_path, DIRECTORY).chunk_bytes == 64 << 20
     assert len(manager.plan_objects(SEGMENT_ID, 0, size_bytes=5 << 20).objects) == 5 + 1

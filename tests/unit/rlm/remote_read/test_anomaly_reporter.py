@@ -108,7 +108,7 @@ def test_report_when_the_object_was_read_again_then_the_record_is_cleared(
     reporter.step()
     assert len(world.on_record()) == 1
 
-    anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+    anomalies.record_success(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
     reporter.step()
 
     assert world.metadata.caught_up(TIP)
@@ -120,7 +120,7 @@ def test_report_when_other_offsets_were_read_then_the_record_stays(world: Report
     world.fail(anomalies)
     reporter.step()
 
-    anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=6, end_offset=50))
+    anomalies.record_success(world.segment.segment_id, OffsetRange(start_offset=6, end_offset=50))
     reporter.step()
 
     assert world.metadata.caught_up(TIP)
@@ -179,7 +179,9 @@ def test_report_when_an_object_fails_and_is_read_in_turn_then_one_record_and_tom
     for _ in range(12):
         world.fail(anomalies)
         reporter.step()
-        anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+        anomalies.record_success(
+            world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6)
+        )
         reporter.step()
         assert world.metadata.caught_up(TIP)
         world.clock.now_ms += UPDATE_INTERVAL_MS // 12
@@ -233,7 +235,9 @@ def test_anomalies_when_a_segment_fails_again_after_a_minute_then_another_warnin
 
     for pause_ms in (59_999, 60_000, 0):
         world.fail(anomalies)
-        anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+        anomalies.record_success(
+            world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6)
+        )
         world.clock.now_ms += pause_ms
 
     assert [each.getMessage().partition(" segment_id=")[0] for each in caplog.records] == [

@@ -93,8 +93,8 @@ def test_division_when_the_store_was_slow_then_of_segments_that_are_divided_afte
     assert division.known_chunk_bytes(early) is None
     assert division.chunk_bytes(early) == 4 * _MIB
 
-    division.took(_MIB, 900)
-    division.took(4 * _MIB, 910)
+    division.record_read(_MIB, 900)
+    division.record_read(4 * _MIB, 910)
 
     assert division.chunk_bytes(early) == 4 * _MIB
     assert division.chunk_bytes(late) == division.known_chunk_bytes(late) == 16 * _MIB

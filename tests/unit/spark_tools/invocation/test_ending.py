@@ -18,7 +18,7 @@ from spark_tools.invocation.ending import (
     FAILED_REPORT,
     RUNNING_REPORT,
     JobOutcome,
-    ended,
+    end_job,
     print_line,
     run_job,
 )
@@ -136,7 +136,7 @@ def test_job_when_it_ends_then_the_exit_code_shows_what_is_asked_for(
     )
 
     for outcome, code in zip(JobOutcome, codes, strict=True):
-        assert ended(arguments, "rlm-x", outcome, {"missing": 2, "gap": 1}) == code
+        assert end_job(arguments, "rlm-x", outcome, {"missing": 2, "gap": 1}) == code
         assert json.loads(summary.read_text()) == {
             "job": "rlm-x",
             "exit_code": code,
@@ -151,7 +151,7 @@ def test_job_when_json_is_asked_for_then_prints_the_summary_and_no_line(
     arguments = shared_arguments("rlm-x", "", example="rlm-x").parse_args(["--json"])
 
     print_line(arguments, "missing 2")
-    code = ended(arguments, "rlm-x", JobOutcome.DATA_LOSS, {"missing": 2}, {"skipped": []})
+    code = end_job(arguments, "rlm-x", JobOutcome.DATA_LOSS, {"missing": 2}, {"skipped": []})
 
     assert json.loads(capsys.readouterr().out) == {
         "job": "rlm-x",

@@ -274,7 +274,7 @@ def test_stored_when_more_was_stored_since_then_it_is_known() -> None:
 
     append(log, step(segment_metadata(3, 100, 200), FINISHED))
 
-    assert [len(each.segments) for each in planner.stored()] == [2, 1]
+    assert [len(each.segments) for each in planner.read_stored()] == [2, 1]
 
 
 def test_pieces_when_the_broker_has_more_than_is_stored_then_the_rest_is_read_there() -> None:

@@ -36,7 +36,7 @@ class Bench:
     def end_window(self, *, moved_bytes: int = 0) -> None:
         self.clock.advance(WINDOW_MS)
         if moved_bytes:
-            self.pace.moved(moved_bytes)
+            self.pace.count_bytes(moved_bytes)
         else:
             self.pace.judge()
 
@@ -77,14 +77,14 @@ def test_pace_when_nothing_moves_and_the_cycle_looks_then_one_more() -> None:
 def test_pace_within_a_window_then_nothing_changes() -> None:
     bench = Bench()
     bench.clock.advance(WINDOW_MS - 1)
-    bench.pace.moved(10_000_000)
+    bench.pace.count_bytes(10_000_000)
     assert bench.shown == [4]
 
 
 def test_pace_when_much_is_moved_soon_then_does_not_wait_for_the_longest_window() -> None:
     bench = Bench()
     bench.clock.advance(WINDOW_MS // 4)
-    bench.pace.moved(40_000_000)
+    bench.pace.count_bytes(40_000_000)
     assert bench.shown == [4, 8]
 
 

@@ -116,7 +116,7 @@ def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_at
     assert isinstance(process, ForgetfulProcess)
     world.settle()
     for _ in range(MOST_FAILING + 1):
-        process.expirer._pauses.failed(world.new_id())
+        process.expirer._pauses.record_failure(world.new_id())
     process.effects.fail("delete .log", REFUSED)
     world.clock.advance(20 * MINUTE_MS)
     world.segments(2)

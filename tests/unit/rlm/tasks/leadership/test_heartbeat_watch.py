@@ -11,7 +11,7 @@ def test_watch_when_three_heartbeats_are_missed_then_the_cluster_cannot_be_reach
     clock = FakeClock()
     watch = HeartbeatWatch(clock, INTERVAL_MS)
     watch.begin()
-    watch.came_back()
+    watch.record_heartbeat()
 
     clock.advance(3 * INTERVAL_MS - 1)
     in_time = watch.problem(is_metadata_ready=True)
@@ -45,7 +45,7 @@ def test_watch_when_a_heartbeat_comes_back_then_is_well_again() -> None:
     watch.begin()
     clock.advance(10 * INTERVAL_MS)
 
-    watch.came_back()
+    watch.record_heartbeat()
 
     assert watch.problem(is_metadata_ready=True) is None
 

@@ -30,7 +30,9 @@ class Copies:
         self._back_off = BackOff(self.clock, first_pause_ms=PAUSE_MS)
 
     def fail(self, error: TieredStorageError, base_offset: int = 0) -> int:
-        failure = self.history.failed(error, base_offset=base_offset, back_off=self._back_off)
+        failure = self.history.record_failure(
+            error, base_offset=base_offset, back_off=self._back_off
+        )
         return failure.attempts
 
     def allows(self, base_offset: int = 0) -> bool:
@@ -76,11 +78,11 @@ def test_copies_when_one_succeeds_then_no_failure_is_known() -> None:
     copies.fail(UnsupportedError("too large"))
     copies.fail(CorruptError("bad CRC"))
 
-    last = copies.history.succeeded()
+    last = copies.history.record_success()
 
     assert last is not None
     assert (copies.history.failure, copies.allows()) == (None, True)
-    assert copies.history.succeeded() is None
+    assert copies.history.record_success() is None
 
 
 def test_loss_when_proven_then_taken_once() -> None:
