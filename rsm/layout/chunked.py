@@ -8,6 +8,7 @@ depend on no setting. Pure.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,6 @@ from rsm.segment.metadata import (
     RemoteLogSegmentMetadata,
     StoredObject,
     chunk_key,
-    leading_chunks,
     short_keys,
 )
 from rsm.segment.ranges import ByteRange
@@ -78,15 +78,18 @@ class ChunkedLayout(SegmentLayout):
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
     ) -> LocatedBytes:
+        ends = self._chunk_ends(metadata)
+        number = bisect_right(ends, positions.start_position)
+        begin = ends[number - 1] if number else 0
         ranges = []
-        begin = 0
-        for key, length_bytes in self._chunks(metadata):
+        while number < len(ends) and begin < positions.end_position:
             first = max(positions.start_position, begin)
-            end = min(positions.end_position, begin + length_bytes)
+            end = min(positions.end_position, ends[number])
             if first < end:
                 within = ByteRange(start_position=first - begin, end_position=end - begin)
-                ranges.append(ObjectRange(key=key, positions=within))
-            begin += length_bytes
+                ranges.append(ObjectRange(key=metadata.objects[number].key, positions=within))
+            begin = ends[number]
+            number += 1
         return LocatedBytes(ranges=tuple(ranges))
 
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
@@ -96,29 +99,31 @@ class ChunkedLayout(SegmentLayout):
     def decode_companion(self, content: bytes) -> Companion:
         return decode_companion(content)
 
-    def _chunks(self, metadata: RemoteLogSegmentMetadata) -> Sequence[tuple[str, int]]:
-        """Return the keys and lengths of all chunks. CorruptError if they are not the segment."""
-        stored = metadata.objects[: self._chunks_count(metadata)]
-        chunks = [(o.key, o.length_bytes) for o in stored if o.length_bytes is not None]
-        if len(chunks) < len(stored) or sum(n for _, n in chunks) != metadata.segment_size_bytes:
+    def _chunk_ends(self, metadata: RemoteLogSegmentMetadata) -> Sequence[int]:
+        """Return the end position of each chunk. CorruptError if the chunks are not the segment."""
+        count, ends = self._chunks_count(metadata), metadata.chunks.ends
+        if len(ends) < count or ends[-1] != metadata.segment_size_bytes:
             raise CorruptError(
                 "the chunks of a segment are not as long as the segment",
                 segment_id=metadata.segment_id,
                 segment_bytes=metadata.segment_size_bytes,
-                chunks_bytes=sum(n for _, n in chunks),
-                chunks=len(stored),
-                written=len(chunks),
+                chunks_bytes=ends[-1] if ends else 0,
+                chunks=count,
+                written=len(ends),
             )
-        return chunks
+        return ends
 
     def _chunks_count(self, metadata: RemoteLogSegmentMetadata) -> int:
-        keys = metadata.object_keys
-        count = leading_chunks(keys)
-        if not count or len(keys) != count + 1 or not keys[-1].endswith(f".{COMPANION_SUFFIX}"):
+        count, objects = metadata.chunks.count, metadata.objects
+        if (
+            not count
+            or len(objects) != count + 1
+            or not objects[-1].key.endswith(f".{COMPANION_SUFFIX}")
+        ):
             raise CorruptError(
                 "a chunked segment must have chunks and a companion",
                 segment_id=metadata.segment_id,
                 expected=f".{LOG_SUFFIX}.00000 and further chunks, .{COMPANION_SUFFIX}",
-                found=" ".join(short_keys(keys)),
+                found=" ".join(short_keys(metadata.object_keys)),
             )
         return count

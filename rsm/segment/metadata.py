@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from operator import attrgetter
 from uuid import UUID
 
@@ -81,6 +81,21 @@ class StoredObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkBounds:
+    """How many objects are the chunks of a log, and the end position of each one written so far."""
+
+    count: int
+    ends: tuple[int, ...]
+
+
+def chunk_bounds(objects: Sequence[StoredObject]) -> ChunkBounds:
+    """Find the chunks of a segment by its objects."""
+    count = leading_chunks([each.key for each in objects])
+    lengths = takewhile(lambda n: n is not None, (each.length_bytes for each in objects[:count]))
+    return ChunkBounds(count=count, ends=tuple(accumulate(length or 0 for length in lengths)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """The process that decided. `incarnation` distinguishes it from the one before a restart."""
 
@@ -89,8 +104,16 @@ class Writer:
     incarnation: UUID
 
 
+class _Derived:
+    """The memory of what metadata derives from its fields at the first access."""
+
+    __slots__ = ("_chunks",)
+
+    _chunks: ChunkBounds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RemoteLogSegmentMetadata:
+class RemoteLogSegmentMetadata(_Derived):
     """The metadata of one log segment; each record of the segment contains all of it. Immutable.
 
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the lineage
@@ -149,6 +172,16 @@ class RemoteLogSegmentMetadata:
     def object_keys(self) -> tuple[str, ...]:
         """The keys of all objects that the record names, in the order in which they are written."""
         return tuple(stored.key for stored in self.objects)
+
+    @property
+    def chunks(self) -> ChunkBounds:
+        """The bounds of the log's chunks, derived once: each read of the segment needs them."""
+        try:
+            return self._chunks
+        except AttributeError:
+            found = chunk_bounds(self.objects)
+        object.__setattr__(self, "_chunks", found)
+        return found
 
     def in_state(
         self,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -36,6 +39,22 @@ OBJECTS = ObjectReader(STORAGE, decoded_bytes=0)
 def manager_of(storage: MemoryChunkStorage, chunk_bytes: int) -> SegmentStorageManager:
     layout = ChunkedLayout(max_chunk_bytes=chunk_bytes)
     return SegmentStorageManager(storage=storage, keys=ObjectKeys(), layouts=[layout, RawLayout()])
+
+
+class VisitedObjects(tuple[StoredObject, ...]):  # noqa: SLOT001 - it counts
+    """The objects of a segment, which count how often each of them was visited."""
+
+    def __init__(self, _: Iterable[StoredObject]) -> None:
+        self.counts: Counter[SupportsIndex | str] = Counter()
+
+    def __getitem__(self, at: SupportsIndex | slice) -> Any:
+        self.counts["slice" if isinstance(at, slice) else at] += 1
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[StoredObject]:
+        for number, each in enumerate(super().__iter__()):
+            self.counts[number] += 1
+            yield each
 
 
 LAYOUT = ChunkedLayout(max_chunk_bytes=CHUNK_BYTES)
@@ -124,6 +143,26 @@ def test_locate_when_the_chunks_are_not_the_segment_then_corrupt(
 ) -> None:
     with pytest.raises(CorruptError):
         LAYOUT.locate(changed, ByteRange(start_position=0, end_position=5), OBJECTS)
+
+
+def test_locate_when_the_segment_was_read_before_then_only_its_own_chunks_are_visited() -> None:
+    count = 1000
+    prefix = STORED.objects[0].key.removesuffix("00000")
+    visited = VisitedObjects(
+        (
+            *(StoredObject(key=f"{prefix}{n:05d}", length_bytes=10) for n in range(count)),
+            STORED.objects[-1],
+        )
+    )
+    metadata = replace(STORED, objects=visited, segment_size_bytes=10 * count)
+    positions = ByteRange(start_position=5_005, end_position=5_025)
+    LAYOUT.locate(metadata, positions, OBJECTS)
+    visited.counts.clear()
+
+    located = LAYOUT.locate(metadata, positions, OBJECTS)
+
+    assert [each.key.rpartition(".")[2] for each in located.ranges] == ["00500", "00501", "00502"]
+    assert visited.counts.total() == len(located.ranges) + 1  # and the companion
 
 
 def test_seal_when_more_chunks_were_planned_then_only_those_written_are_recorded() -> None:
