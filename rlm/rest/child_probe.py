@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
+from threading import Lock
+from typing import NamedTuple
 
 from prometheus_client.core import Metric
 
 from rlm.process.readiness import ReadinessReport
 from rlm.rest.exposition import parse
-from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _TIMEOUT_S = 2.0
+_PATIENCE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +61,69 @@ class ChildProbe:
             raise RetriableError("process does not answer", address=address) from error
         finally:
             connection.close()
+
+
+class ChildRun(NamedTuple):
+    """One run of a child: after a restart, the process has another id."""
+
+    name: str
+    pid: int
+
+
+class LastReadiness:
+    """Represents the last known readiness of children. Thread-safe.
+
+    All children are probed at once, each by one thread at most. A child that does not answer within
+    `patience_s` has its last known readiness, which the running probe replaces at its end.
+    """
+
+    def __init__(
+        self,
+        probe: Callable[[str], ReadinessReport],
+        *,
+        most_children: int,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        """`probe` takes a child's address, and raises TieredStorageError if there is no answer."""
+        self._probe = probe
+        self._patience_s = patience_s
+        self._threads = ThreadPoolExecutor(max(1, most_children), "readiness-probe")
+        self._lock = Lock()
+        self._running: dict[ChildRun, Future[ReadinessReport]] = {}
+        self._known: dict[ChildRun, ReadinessReport] = {}
+
+    def of(self, addresses: Mapping[ChildRun, str]) -> Mapping[ChildRun, ReadinessReport]:
+        """Return the readiness of running children, and forget all others."""
+        with self._lock:
+            self._take_reports()
+            for run, address in addresses.items():
+                if run not in self._running:
+                    self._running[run] = self._threads.submit(self._report, address)
+            probes = [self._running[run] for run in addresses]
+        wait(probes, self._patience_s)
+        with self._lock:
+            self._take_reports()
+            self._known = {run: self._known[run] for run in addresses if run in self._known}
+            return {
+                run: self._known.get(run) or _starting(address)
+                for run, address in addresses.items()
+            }
+
+    def _take_reports(self) -> None:
+        for run in [run for run, probe in self._running.items() if probe.done()]:
+            self._known[run] = self._running.pop(run).result()
+
+    def _report(self, address: str) -> ReadinessReport:
+        try:
+            return self._probe(address)
+        except TieredStorageError as error:
+            return ReadinessReport(is_ready=False, reasons=(str(error),))
+
+
+def _starting(address: str) -> ReadinessReport:
+    error = RetriableError(
+        "process has not answered since its start",
+        address=address,
+        advice="Wait; if that lasts, look at the log of the process",
+    )
+    return ReadinessReport(is_ready=False, reasons=(str(error),))

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from rlm.metrics.description import MetricDescription, MetricUnit, any_of
 from rlm.process.readiness import ReadinessReport
 from rlm.process.supervisor import ChildStatus
+from rlm.rest.child_probe import ChildRun, LastReadiness
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
 from rlm.rest.worker_api import (
     HEALTH_ENDPOINT,
@@ -32,7 +33,7 @@ _HEALTH = replace(HEALTH_ENDPOINT, meaning="Whether the supervisor serves.")
 _READINESS = replace(
     READINESS_ENDPOINT,
     meaning="Whether all processes of the host do all of their work. Each reason begins with its "
-    "process.",
+    "process. A process that does not answer at once is as it was at its last answer.",
 )
 _PROCESS = any_of(
     PROCESS_LABEL, "`manager`, `gateway`, or `gateway-N` with several gateway workers"
@@ -66,7 +67,8 @@ class Probe(Protocol):
 
 
 def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:
-    """Compose the application; `statuses` is thread-safe."""
+    """Compose the application; `statuses` is thread-safe, and always returns the same children."""
+    last = LastReadiness(probe.readiness, most_children=len(statuses()))
 
     def metrics(_: Request) -> Response:
         current = statuses()
@@ -75,7 +77,7 @@ def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) 
         return Response(render(Families(families)), media_type=CONTENT_TYPE)
 
     def ready(_: Request) -> Response:
-        found = [_readiness_of(status, probe) for status in statuses()]
+        found = _readiness_of(statuses(), last)
         return readiness_response(
             ReadinessReport(
                 is_ready=all(each.is_ready for each in found),
@@ -117,18 +119,31 @@ def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
         return ()
 
 
-def _readiness_of(status: ChildStatus, probe: Probe) -> ReadinessReport:
-    """Return a child's readiness, with its name before each text."""
-    name = status.spec.name
-    if status.pid is None:
-        why = f": {status.failure}" if status.failure else ""
-        return ReadinessReport(is_ready=False, reasons=(f"{name}: not running{why}",))
-    if status.spec.http_address is None:
+def _readiness_of(
+    statuses: Iterable[ChildStatus], last: LastReadiness
+) -> Sequence[ReadinessReport]:
+    """Return the readiness of each child, with its name before each text."""
+    runs = {each.spec.name: each for each in statuses}
+    asked = {
+        ChildRun(name, each.pid): each.spec.http_address
+        for name, each in runs.items()
+        if each.pid is not None and each.spec.http_address is not None
+    }
+    answers = {run.name: report for run, report in last.of(asked).items()}
+    return [
+        _named(name, answers.get(name) or _readiness_without_answer(each))
+        for name, each in runs.items()
+    ]
+
+
+def _readiness_without_answer(status: ChildStatus) -> ReadinessReport:
+    if status.pid is not None:
         return ReadinessReport(is_ready=True)
-    try:
-        found = probe.readiness(status.spec.http_address)
-    except TieredStorageError as error:
-        found = ReadinessReport(is_ready=False, reasons=(str(error),))
+    why = f": {status.failure}" if status.failure else ""
+    return ReadinessReport(is_ready=False, reasons=(f"not running{why}",))
+
+
+def _named(name: str, found: ReadinessReport) -> ReadinessReport:
     return ReadinessReport(
         is_ready=found.is_ready,
         reasons=tuple(f"{name}: {reason}" for reason in found.reasons),
