@@ -81,3 +81,11 @@ class LocalLog:
     active_size_bytes: int
     active_written_ms: int
     checkpoint: Lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFileSize:
+    """Represents the size of one log file, rolled or active."""
+
+    base_offset: int
+    size_bytes: int

@@ -6,11 +6,12 @@ same inode, size and time.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from rlm.facts.local_log import LocalLog, RolledSegment
+from rlm.facts.local_log import LocalLog, LogFileSize, RolledSegment
 from rlm.source.log_file import FileIdentity
 from rlm.source.partition_files import (
     LEADER_EPOCHS_FILE,
@@ -76,7 +77,32 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
             checkpoint=_read_checkpoint(directory, required=bool(rolled)),
         )
         return ListedLog(log=log, identities=identities[:-1])
-    raise RetriableError("the directory has no log that can be listed now", directory=directory)
+    raise _unlisted(directory)
+
+
+def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...]:
+    """List the log files from the one that has `from_offset` on; see LogSource.
+
+    Raises RetriableError if there is no log or it changes too fast, OSError as the listing does.
+    """
+    for _ in range(_ATTEMPTS):
+        files = list_partition_files(directory)
+        first = max(0, bisect_right(files.log_base_offsets, from_offset) - 1)
+        try:
+            found = tuple(
+                LogFileSize(base_offset=at, size_bytes=files.path(at, LOG_SUFFIX).stat().st_size)
+                for at in files.log_base_offsets[first:]
+            )
+        except FileNotFoundError:
+            continue  # deleted after it was listed
+        if not found:
+            break
+        return found
+    raise _unlisted(directory)
+
+
+def _unlisted(directory: Path) -> RetriableError:
+    return RetriableError("the directory has no log that can be listed now", directory=directory)
 
 
 def _rolled_segment(

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition
+from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogFileSize, LogPosition
 from rsm.segment.batches.index_builder import IndexedBatch
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
@@ -110,6 +110,16 @@ class LogSource(ABC):
 
         NotFoundError if no log dir has it. RetriableError if its directory cannot be read now: an
         offline log dir does not count as empty.
+        """
+
+    @abstractmethod
+    def file_sizes(
+        self, topic_id_partition: TopicIdPartition, from_offset: int
+    ) -> tuple[LogFileSize, ...]:
+        """List the log files from the one that has `from_offset` on; below all files, list all.
+
+        They ascend, and end with the active file. Looks at no other file, so it may be called
+        often. Raises the errors of `local_log`.
         """
 
     @abstractmethod

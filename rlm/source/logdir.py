@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition
+from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogFileSize, LogPosition
 from rlm.source.log_file import CHUNK_BYTES, LogFile
-from rlm.source.log_listing import ListedLog, list_log
+from rlm.source.log_listing import ListedLog, list_file_sizes, list_log
 from rlm.source.log_part import OpenLogDirPart, next_batches
 from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlm.source.partition_dirs import PartitionDirs
@@ -63,6 +63,13 @@ class LogDirSource(LogSource):
             listed = list_log(directory, self._listed.get(topic_id_partition))
         self._listed[topic_id_partition] = listed
         return listed.log
+
+    def file_sizes(
+        self, topic_id_partition: TopicIdPartition, from_offset: int
+    ) -> tuple[LogFileSize, ...]:
+        directory = self._dirs.find(topic_id_partition)
+        with _unreadable_is_retriable(directory):
+            return list_file_sizes(directory, from_offset)
 
     def open_segment(
         self,

@@ -8,7 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from rlm.facts.local_log import CommittedTail, LocalLog, LocalSegment, LogPosition, RolledSegment
+from rlm.facts.local_log import (
+    CommittedTail,
+    LocalLog,
+    LocalSegment,
+    LogFileSize,
+    LogPosition,
+    RolledSegment,
+)
 from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rsm.segment.batches.batch import BatchHeader, scan_batches
 from rsm.segment.batches.scanner import SegmentScanner
@@ -40,6 +47,16 @@ class MemoryLogSource(LogSource):
             active_size_bytes=replica.files[-1].size_bytes,
             active_written_ms=replica.files[-1].max_timestamp_ms,
             checkpoint=replica.checkpoint,
+        )
+
+    def file_sizes(
+        self, topic_id_partition: TopicIdPartition, from_offset: int
+    ) -> tuple[LogFileSize, ...]:
+        files = self._replica(topic_id_partition).files
+        first = max(0, sum(file.base_offset <= from_offset for file in files) - 1)
+        return tuple(
+            LogFileSize(base_offset=file.base_offset, size_bytes=file.size_bytes)
+            for file in files[first:]
         )
 
     def open_segment(

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.facts.local_log import LocalLog, LocalSegment, LogPosition
+from rlm.facts.local_log import LocalLog, LocalSegment, LogFileSize, LogPosition
 from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
@@ -127,6 +127,11 @@ class UnverifiedSource(LogSource):
 
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         return self._inner.local_log(topic_id_partition)
+
+    def file_sizes(
+        self, topic_id_partition: TopicIdPartition, from_offset: int
+    ) -> tuple[LogFileSize, ...]:
+        return self._inner.file_sizes(topic_id_partition, from_offset)
 
     def open_segment(
         self,

@@ -6,10 +6,11 @@ waited for the rollover time. So a partition with little data needs no open uplo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from rlm.facts.local_log import LocalLog, LogPosition
+from rlm.facts.local_log import LogFileSize, LogPosition
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.view import PartitionView
@@ -104,34 +105,22 @@ def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int =
     return min(max(part_ms, _SHORTEST_PART_MS), longest_ms)
 
 
-def counted_from(log: LocalLog, begin: LogPosition) -> LogPosition:
-    """Return from where bytes count as not stored.
+def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
+    """Return from where bytes count as not stored; `files` are those from `begin` on.
 
     If the position of an offset in its file is not known, only what the file grows by counts. Else
     a record in a large file that is stored up to it would look like the whole file.
     """
-    base_offset, size_bytes = _first_file(log, begin)
-    if begin.file_base_offset == base_offset or begin.offset <= base_offset:
+    first = files[0]
+    if begin.file_base_offset == first.base_offset or begin.offset <= first.base_offset:
         return begin
-    return replace(begin, file_base_offset=base_offset, position=size_bytes)
+    return replace(begin, file_base_offset=first.base_offset, position=first.size_bytes)
 
 
-def unstored_bytes(log: LocalLog, begin: LogPosition) -> int:
-    """Return the size of the log from a position of `counted_from` on."""
-    first, _ = _first_file(log, begin)
-    total_bytes = sum(size_bytes for base, size_bytes in _files(log) if base >= first)
-    return max(0, total_bytes - (begin.position if begin.file_base_offset == first else 0))
-
-
-def _first_file(log: LocalLog, begin: LogPosition) -> tuple[int, int]:
-    """Return base offset and size of the file that has a position, or of the first one above."""
-    files = _files(log)
-    return max((each for each in files if each[0] <= begin.offset), default=files[0])
-
-
-def _files(log: LocalLog) -> list[tuple[int, int]]:
-    files = [(each.file_base_offset, each.size_bytes) for each in log.rolled]
-    return [*files, (log.active_base_offset, log.active_size_bytes)]
+def unstored_bytes(files: Sequence[LogFileSize], begin: LogPosition) -> int:
+    """Return the size of the log from a position of `counted_from` on; `files` as there."""
+    is_within = begin.file_base_offset == files[0].base_offset
+    return max(0, sum(each.size_bytes for each in files) - (begin.position if is_within else 0))
 
 
 def due_because(

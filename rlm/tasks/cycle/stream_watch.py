@@ -81,14 +81,14 @@ class StreamWatch:
         if end_offset <= begin.offset:
             return
         try:
-            log = self._source.local_log(task.topic_id_partition)
+            files = self._source.file_sizes(task.topic_id_partition, begin.offset)
         except TieredStorageError:
             return  # the cycle reports it
         reason = due_because(
             permit,
             begin_offset=begin.offset,
             committed_end_offset=end_offset,
-            unstored_bytes=task.streaming.unstored_bytes(log, begin),
+            unstored_bytes=task.streaming.unstored_bytes(files, begin),
             waited_ms=waited_ms,
             is_any_free=self._streams.is_any_free(),
         )

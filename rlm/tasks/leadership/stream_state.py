@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import RLock
 
-from rlm.facts.local_log import LocalLog, LogPosition
+from rlm.facts.local_log import LogFileSize, LogPosition
 from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.stream.permit import StreamPermit, counted_from, unstored_bytes
 
@@ -131,15 +131,16 @@ class StreamState:
                 self._known_since_ms = now_ms if since_ms is None else since_ms
             return now_ms - self._known_since_ms
 
-    def unstored_bytes(self, log: LocalLog, begin: LogPosition) -> int:
+    def unstored_bytes(self, files: Sequence[LogFileSize], begin: LogPosition) -> int:
         """Return the bytes of the log that are not stored, as far as that is known.
 
-        If the position of `begin` is not known, counts what came after the first call with it.
+        `files` are those from `begin` on. If the position of `begin` is not known, counts what came
+        after the first call with it.
         """
         with self._lock:
             if self._counted_from is None or self._counted_from[0] != begin:
-                self._counted_from = begin, counted_from(log, begin)
-            return unstored_bytes(log, self._counted_from[1])
+                self._counted_from = begin, counted_from(files, begin)
+            return unstored_bytes(files, self._counted_from[1])
 
     def unstored_ms(self, now_ms: int) -> int | None:
         """Return how long the oldest record that is not stored has been known; None if none is."""

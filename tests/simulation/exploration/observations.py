@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TypeVar
 from uuid import UUID
 
-from rlm.facts.local_log import LocalLog, LocalSegment, LogPosition
+from rlm.facts.local_log import LocalLog, LocalSegment, LogFileSize, LogPosition
 from rlm.source.log_source import LogSource, OpenPart, OpenSegment
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
@@ -188,6 +188,13 @@ class ObservedSource(LogSource):
 
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         found = self._inner.local_log(topic_id_partition)
+        self._observations.note(found)
+        return found
+
+    def file_sizes(
+        self, topic_id_partition: TopicIdPartition, from_offset: int
+    ) -> tuple[LogFileSize, ...]:
+        found = self._inner.file_sizes(topic_id_partition, from_offset)
         self._observations.note(found)
         return found
 

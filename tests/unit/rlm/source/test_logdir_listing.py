@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.facts.local_log import RolledSegment
+from rlm.facts.local_log import LogFileSize, RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError
@@ -189,3 +189,46 @@ def test_partitions_when_one_is_gone_then_its_listing_is_forgotten(
 
     assert source.partitions() == ()
     assert source._listed == {}
+
+
+@pytest.mark.parametrize(
+    ("offset", "bases"),
+    [(0, (0, 100, 200)), (99, (0, 100, 200)), (100, (100, 200)), (250, (200,)), (9999, (200,))],
+)
+def test_file_sizes_when_from_an_offset_then_its_file_and_all_later_ones(
+    offset: int, bases: tuple[int, ...], directory: Path, source: LogDirSource
+) -> None:
+    built = segments_of(3)
+    write_segments(directory, built)
+
+    assert source.file_sizes(ORDERS, offset) == tuple(
+        LogFileSize(base_offset=base, size_bytes=len(built[base // 100].log)) for base in bases
+    )
+
+
+def test_file_sizes_when_all_files_begin_above_the_offset_then_all(
+    directory: Path, source: LogDirSource
+) -> None:
+    write_segments(directory, segments_of(3))
+    put_aside(directory, 0)
+
+    assert [each.base_offset for each in source.file_sizes(ORDERS, 50)] == [100, 200]
+
+
+def test_file_sizes_when_an_earlier_file_has_no_attributes_then_not_looked_at(
+    directory: Path, source: LogDirSource
+) -> None:
+    write_segments(directory, segments_of(3))
+    earlier = directory / f"{0:020d}.log"
+    earlier.unlink()
+    earlier.symlink_to("nothing")
+
+    (active,) = source.file_sizes(ORDERS, 200)
+
+    assert active.base_offset == 200
+
+
+@pytest.mark.usefixtures("directory")
+def test_file_sizes_when_there_is_no_log_then_retriable(source: LogDirSource) -> None:
+    with pytest.raises(RetriableError, match="no log that can be listed now"):
+        source.file_sizes(ORDERS, 0)

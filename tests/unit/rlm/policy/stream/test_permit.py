@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.facts.local_log import LogPosition
+from rlm.facts.local_log import LocalLog, LogFileSize, LogPosition
 from rlm.policy.candidates import copy_blocked, copy_candidates, offload_end_offset
 from rlm.policy.plan import plan
 from rlm.policy.stream.permit import (
@@ -43,6 +43,16 @@ GIVEN = Given(policy=STREAMED)
 PERMIT = StreamPermit(
     begin_offset=100, limits=replace(LIMITS, segment_max_bytes=1 << 30), requested_offset=0
 )
+
+
+def files_from(log: LocalLog, offset: int) -> list[LogFileSize]:
+    """The files of a log from the one that has an offset on."""
+    files = [
+        *((each.file_base_offset, each.size_bytes) for each in log.rolled),
+        (log.active_base_offset, log.active_size_bytes),
+    ]
+    first = max(0, sum(base <= offset for base, _ in files) - 1)
+    return [LogFileSize(base_offset=base, size_bytes=size) for base, size in files[first:]]
 
 
 def view(given: Given = GIVEN) -> PartitionView:
@@ -247,17 +257,17 @@ def test_stream_when_segments_are_small_then_due_at_their_size() -> None:
 def test_unstored_bytes_when_the_position_is_known_then_from_there_else_the_files_above(
     position: LogPosition, expected: int
 ) -> None:
-    log = Given().view().local
+    files = files_from(Given().view().local, position.offset)
 
-    assert unstored_bytes(log, counted_from(log, position)) == expected
+    assert unstored_bytes(files, counted_from(files, position)) == expected
 
 
 def test_unstored_bytes_when_the_file_grows_from_an_unknown_position_then_what_it_grew_by() -> None:
     log = Given().view().local
-    counted = counted_from(log, LogPosition(offset=1040))
+    counted = counted_from(files_from(log, 1040), LogPosition(offset=1040))
     longer = replace(log, active_size_bytes=log.active_size_bytes + 70)
 
-    assert unstored_bytes(longer, counted) == 70
+    assert unstored_bytes(files_from(longer, 1040), counted) == 70
 
 
 def test_unstored_bytes_when_the_position_is_below_all_files_then_all_of_them() -> None:
@@ -265,7 +275,7 @@ def test_unstored_bytes_when_the_position_is_below_all_files_then_all_of_them() 
     found = Given().view().local
     shorter = replace(found, rolled=found.rolled[1:])
 
-    assert unstored_bytes(shorter, LogPosition(offset=0)) == 9_500
+    assert unstored_bytes(files_from(shorter, 0), LogPosition(offset=0)) == 9_500
 
 
 @pytest.mark.parametrize(
