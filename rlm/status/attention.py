@@ -165,7 +165,7 @@ def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
             if each.is_paused
             else (
                 f"no broker has the topic of id {topic_id}, so its stored data will be deleted",
-                f"rlm pause {each.topic} delete",
+                f"rlm pause {each.topic} delete --topic-id {topic_id}",
             )
         )
         yield Problem(

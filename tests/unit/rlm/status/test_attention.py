@@ -107,7 +107,7 @@ def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_comm
         (
             False,
             f"no broker has the topic of id {_TOPIC_ID}, so its stored data will be deleted",
-            "rlm pause orders delete",
+            f"rlm pause orders delete --topic-id {_TOPIC_ID}",
         ),
         (
             True,

@@ -14,6 +14,7 @@ from rlm.operator.pause import ALL_TASKS
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicyChanged
 from rsm.segment.errors import InvalidConfigError, NotFoundError
+from rsm.segment.ids import id_to_text
 from tests.twins.world import KEEP_REMOTE
 from tests.unit.rlm.cli.command_session import session_of
 from tests.unit.rlm.topics.tiering_world import TOPIC, TOPIC_ID, Process, World
@@ -91,3 +92,56 @@ def test_pause_when_neither_cluster_nor_metadata_has_the_topic_then_names_it(
 ) -> None:
     with pytest.raises(NotFoundError, match=r"no topic of this name \(topic=deleted-orders\)"):
         change_pauses(session, DELETED, DELETE, resume=resume)
+
+
+def test_resume_when_deletions_of_both_topics_are_paused_then_refused_without_an_id(
+    process: Process, session: CommandSession
+) -> None:
+    """The live topic's expiry must not be resumed together with the removal of the deleted one."""
+    tier(process, TOPIC, DELETED_ID)
+    tier(process, TOPIC, TOPIC_ID)
+    change_pauses(session, TOPIC, ALL_TASKS, resume=False)
+
+    with pytest.raises(InvalidConfigError, match="several topics of this name") as refused:
+        change_pauses(session, TOPIC, ALL_TASKS, resume=True)
+
+    assert id_to_text(DELETED_ID) in str(refused.value)
+    assert id_to_text(TOPIC_ID) in str(refused.value)
+    assert process.metadata.paused_tasks(DELETED_ID) == ALL_TASKS
+    assert process.metadata.paused_tasks(TOPIC_ID) == ALL_TASKS
+
+
+def test_resume_when_only_copies_are_wanted_then_those_of_both_topics(
+    process: Process, session: CommandSession
+) -> None:
+    tier(process, TOPIC, DELETED_ID)
+    tier(process, TOPIC, TOPIC_ID)
+    change_pauses(session, TOPIC, ALL_TASKS, resume=False)
+
+    left = change_pauses(session, TOPIC, ALL_TASKS - DELETE, resume=True)
+
+    assert left == DELETE
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_pause_when_an_id_is_given_then_only_the_topic_of_that_id(
+    process: Process, session: CommandSession, *, resume: bool
+) -> None:
+    tier(process, TOPIC, DELETED_ID)
+    tier(process, TOPIC, TOPIC_ID)
+    if resume:
+        change_pauses(session, TOPIC, DELETE, resume=False)
+
+    change_pauses(session, TOPIC, DELETE, topic_id=TOPIC_ID, resume=resume)
+
+    paused = [process.metadata.paused_tasks(each) for each in (DELETED_ID, TOPIC_ID)]
+    assert paused == ([DELETE, frozenset()] if resume else [frozenset(), DELETE])
+
+
+def test_pause_when_no_topic_of_the_name_has_the_id_then_names_those_that_exist(
+    process: Process, session: CommandSession
+) -> None:
+    tier(process, TOPIC, TOPIC_ID)
+
+    with pytest.raises(NotFoundError, match=f"topic_ids={id_to_text(TOPIC_ID)}"):
+        change_pauses(session, TOPIC, DELETE, topic_id=DELETED_ID, resume=False)
