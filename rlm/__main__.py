@@ -7,24 +7,13 @@ would print the stack of an import.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 
-from rlm.process.signals import defer_reload_signal, end_by_interrupt
+from rlm.process.signals import defer_reload_signal
+from rsm.program_start import end_by_interrupt, open_closed_streams
 
 _SERVERS = ("run", "gateway")
 """The commands that read their configuration again on SIGHUP."""
-
-_STANDARD_STREAMS = (
-    ("stdin", 0, "r", os.O_RDONLY),
-    ("stdout", 1, "w", os.O_RDONLY),
-    ("stderr", 2, "w", os.O_WRONLY),
-)
-"""Name, descriptor, and the modes of the stream and of its device, if the caller closed it.
-
-A write to a closed standard output fails, as it should; messages to a closed standard error are
-lost.
-"""
 
 
 def main() -> None:
@@ -34,19 +23,6 @@ def main() -> None:
     if sys.argv[1:2] and sys.argv[1] in _SERVERS:
         defer_reload_signal()
     importlib.import_module("rlm.cli.main").main()
-
-
-def open_closed_streams() -> None:
-    """Occupy closed standard descriptors.
-
-    Otherwise the next file would get them, and with them the messages of libraries.
-    """
-    for name, descriptor, mode, device_mode in _STANDARD_STREAMS:
-        if getattr(sys, name) is None:
-            device = os.open(os.devnull, device_mode)
-            os.set_inheritable(device, True)  # noqa: FBT003 - it takes no keyword
-            stream = open(descriptor, mode, closefd=False)  # noqa: SIM115 - of the process
-            setattr(sys, name, stream)
 
 
 if __name__ == "__main__":

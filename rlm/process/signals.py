@@ -48,15 +48,6 @@ def defer_reload_signal() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {RELOAD_SIGNAL})
 
 
-def end_by_interrupt() -> None:
-    """Let Ctrl-C end the process at once and without a stack trace, unless it is ignored.
-
-    For the start of a program, before it has something to clean up.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @contextmanager
 def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
     """Collect `signals` within the context, then restore the handlers. Main thread only.

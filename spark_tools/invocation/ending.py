@@ -18,6 +18,7 @@ from types import FrameType, MappingProxyType
 
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from spark_tools.invocation.output import write_output
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of, is_invalid_config
 
 _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
@@ -121,8 +122,7 @@ def counts_shape(name: str, meanings: Iterable[tuple[str, str]]) -> JsonShape:
 def print_line(arguments: argparse.Namespace, line: str) -> None:
     """Print a line at once, for people; nothing with `--json`."""
     if not arguments.json:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+        write_output(f"{line}\n")
 
 
 def end_job(
@@ -146,7 +146,7 @@ def end_job(
         **(details or {}),
     }
     if arguments.json:
-        sys.stdout.write(_json_text(summary))
+        write_output(_json_text(summary))
     if arguments.summary is not None:
         try:
             _write_summary(arguments.summary, summary)

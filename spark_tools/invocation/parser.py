@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn
 
+from rsm.segment.errors import RetriableError
+from spark_tools.invocation.output import write_output
+
 _DISTRIBUTION = "kafka-rlm"
-_WRONG = 2
+_FAILED, _WRONG = 1, 2
 _NO_VALUE = "expected one argument"
 
 
@@ -26,7 +28,8 @@ class PrintVersion(argparse.Action):
             version = importlib.metadata.version(_DISTRIBUTION)
         except importlib.metadata.PackageNotFoundError:
             version = f"of unknown version: {_DISTRIBUTION} is not installed as a package"
-        sys.stdout.write(f"{parser.prog} {version}\n")
+        assert isinstance(parser, JobParser), "jobs have a JobParser"
+        parser.print_text(f"{parser.prog} {version}\n")
         parser.exit()
 
 
@@ -81,6 +84,18 @@ class JobParser(argparse.ArgumentParser):
         if unknown:
             self.error(self._unknown(unknown))
         return found
+
+    def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - that of the parent
+        """Print the help to standard output."""
+        assert file is None, "no caller needs another file"
+        self.print_text(self.format_help())
+
+    def print_text(self, text: str) -> None:
+        """Print to standard output; print an error and exit with 1 if that fails."""
+        try:
+            write_output(text)
+        except RetriableError as error:
+            self.exit(_FAILED, f"{self.prog}: {error}\n")
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and what is wrong, as `rlm` does, and exit with 2."""

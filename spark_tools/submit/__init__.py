@@ -1,1 +1,1 @@
-"""Programs for `spark-submit`, which requires a file with a name that ends in `.py`."""
+"""The programs of the jobs. `spark-submit` requires a file with a name that ends in `.py`."""

@@ -1,8 +1,14 @@
-"""Runs `rlm-audit` under `spark-submit`."""
+"""Runs `rlm-audit`, also under `spark-submit`."""
 
 from __future__ import annotations
 
-from spark_tools.audit.command import main
+from spark_tools.submit.job_program import run_program
+
+
+def main() -> None:
+    """Run the job with the command line of this process and exit."""
+    run_program("spark_tools.audit.command")
+
 
 if __name__ == "__main__":
     main()

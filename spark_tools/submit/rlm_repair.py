@@ -1,8 +1,14 @@
-"""Runs `rlm-repair` under `spark-submit`."""
+"""Runs `rlm-repair`, also under `spark-submit`."""
 
 from __future__ import annotations
 
-from spark_tools.repair.command import main
+from spark_tools.submit.job_program import run_program
+
+
+def main() -> None:
+    """Run the job with the command line of this process and exit."""
+    run_program("spark_tools.repair.command")
+
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,21 @@
+"""Writes a job's text to standard output, whose reader may be gone or whose disk may be full."""
+
+from __future__ import annotations
+
+import sys
+
+from rsm.standard_output import give_up_output, unwritable_output
+
+
+def write_output(text: str) -> None:
+    """Write at once. A job continues without output if the reader is gone, as after `| head`.
+
+    RetriableError if the output cannot be written.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        give_up_output()
+    except OSError as error:
+        raise unwritable_output(error) from error
