@@ -6,8 +6,7 @@ look up offsets and positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from traceback import clear_frames
 
@@ -17,9 +16,10 @@ from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.read.segment_indexes import SegmentIndexes, read_indexes
+from rsm.read.unreadable_segment import naming_segment
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
-from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.errors import CorruptError, TieredStorageError
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -137,7 +137,7 @@ class SegmentParts:
     def _read_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, buffer: memoryview
     ) -> None:
-        with _named(metadata, positions):
+        with naming_segment(metadata, positions=positions):
             read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
             if read_bytes != len(positions):  # the rest of the buffer has older data
                 raise CorruptError("a segment is shorter than its record says", read=read_bytes)
@@ -184,7 +184,7 @@ def read_stored(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, positions: ByteRange
 ) -> bytes:
     """Read bytes of a segment's log. NotFoundError and CorruptError name the segment."""
-    with _named(metadata, positions):
+    with naming_segment(metadata, positions=positions):
         return storage.fetch_log_segment(metadata, positions)
 
 
@@ -193,17 +193,3 @@ def _forget_locals(error: BaseException | None) -> None:
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__cause__
-
-
-@contextmanager
-def _named(metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> Iterator[None]:
-    try:
-        yield
-    except (NotFoundError, CorruptError) as error:
-        raise type(error)(
-            "a stored segment cannot be read",
-            segment_id=metadata.segment_id,
-            offsets=metadata.offsets,
-            positions=positions,
-            reason=error,
-        ) from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rsm.read.unreadable_segment import naming_segment
 from rsm.segment.batches.aborted import AbortedTransactions, Isolation
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex
@@ -81,19 +82,21 @@ def read_indexes(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
 ) -> SegmentIndexes:
     """Read a segment's indexes for fetches. Raises NotFoundError, CorruptError, RetriableError."""
-    data = storage.fetch_index(metadata, IndexType.OFFSET)
-    if len(data) % OFFSET_ENTRY.size:
-        raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
-    return SegmentIndexes(
-        offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
-        aborted_transactions=storage.fetch_aborted_transactions(metadata),
-    )
+    with naming_segment(metadata):
+        data = storage.fetch_index(metadata, IndexType.OFFSET)
+        if len(data) % OFFSET_ENTRY.size:
+            raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
+        return SegmentIndexes(
+            offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
+            aborted_transactions=storage.fetch_aborted_transactions(metadata),
+        )
 
 
 def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
     """Read and check the time index. Raises NotFoundError, CorruptError, RetriableError."""
-    data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
-    return TimeIndex.parse(data, offsets=metadata.offsets)
+    with naming_segment(metadata):
+        data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
+        return TimeIndex.parse(data, offsets=metadata.offsets)
 
 
 def read_aborted(
@@ -105,4 +108,5 @@ def read_aborted(
     """
     if isolation is Isolation.READ_UNCOMMITTED:
         return AbortedTransactions()
-    return AbortedTransactions(storage.fetch_aborted_transactions(metadata))
+    with naming_segment(metadata):
+        return AbortedTransactions(storage.fetch_aborted_transactions(metadata))

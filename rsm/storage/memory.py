@@ -152,7 +152,7 @@ class MemoryChunkStorage(ChunkStorage):
         try:
             return self._chunks[name]
         except KeyError:
-            raise NotFoundError("the chunk does not exist", name=name) from None
+            raise NotFoundError("the object is not in the store", name=name) from None
 
     def _replace(self, name: str, content: bytes) -> None:
         self._chunks[name] = replace(

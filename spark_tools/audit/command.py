@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,6 +26,7 @@ from spark_tools.audit.findings import (
     DATA_LOSS,
     FINDING_MEANINGS,
     FINDINGS_DDL,
+    Finding,
     finding_rows,
 )
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError, open_metadata
@@ -113,11 +114,7 @@ def audit(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
             return end_job(arguments, _NAME, JobOutcome.UNDECIDED, {})
         # What may fail comes last: the counts are printed before any file is written.
-        counts = Counter(each.kind for each in result.settled.findings)
-        for kind, count in sorted(counts.items()):
-            print_line(arguments, f"{kind} {count}")
-        if not counts:
-            print_line(arguments, "nothing was found")
+        counts = _print_counts(arguments, result.settled.findings)
         if arguments.page is not None:
             Path(arguments.page).write_text(
                 _page(result, connection, settings, arguments), encoding="utf-8"
@@ -132,6 +129,33 @@ def audit(arguments: argparse.Namespace) -> int:
     is_lost = any(counts[kind.value] for kind in DATA_LOSS)
     outcome = JobOutcome.DATA_LOSS if is_lost else JobOutcome.DONE
     return end_job(arguments, _NAME, outcome, counts, details)
+
+
+def _print_counts(arguments: argparse.Namespace, findings: Sequence[Finding]) -> Counter[str]:
+    """Print and return how many findings of each kind there are."""
+    counts = Counter(each.kind for each in findings)
+    for kind, count in sorted(counts.items()):
+        print_line(arguments, f"{kind} {count}")
+    if not counts:
+        print_line(arguments, "nothing was found")
+    for line in loss_advice(findings):
+        sys.stderr.write(f"{_NAME}: {line}\n")
+    return counts
+
+
+def loss_advice(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a line that names the first lost or damaged data, and what to do."""
+    kinds = {kind.value for kind in DATA_LOSS}
+    first = next((each for each in findings if each.kind in kinds), None)
+    if first is None:
+        return
+    location = f"{first.topic}:{first.partition}"
+    context = {"partition": location, "segment_id": first.segment_id, "object": first.object_key}
+    fields = ", ".join(f"{name}={value}" for name, value in context.items() if value)
+    yield (
+        f"data is lost or damaged: {first.detail} ({fields}). Restore the objects, or see "
+        f"`rlm topic resolve {location} --dry-run`. --page FILE and --output DIR list all findings."
+    )
 
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:

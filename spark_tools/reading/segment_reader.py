@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rsm.read.segment_indexes import read_aborted
 from rsm.read.segment_scan import RemoteScanner, ScanSettings
+from rsm.read.unreadable_segment import unreadable_segment
 from rsm.segment.batches.aborted import AbortedTransactions
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.metadata import short_keys
@@ -77,12 +78,11 @@ class SegmentReader:
     def located(self, error: TieredStorageError) -> TieredStorageError:
         """Return the error with the segment, its objects and the offset."""
         metadata = self._piece.stored.metadata
-        return type(error)(
-            "a stored segment cannot be read",
-            segment_id=metadata.segment_id,
+        return unreadable_segment(
+            error,
+            metadata,
             objects=",".join(short_keys(metadata.object_keys)),
             offset=self.next_offset,
-            reason=error,
         )
 
 

@@ -57,7 +57,7 @@ def store_error(error: AzureError, **context: object) -> TieredStorageError:
     """Convert an error of the SDK; the caller chains it. `context` names the object."""
     code = code_of(error)
     if code == "BlobNotFound":
-        return NotFoundError("the chunk does not exist", **context)
+        return NotFoundError("the object is not in the store", **context)
     if code in _TAKEN:
         return AlreadyExistsError("the chunk already exists", **context)
     reason = str(error).partition("\n")[0]

@@ -139,7 +139,7 @@ class StoreRoot:
             yield
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             self.verify()
-            raise NotFoundError("the chunk does not exist", name=name) from error
+            raise NotFoundError("the object is not in the store", name=name) from error
         except OSError as error:
             raise store_error(error, name) from error
 

@@ -77,7 +77,7 @@ class GcsBucket:
                 yield
             except NotFound as error:
                 self.check_access()  # a missing bucket has the same status as a missing object
-                raise NotFoundError("the chunk does not exist", name=name) from error
+                raise NotFoundError("the object is not in the store", name=name) from error
 
     def close(self) -> None:
         with self._lock:

@@ -73,7 +73,7 @@ class HdfsDirectory:
                 "FileStatus"
             ]
         if status["type"] != "FILE":
-            raise NotFoundError("the chunk does not exist", name=name)
+            raise NotFoundError("the object is not in the store", name=name)
         return status
 
     def await_closed(self, name: str, timeout_ms: int) -> None:
@@ -148,7 +148,7 @@ class HdfsDirectory:
                 error.name == "AccessControlException" and ("is not a directory" in error.message)
             ):
                 self.verify()
-                raise NotFoundError("the chunk does not exist", name=name) from error
+                raise NotFoundError("the object is not in the store", name=name) from error
             raise store_error(error, name) from error
 
     @contextmanager

@@ -157,7 +157,7 @@ class HdfsChunkStorage(ChunkStorage):
             path = self._directory.path(name)
             answer = self._web.ask("DELETE", path, "DELETE", recursive="false")
         if not answer.get("boolean"):
-            raise NotFoundError("the chunk does not exist", name=name)
+            raise NotFoundError("the object is not in the store", name=name)
         self._directory.remove_empty_parents(name)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:

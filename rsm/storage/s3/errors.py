@@ -113,7 +113,7 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
 def _answered(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
     code = code_of(error)
     if code in {"NoSuchKey", "NoSuchUpload"}:
-        return NotFoundError("the chunk does not exist", **context)
+        return NotFoundError("the object is not in the store", **context)
     if code == "PreconditionFailed":
         return AlreadyExistsError("the chunk already exists", **context)
     if code in _CONFIGURATION:

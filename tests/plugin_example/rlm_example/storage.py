@@ -162,7 +162,7 @@ def _refuse(name: str) -> NoReturn:
 
 def _only(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     if not rows:
-        raise NotFoundError("the chunk does not exist", name=name)
+        raise NotFoundError("the object is not in the store", name=name)
     return rows[0]
 
 

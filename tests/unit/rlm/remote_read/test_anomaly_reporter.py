@@ -38,7 +38,7 @@ class ReportingWorld(RemoteWorld):
     def fail(self, anomalies: ReadAnomalies) -> None:
         key = self.segment.objects[0].key
         anomalies.record(
-            self.segment, NotFoundError("the chunk does not exist", name=key), offset=5
+            self.segment, NotFoundError("the object is not in the store", name=key), offset=5
         )
 
     def on_record(self) -> tuple[Anomaly, ...]:
@@ -136,7 +136,7 @@ def test_report_when_a_partition_has_no_room_then_others_are_recorded_and_it_is_
     world.fill_anomalies(UUID(int=0xF0))
     anomalies, reporter = world.process()
     world.fail(anomalies)
-    anomalies.record(elsewhere, NotFoundError("the chunk does not exist"), offset=5)
+    anomalies.record(elsewhere, NotFoundError("the object is not in the store"), offset=5)
     caplog.clear()
 
     reporter.step()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.audit.command import audit, command_parser
+from spark_tools.audit.command import audit, command_parser, loss_advice
+from spark_tools.audit.findings import Finding
 
 
 def arguments(root: Path, *more: str) -> Namespace:
@@ -57,3 +58,26 @@ def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_conn
         audit(arguments(tmp_path / "away", treatment))
     with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
         audit(arguments(tmp_path / "away", treatment, "--dry-run"))
+
+
+def test_loss_advice_when_data_is_lost_then_names_the_first_object_and_what_to_do() -> None:
+    lost = Finding(
+        kind="missing",
+        topic="orders",
+        partition=3,
+        segment_id="a:b",
+        object_key="cold/a.log",
+        detail="a finished segment's object is not in the store",
+    )
+
+    (line,) = loss_advice([Finding(kind="orphan"), lost, lost])
+
+    assert line == (
+        "data is lost or damaged: a finished segment's object is not in the store "
+        "(partition=orders:3, segment_id=a:b, object=cold/a.log). Restore the objects, or see "
+        "`rlm topic resolve orders:3 --dry-run`. --page FILE and --output DIR list all findings."
+    )
+
+
+def test_loss_advice_when_nothing_is_lost_then_none() -> None:
+    assert [*loss_advice([Finding(kind="orphan")])] == []

@@ -57,6 +57,22 @@ def test_read_piece_when_the_object_is_damaged_then_named_once_with_the_offset(
     assert caught.value.context["objects"] == ",".join(metadata.object_keys)
     assert caught.value.context["offset"] == 37
     assert str(caught.value).count("a stored segment cannot be read") == 1
+    topic = metadata.topic_id_partition.topic
+    assert f"`rlm topic resolve {topic} --dry-run`" in str(caught.value)
+
+
+def test_read_piece_when_the_companion_is_away_then_named_once_with_the_offset() -> None:
+    world = RemoteWorld()
+    metadata = world.store(segment_of(0))
+    world.objects.delete(metadata.objects[-1].key)
+
+    with pytest.raises(NotFoundError) as caught:
+        offsets_of(world, piece(metadata, 37, 100))
+
+    assert caught.value.context["segment_id"] == metadata.segment_id
+    assert caught.value.context["offset"] == 37
+    assert str(caught.value).count("a stored segment cannot be read") == 1
+    assert str(caught.value).count("the object is not in the store") == 1
 
 
 def test_read_piece_when_a_batch_is_corrupt_then_the_rows_before_it() -> None:

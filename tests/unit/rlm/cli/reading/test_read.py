@@ -10,20 +10,21 @@ from rsm.segment.errors import NotFoundError
 from tests.remote_world import TIP, RemoteWorld, segment_of
 
 
-def test_read_when_an_object_is_missing_then_recorded() -> None:
+@pytest.mark.parametrize(("number", "offset"), [(0, 0), (-1, 5)], ids=["log", "companion"])
+def test_read_when_an_object_is_missing_then_recorded(number: int, offset: int) -> None:
     world = RemoteWorld()
     world.claim()
     stored = world.store(segment_of(0))
-    world.objects.delete(stored.objects[0].key)
+    world.objects.delete(stored.objects[number].key)
     with pytest.raises(NotFoundError) as caught:
-        list(world.reader().scan(TIP, 0))
+        list(world.reader().scan(TIP, offset))
 
     report_damage(world.metadata, world.clock, caught.value)
 
     (found,) = world.metadata.partition_state(TIP).anomalies
     assert (found.segment, found.object_key, found.kind) == (
         stored.segment_id.id,
-        stored.objects[0].key,
+        stored.objects[number].key,
         AnomalyKind.MISSING,
     )
 

@@ -1,0 +1,39 @@
+"""The error of a stored segment whose objects are missing or corrupt: which, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+_MESSAGE = "a stored segment cannot be read"
+_E = TypeVar("_E", bound=TieredStorageError)
+
+
+def unreadable_segment(error: _E, metadata: RemoteLogSegmentMetadata, **context: object) -> _E:
+    """Return the error of a read with the segment, and with what to do if it is damaged.
+
+    An error that has both already gets only the other context.
+    """
+    reason = error.context["reason"] if error.message == _MESSAGE else error
+    if isinstance(error, NotFoundError | CorruptError):
+        context["advice"] = (
+            "Restore the object, for example from a version that the store kept. If it is lost, "
+            f"`rlm topic resolve {metadata.topic_id_partition.topic} --dry-run` shows how readers "
+            "continue without its records"
+        )
+    return type(error)(_MESSAGE, segment_id=metadata.segment_id, **context, reason=reason)
+
+
+@contextmanager
+def naming_segment(metadata: RemoteLogSegmentMetadata, **context: object) -> Iterator[None]:
+    """Name the segment in a NotFoundError or CorruptError of the block."""
+    try:
+        yield
+    except (NotFoundError, CorruptError) as error:
+        if error.message == _MESSAGE:
+            raise
+        raise unreadable_segment(error, metadata, offsets=metadata.offsets, **context) from error
