@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events.anomaly import anomaly_from_message, anomaly_to_message
 from rlmm.events.event import Event
-from rlmm.events.gaps import gap_messages, gaps_of
 from rlmm.events.pause import TopicPaused
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
 from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.events.registration import ProcessRegistered
+from rlmm.events.registry import PARTITION_FAMILIES
 from rlmm.events.secret import ClusterSecret, ClusterSecretSet
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.proto import cache_pb2 as pb
@@ -26,23 +24,17 @@ from rlmm.spi import (
     Registration,
     SegmentRecord,
 )
-from rlmm.state.log_starts import LogStart
-from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import (
-    id_from_bytes,
     lineage_from_messages,
-    lineage_to_messages,
     metadata_on_demand,
-    writer_from_message,
-    writer_to_message,
 )
 from rsm.segment.proto.chunk_table import decode_keys
-from rsm.segment.ranges import OffsetRange
 
 SCHEMA_VERSION = 13
 """Raised with every change of a layout, or of the set of records that are folded.
@@ -97,34 +89,10 @@ def position_from_bytes(value: bytes) -> ReadPosition:
 
 def partition_to_bytes(state: PartitionState) -> bytes:
     """Encode a partition's state without its deletion; empty if nothing is known."""
-    return pb.PartitionState(
-        owner=None if state.owner is None else writer_to_message(state.owner),
-        lineage=lineage_to_messages(state.lineage),
-        log_starts=_starts_to_messages(state.log_starts),
-        log_start_requests=_starts_to_messages(state.log_start_requests),
-        trims=_starts_to_messages(state.trims),
-        read_leases=[
-            pb.ReadLease(
-                lease_id=lease.lease_id.bytes,
-                start_offset=lease.offsets.start_offset,
-                end_offset=lease.offsets.end_offset,
-                expires_ms=lease.expires_ms,
-                holder=lease.holder,
-            )
-            for lease in state.read_leases
-        ],
-        gaps=gap_messages(state.recorded_gaps),
-        gaps_epoch=_unless(state.gaps_epoch, -1),
-        offload_requested_offset=state.offload_requested_offset,
-        accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
-        accepted_start_offset=_unless(state.accepted_start_offset, 0),
-        anomalies=list(map(anomaly_to_message, state.anomalies)),
-    ).SerializeToString()
-
-
-def _unless(value: int, default: int) -> int | None:
-    """Return None for the default, so that it takes no bytes."""
-    return None if value == default else value
+    message = pb.PartitionState()
+    for family in PARTITION_FAMILIES:
+        family.save(state, message)
+    return message.SerializeToString()
 
 
 def lineage_from_bytes(value: bytes) -> Lineage:
@@ -135,34 +103,10 @@ def lineage_from_bytes(value: bytes) -> Lineage:
 def partition_from_bytes(value: bytes) -> PartitionState:
     """Decode it. CorruptError."""
     message = _state_message(value)
-    return PartitionState(
-        owner=writer_from_message(message.owner) if message.HasField("owner") else None,
-        lineage=lineage_from_messages(list(message.lineage)),
-        log_starts=_starts_of(message.log_starts),
-        log_start_requests=_starts_of(message.log_start_requests),
-        trims=_starts_of(message.trims),
-        read_leases=tuple(
-            ReadLease(
-                lease_id=id_from_bytes(lease.lease_id),
-                offsets=OffsetRange(start_offset=lease.start_offset, end_offset=lease.end_offset),
-                expires_ms=lease.expires_ms,
-                holder=lease.holder,
-            )
-            for lease in message.read_leases
-        ),
-        recorded_gaps=gaps_of(message.gaps),
-        gaps_epoch=message.gaps_epoch if message.HasField("gaps_epoch") else -1,
-        offload_requested_offset=(
-            message.offload_requested_offset
-            if message.HasField("offload_requested_offset")
-            else None
-        ),
-        accepted_loss_epoch=(
-            message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
-        ),
-        accepted_start_offset=message.accepted_start_offset,
-        anomalies=tuple(map(anomaly_from_message, message.anomalies)),
-    )
+    fields: dict[str, Any] = {}
+    for family in PARTITION_FAMILIES:
+        family.load(message, fields)
+    return PartitionState(**fields)
 
 
 def _state_message(value: bytes) -> pb.PartitionState:
@@ -170,14 +114,6 @@ def _state_message(value: bytes) -> pb.PartitionState:
         return pb.PartitionState.FromString(value)
     except DecodeError as error:
         raise CorruptError("the value has no valid partition state") from error
-
-
-def _starts_to_messages(starts: Iterable[LogStart]) -> list[pb.LogStart]:
-    return [pb.LogStart(offset=each.offset, leader_epoch=each.leader_epoch) for each in starts]
-
-
-def _starts_of(messages: Iterable[pb.LogStart]) -> tuple[LogStart, ...]:
-    return tuple(LogStart(each.offset, each.leader_epoch) for each in messages)
 
 
 def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily, StateOf
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.state.anomalies import Anomaly, AnomalyKind
@@ -73,14 +75,14 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
     def to_message(self, event: AnomalyReported) -> pb.AnomalyReported:
         return pb.AnomalyReported(
             topic_id_partition=partition_to_message(event.topic_id_partition),
-            anomaly=anomaly_to_message(event.anomaly),
+            anomaly=_to_message(event.anomaly),
         )
 
     def from_message(self, event_id: UUID, message: pb.AnomalyReported) -> AnomalyReported:
         return AnomalyReported(
             event_id=event_id,
             topic_id_partition=partition_from_message(message.topic_id_partition),
-            anomaly=anomaly_from_message(message.anomaly),
+            anomaly=_from_message(message.anomaly),
         )
 
     def key_id(self, event: AnomalyReported) -> UUID:
@@ -95,6 +97,13 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
         if not is_known and _count_alike(known, anomaly.kind) >= FOLDED_ANOMALIES_MAX_COUNT:
             return Refusal.TOO_MANY
         return replace(before, anomalies=(*known[:index], anomaly, *known[index + is_known :]))
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        message.anomalies.extend(map(_to_message, state.anomalies))
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.anomalies:
+            fields["anomalies"] = tuple(map(_from_message, message.anomalies))
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
         """Clear the anomaly."""
@@ -133,8 +142,7 @@ def _count_alike(anomalies: Sequence[Anomaly], kind: AnomalyKind) -> int:
     return sum((each.kind is AnomalyKind.LOSS_ACCEPTED) is is_accepted for each in anomalies)
 
 
-def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
-    """Encode an anomaly."""
+def _to_message(anomaly: Anomaly) -> pb.Anomaly:
     return pb.Anomaly(
         segment_id=anomaly.segment.bytes,
         object_key=anomaly.object_key,
@@ -149,7 +157,7 @@ def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
     )
 
 
-def anomaly_from_message(message: pb.Anomaly) -> Anomaly:
+def _from_message(message: pb.Anomaly) -> Anomaly:
     """Decode an anomaly. CorruptError, UnsupportedError."""
     kind = enum_from_number(AnomalyKind, message.kind, "kind of an anomaly")
     try:

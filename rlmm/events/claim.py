@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import PARTITION_DELETED, PartitionFamily
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.state.partition_state import PartitionState
@@ -62,6 +64,17 @@ class ClaimFamily(PartitionFamily[LeadershipClaimed, pb.LeadershipClaimed]):
         if before.owner and event.writer.leader_epoch < before.owner.leader_epoch:
             return Refusal.STALE_EPOCH
         return replace(before, owner=event.writer, lineage=event.lineage)
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        if state.owner is not None:
+            message.owner.CopyFrom(writer_to_message(state.owner))
+        message.lineage.extend(lineage_to_messages(state.lineage))
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.HasField("owner"):
+            fields["owner"] = writer_from_message(message.owner)
+        if message.lineage:
+            fields["lineage"] = lineage_from_messages(list(message.lineage))
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
         """Refuse it until the partition's deletion has finished."""

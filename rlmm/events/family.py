@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from google.protobuf.message import Message
@@ -23,6 +23,7 @@ from google.protobuf.message import Message
 from rlmm.events.event import Event
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.errors import CorruptError
@@ -132,6 +133,18 @@ class PartitionFamily(EventFamily[P, M, P]):
         self, before: PartitionState, event: P, record: TopicRecord
     ) -> PartitionState | Refusal:
         """Return the partition's next state, or why the event is refused."""
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        """Write the part of a partition's state that these events make to the cache's message.
+
+        Leave fields with their default values absent, so that they take no bytes.
+        """
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        """Read that part into fields of PartitionState, without those that are absent.
+
+        CorruptError.
+        """
 
     def key_id(self, event: P) -> UUID:
         """Return the id at the end of the key: the event's, or what a reused key names."""

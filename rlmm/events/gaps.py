@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import OwnerFamily, StateOf
 from rlmm.events.fold_state import Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.state.gaps import GapReason, RecordedGap
@@ -57,7 +59,7 @@ class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
         return pb.GapsRecorded(
             topic_id_partition=partition_to_message(event.topic_id_partition),
             writer=writer_to_message(event.writer),
-            gaps=gap_messages(event.gaps),
+            gaps=map(_gap_to_message, event.gaps),
         )
 
     def from_message(self, event_id: UUID, message: pb.GapsRecorded) -> GapsRecorded:
@@ -66,7 +68,7 @@ class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
                 event_id=event_id,
                 topic_id_partition=partition_from_message(message.topic_id_partition),
                 writer=writer_from_message(message.writer),
-                gaps=gaps_of(message.gaps),
+                gaps=_gaps_of(message.gaps),
             )
         except ValueError as error:
             raise CorruptError("not the gaps of a partition", reason=str(error)) from error
@@ -76,19 +78,24 @@ class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
     ) -> PartitionState | Refusal:
         return replace(before, recorded_gaps=event.gaps, gaps_epoch=event.writer.leader_epoch)
 
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        message.gaps.extend(map(_gap_to_message, state.recorded_gaps))
+        if state.gaps_epoch != -1:
+            message.gaps_epoch = state.gaps_epoch
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.gaps:
+            fields["recorded_gaps"] = _gaps_of(message.gaps)
+        if message.HasField("gaps_epoch"):
+            fields["gaps_epoch"] = message.gaps_epoch
+
     def superseded_kinds(
         self, event: GapsRecorded, state_of: StateOf
     ) -> tuple[RecordKind, ...] | None:
         return (RecordKind.GAPS,)
 
 
-def gap_messages(gaps: Iterable[RecordedGap]) -> list[pb.RecordedGap]:
-    """Encode gaps."""
-    return list(map(_gap_to_message, gaps))
-
-
-def gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
-    """Decode gaps. CorruptError, UnsupportedError."""
+def _gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
     return tuple(map(_gap_from_message, messages))
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import OwnerFamily, StateOf, checked_offset
 from rlmm.events.fold_state import Refusal
+from rlmm.events.log_start import starts_of, starts_to_messages
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.state.log_starts import LogStart, uncovered
@@ -68,6 +71,13 @@ class LocalTrimFamily(OwnerFamily[LocalLogTrimmed, pb.LocalLogTrimmed]):
             return Refusal.BELOW_CURRENT
         trims = uncovered((*before.trims, trim))
         return replace(before, trims=trims, lineage=event.lineage)
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        message.trims.extend(starts_to_messages(state.trims))
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.trims:
+            fields["trims"] = starts_of(message.trims)
 
     def superseded_kinds(
         self, event: LocalLogTrimmed, state_of: StateOf

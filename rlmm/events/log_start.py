@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import OwnerFamily, PartitionFamily, StateOf, checked_offset
 from rlmm.events.fold_state import Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.state.log_starts import LogStart, uncovered
@@ -83,6 +85,13 @@ class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
             return Refusal.BELOW_CURRENT
         return _with_starts(before, (*before.log_starts, start), before.log_start_requests)
 
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        message.log_starts.extend(starts_to_messages(state.log_starts))
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.log_starts:
+            fields["log_starts"] = starts_of(message.log_starts)
+
     def superseded_kinds(
         self, event: LogStartAdvanced, state_of: StateOf
     ) -> tuple[RecordKind, ...] | None:
@@ -125,6 +134,23 @@ class LogStartRequestFamily(PartitionFamily[LogStartRequested, pb.LogStartReques
         if before.has_covered(request):
             return Refusal.BELOW_CURRENT
         return _with_starts(before, before.log_starts, (*before.log_start_requests, request))
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        message.log_start_requests.extend(starts_to_messages(state.log_start_requests))
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.log_start_requests:
+            fields["log_start_requests"] = starts_of(message.log_start_requests)
+
+
+def starts_to_messages(starts: Iterable[LogStart]) -> list[cache.LogStart]:
+    """Encode log starts for the cache."""
+    return [cache.LogStart(offset=each.offset, leader_epoch=each.leader_epoch) for each in starts]
+
+
+def starts_of(messages: Iterable[cache.LogStart]) -> tuple[LogStart, ...]:
+    """Decode log starts of the cache."""
+    return tuple(LogStart(each.offset, each.leader_epoch) for each in messages)
 
 
 def _log_start(event: LogStartAdvanced) -> LogStart:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily
 from rlmm.events.fold_state import Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.state.partition_state import PartitionState
@@ -70,3 +72,14 @@ class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
             accepted_start_offset=max(before.accepted_start_offset, event.local_start_offset),
         )
         return Refusal.BELOW_CURRENT if after == before else after
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        if state.accepted_loss_epoch != -1:
+            message.accepted_loss_epoch = state.accepted_loss_epoch
+        if state.accepted_start_offset:
+            message.accepted_start_offset = state.accepted_start_offset
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.HasField("accepted_loss_epoch"):
+            fields["accepted_loss_epoch"] = message.accepted_loss_epoch
+        fields["accepted_start_offset"] = message.accepted_start_offset

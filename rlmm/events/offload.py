@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily, StateOf, checked_offset
 from rlmm.events.fold_state import Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
 from rlmm.state.partition_state import PartitionState
@@ -54,6 +56,14 @@ class OffloadRequestFamily(PartitionFamily[OffloadRequested, pb.OffloadRequested
         if current is not None and event.offset < current:
             return Refusal.BELOW_CURRENT
         return replace(before, offload_requested_offset=event.offset)
+
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        if state.offload_requested_offset is not None:
+            message.offload_requested_offset = state.offload_requested_offset
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.HasField("offload_requested_offset"):
+            fields["offload_requested_offset"] = message.offload_requested_offset
 
     def superseded_kinds(
         self, event: OffloadRequested, state_of: StateOf

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily, StateOf
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
+from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.state.partition_state import PartitionState, ReadLease
@@ -97,6 +99,20 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
         leases = sorted((*others, lease), key=lambda each: each.lease_id)
         return replace(before, read_leases=tuple(leases))
 
+    def save(self, state: PartitionState, message: cache.PartitionState) -> None:
+        for lease in state.read_leases:
+            message.read_leases.add(
+                lease_id=lease.lease_id.bytes,
+                start_offset=lease.offsets.start_offset,
+                end_offset=lease.offsets.end_offset,
+                expires_ms=lease.expires_ms,
+                holder=lease.holder,
+            )
+
+    def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
+        if message.read_leases:
+            fields["read_leases"] = tuple(map(_lease_of, message.read_leases))
+
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
         """End the lease."""
         before = state.partition_state(key.subject)
@@ -120,3 +136,12 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
 
 def _without(leases: tuple[ReadLease, ...], lease_id: UUID) -> tuple[ReadLease, ...]:
     return tuple(lease for lease in leases if lease.lease_id != lease_id)
+
+
+def _lease_of(message: cache.ReadLease) -> ReadLease:
+    return ReadLease(
+        lease_id=id_from_bytes(message.lease_id),
+        offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
+        expires_ms=message.expires_ms,
+        holder=message.holder,
+    )
