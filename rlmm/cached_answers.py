@@ -11,19 +11,14 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.policy_level import PolicyLevel
-from rlmm.events.secret import ClusterSecret
+from rlmm.events.rows import ClusterRows
 from rlmm.follow.follower import Follower
-from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
-from rlmm.positions import TopicIdentity
+from rlmm.partitioner import metadata_partition
+from rlmm.positions import CLUSTER_PARTITION, TopicIdentity
 from rlmm.spi import (
     ChangedPartitions,
-    MetadataPosition,
     NewerRecord,
     Readiness,
-    Registration,
     RemoteLogMetadataManager,
     SegmentRecord,
 )
@@ -142,27 +137,11 @@ class CachedAnswers(RemoteLogMetadataManager):
             topic_id_partition, lambda: self._cache.offload_segments.of(topic_id_partition)
         )
 
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        return self._answer(None, self._cache.topic_policies)
+    def cluster_values(self, rows: ClusterRows[T]) -> tuple[T, ...]:
+        return self._answer(None, lambda: self._cache.cluster_values(rows))
 
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        return self._answer(None, lambda: self._cache.topic_policy(topic_id))
-
-    def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
-        offset = self._answer(None, lambda: self._cache.topic_policy_offset(topic_id))
-        return None if offset is None else MetadataPosition(CLUSTER_PARTITION, offset)
-
-    def policy_levels(self) -> tuple[PolicyLevel, ...]:
-        return self._answer(None, self._cache.policy_levels)
-
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
-
-    def cluster_secret(self) -> ClusterSecret | None:
-        return self._answer(None, self._cache.cluster_secret)
-
-    def registrations(self) -> tuple[Registration, ...]:
-        return self._answer(None, self._cache.registrations)
+    def cluster_value(self, rows: ClusterRows[T], subject: bytes) -> T | None:
+        return self._answer(None, lambda: self._cache.cluster_value(rows, subject))
 
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
         """Return `ask()` about a partition, or the cluster if None. RetriableError if it lags."""

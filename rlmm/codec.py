@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from rlmm.events.event import Event
+from rlmm.events.event import Event, parse_value
 from rlmm.events.registry import AnyFamily, family_of, family_of_field
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
-from rsm.segment.metadata_codec import id_from_bytes
 
 FOLD_VERSION = 5
 """The newest fold rules that this version knows; a record that needs newer ones says so."""
@@ -32,23 +31,14 @@ class EncodedRecord:
 def encode(event: Event) -> EncodedRecord:
     """Encode an event as a record."""
     family = family_of(event)
-    content = family.to_message(event)
-    message = pb.MetadataEvent(
-        min_fold_version=family.needed_fold_version(content), event_id=event.event_id.bytes
-    )
-    getattr(message, family.field).CopyFrom(content)
-    return EncodedRecord(key=record_key(event), value=message.SerializeToString())
+    return EncodedRecord(key=family.record_key(event).to_bytes(), value=family.to_value(event))
 
 
 def decode(key: bytes, value: bytes) -> Event:
     """Decode a record that is not a tombstone. Raises CorruptError or UnsupportedError."""
-    kind = parse_record_key(key).kind
+    parsed = parse_record_key(key)
     message = parse_value(value)
-    family = _checked_family(kind, message)
-    event_id = id_from_bytes(message.event_id)
-    event: Event = family.from_message(event_id, getattr(message, family.field))
-    if record_key(event) != key:
-        raise CorruptError("a record's key does not match its value", kind=kind.name)
+    event: Event = _checked_family(parsed.kind, message).from_value(parsed, message)
     return event
 
 
@@ -63,14 +53,6 @@ def needed_fold_version(value: bytes) -> int:
         return pb.MetadataEvent.FromString(value).min_fold_version
     except DecodeError:
         return 0
-
-
-def parse_value(value: bytes) -> pb.MetadataEvent:
-    """Parse a record's value as a message, without checking its content. CorruptError."""
-    try:
-        return pb.MetadataEvent.FromString(value)
-    except DecodeError as error:
-        raise CorruptError("the record is not a metadata event", length_bytes=len(value)) from error
 
 
 def _checked_family(kind: RecordKind, message: pb.MetadataEvent) -> AnyFamily:

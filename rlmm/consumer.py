@@ -22,9 +22,8 @@ from typing import Protocol
 from rlmm.codec import decode
 from rlmm.events.event import Event
 from rlmm.events.registry import family_of
-from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.positions import MetadataPosition, ReadPosition, TopicRecord
 from rlmm.record_keys import RecordKey, parse_record_key
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.log_line import LogLine
 

@@ -51,7 +51,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlmm import codec
-from rlmm.events.event import Event
+from rlmm.events.event import Event, parse_value
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.events.parsed_segment import SEGMENT_KEY_BYTES, ParsedSegment, parse_segment
 from rlmm.events.registry import SEGMENTS, family_of, family_of_kind
@@ -76,7 +76,7 @@ def parse_record(key: bytes, value: bytes | None) -> ParsedRecord:
     if value is None:
         return Tombstone(key=parse_record_key(key))
     if len(key) == SEGMENT_KEY_BYTES and key[0] == _SEGMENT:
-        message = codec.parse_value(value)
+        message = parse_value(value)
         if message.HasField("segment") and message.min_fold_version <= codec.FOLD_VERSION:
             return parse_segment(key, value, message)
     return codec.decode(key, value)

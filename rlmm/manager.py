@@ -19,6 +19,8 @@ from rlmm.cache.ordered_store import Table
 from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events.event import Event
+from rlmm.events.pause import paused_tasks
+from rlmm.events.policy_level import policy_levels
 from rlmm.events.read_lease import READ_LEASE_MAX_MS
 from rlmm.events.registry import PARTITION_FAMILIES, family_of
 from rlmm.follow.assignment import Assignment
@@ -28,7 +30,8 @@ from rlmm.follow.progress import Progress
 from rlmm.follow.shared_ends import SharedEnds
 from rlmm.known_writes import KnownWrites
 from rlmm.metrics import MetadataMetrics
-from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
+from rlmm.partitioner import event_partition, metadata_partition
+from rlmm.positions import CLUSTER_PARTITION
 from rlmm.record_keys import (
     RecordKey,
     RecordKind,
@@ -209,14 +212,14 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def write_policy_tombstones(self, topic_id: UUID) -> None:
         self._partition_count()
-        if self._cache.paused_tasks(topic_id):
+        if paused_tasks(self._cache, topic_id):
             self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
         self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
         _log.info(LogLine("purged a topic's policy", topic_id=topic_id))
 
     def remove_policy_level(self, pattern: str) -> None:
         self._partition_count()
-        if all(each.pattern != pattern for each in self.policy_levels()):
+        if all(each.pattern != pattern for each in policy_levels(self)):
             return
         subject = policy_level_subject(pattern)
         key = RecordKey(kind=RecordKind.POLICY_LEVEL, subject=subject).to_bytes()

@@ -9,6 +9,7 @@ from crc32c import crc32c
 
 from rlmm.events.event import Event
 from rlmm.events.registry import family_of
+from rlmm.positions import CLUSTER_PARTITION
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     PARTITION_SUBJECT_BYTES,
@@ -16,9 +17,6 @@ from rlmm.record_keys import (
     partition_subject,
 )
 from rsm.segment.ids import TopicIdPartition
-
-CLUSTER_PARTITION = 0
-"""Carries records without a user partition (policies, pauses, registrations); all follow it."""
 
 _PARTITION_KINDS = frozenset(RecordKind) - CLUSTER_KINDS
 _SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES

@@ -7,6 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+CLUSTER_PARTITION = 0
+"""Carries records without a user partition (policies, pauses, registrations); all follow it."""
+
+
+class MetadataPosition(NamedTuple):
+    """The position of a record in the metadata topic."""
+
+    partition: int
+    offset: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPosition:

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
-from rlmm.spi import Registration
+from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole, Registration
 
 LEASE_MS = 15_000
 """How long a gateway's heartbeat counts."""

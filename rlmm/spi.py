@@ -11,20 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.policy_level import PolicyLevel
-from rlmm.events.registration import ProcessRegistered
-from rlmm.events.secret import ClusterSecret
-from rlmm.positions import TopicIdentity
+from rlmm.events.rows import ClusterRows
+from rlmm.positions import MetadataPosition, TopicIdentity
 from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +38,6 @@ class PublishResult:
     @property
     def accepted(self) -> bool:
         return self.refusal is None
-
-
-class MetadataPosition(NamedTuple):
-    """The position of a record in the metadata topic."""
-
-    partition: int
-    offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +66,6 @@ class NewerRecord:
 
     needs_fold_version: int
     position: MetadataPosition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
-    """A registered process and the broker's time of its last heartbeat."""
-
-    process: ProcessRegistered
-    heartbeat_ms: int
 
 
 class PartitionKey(NamedTuple):
@@ -358,32 +341,15 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        """Return the newest policy of each topic id, in no order."""
+    def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
+        """Return the values of a family's rows, by ascending subject.
+
+        Call the functions of the families' modules instead, for example `topic_policies`.
+        """
 
     @abstractmethod
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        """Return the newest policy of one topic id."""
-
-    @abstractmethod
-    def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
-        """Return the position of that policy's record; None if unknown (an older cache)."""
-
-    @abstractmethod
-    def policy_levels(self) -> tuple[PolicyLevel, ...]:
-        """Return the newest policy level of each pattern, by ascending pattern; default first."""
-
-    @abstractmethod
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        """Return the tasks of one topic id that are paused now."""
-
-    @abstractmethod
-    def cluster_secret(self) -> ClusterSecret | None:
-        """Return the secret that signs HTTP requests; None before one is set. Never show it."""
-
-    @abstractmethod
-    def registrations(self) -> tuple[Registration, ...]:
-        """Return all registrations that were not removed; heartbeats show which ones are live."""
+    def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
+        """Return the value of one row of a family; None if it has none for the subject."""
 
     @abstractmethod
     def close(self) -> None:

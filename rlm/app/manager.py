@@ -52,7 +52,7 @@ from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlm.worker.plugin_check import has_plugin
 from rlm.worker.store_access import open_storage_manager
-from rlmm.events.registration import ProcessRole
+from rlmm.events.registration import ProcessRole, registrations
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
 from rsm.segment.log_line import LogLine
@@ -224,7 +224,7 @@ def _leadership(
 ) -> Leadership:
     def alone() -> bool:
         return not live_rivals(
-            ports.metadata.registrations(),
+            registrations(ports.metadata),
             broker_id=description.broker_id,
             process_id=description.process_id,
             broker_ms=ports.metadata.broker_time_ms(),

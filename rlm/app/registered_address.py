@@ -19,6 +19,7 @@ from rlm.process.local_address import local_address_towards
 from rlm.rest.api_listener import ApiListener
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.worker.cluster_access import open_bootstrap
+from rlmm.events.registration import registrations
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
@@ -115,7 +116,7 @@ class RegisteredAddress:
             others=other_hosts(
                 self._host.identity,
                 broker_id=self._node_id,
-                registrations=self._metadata.registrations(),
+                registrations=registrations(self._metadata),
                 brokers=self._advertised_brokers(brokers),
                 broker_time_ms=self._metadata.broker_time_ms(),
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret, cluster_secret
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 
@@ -29,7 +29,7 @@ class SecretWriter:
 
         Raises RetriableError if the result of the write is unknown.
         """
-        if self._metadata.cluster_secret() is None:
+        if cluster_secret(self._metadata) is None:
             self._write(previous=None)
 
     def rotate(self) -> ClusterSecretSet:
@@ -37,7 +37,7 @@ class SecretWriter:
 
         The secret before `previous` becomes invalid at once. Raises as `ensure`.
         """
-        known = self._metadata.cluster_secret()
+        known = cluster_secret(self._metadata)
         return self._write(previous=None if known is None else known.current)
 
     def _write(self, previous: SigningSecret | None) -> ClusterSecretSet:

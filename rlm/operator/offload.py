@@ -13,7 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from rlmm.events.offload import OffloadRequested
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -186,7 +186,7 @@ class Offload:
             self._source.wake()
 
     def _require_copying(self, policy: TopicPolicy) -> None:
-        if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
+        if PausableTask.COPY in paused_tasks(self._metadata, policy.topic_id):
             raise InvalidConfigError(
                 "copying is paused", topic=policy.topic, advice="Resume it first with `rlm resume`"
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.pause import PausableTask, TopicPaused, paused_tasks
 from rlmm.events.policy import TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
@@ -26,19 +26,19 @@ class Pausing:
 
     def pause(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
         """Pause these tasks too; return all paused tasks. Raises as `resume`."""
-        return self._write(policy, self._metadata.paused_tasks(policy.topic_id) | frozenset(tasks))
+        return self._write(policy, paused_tasks(self._metadata, policy.topic_id) | frozenset(tasks))
 
     def resume(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
         """Resume these tasks; return those that are still paused.
 
         Raises RetriableError if the result is unknown, FencedError if the metadata refuses it.
         """
-        return self._write(policy, self._metadata.paused_tasks(policy.topic_id) - frozenset(tasks))
+        return self._write(policy, paused_tasks(self._metadata, policy.topic_id) - frozenset(tasks))
 
     def _write(
         self, policy: TopicPolicy, tasks: frozenset[PausableTask]
     ) -> frozenset[PausableTask]:
-        if tasks != self._metadata.paused_tasks(policy.topic_id):
+        if tasks != paused_tasks(self._metadata, policy.topic_id):
             result = self._metadata.publish(
                 TopicPaused(
                     event_id=self._new_id(),

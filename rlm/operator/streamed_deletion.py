@@ -14,7 +14,7 @@ from uuid import UUID
 
 from rlm.policy.stream.deletion import StreamedSegment, streamed_segments
 from rlm.status.document import PartitionReport
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -249,7 +249,7 @@ class StreamedDeletions:
         self._require_running(policy, needed)
 
     def _require_running(self, policy: TopicPolicy, needed: Collection[PausableTask]) -> None:
-        paused = set(needed) & self._metadata.paused_tasks(policy.topic_id)
+        paused = set(needed) & paused_tasks(self._metadata, policy.topic_id)
         if paused:
             raise InvalidConfigError(
                 "what the deletion needs is paused",

@@ -20,12 +20,9 @@ from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole, Registration
 from rlmm.registration import live_processes
-from rlmm.spi import (
-    Registration,
-    SegmentRecord,
-)
+from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.metadata import SegmentState, Writer
 

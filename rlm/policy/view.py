@@ -12,11 +12,8 @@ from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
 from rlmm.events.registration import ProcessRegistered
-from rlmm.spi import (
-    MetadataPosition,
-    NewerRecord,
-    SegmentRecord,
-)
+from rlmm.positions import MetadataPosition
+from rlmm.spi import NewerRecord, SegmentRecord
 from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlm.rest.signing import ManagerIdentity
-from rlmm.events.secret import ClusterSecret
+from rlmm.events.secret import ClusterSecret, cluster_secret
 from rlmm.spi import RemoteLogMetadataManager
 
 
@@ -17,7 +17,7 @@ class MetadataCredentials:
     cluster_id: str
 
     def secret(self) -> ClusterSecret | None:
-        return self.metadata.cluster_secret()
+        return cluster_secret(self.metadata)
 
     def broker_time_ms(self) -> int:
         return self.metadata.broker_time_ms()
@@ -31,7 +31,7 @@ class MetadataAuthority:
     identity: ManagerIdentity
 
     def secret(self) -> ClusterSecret | None:
-        return self.metadata.cluster_secret()
+        return cluster_secret(self.metadata)
 
     def broker_time_ms(self) -> int:
         return self.metadata.broker_time_ms()

@@ -18,9 +18,9 @@ from rlmm.events.registration import (
     ProcessReadiness,
     ProcessRegistered,
     ProcessRole,
+    Registration,
 )
 from rlmm.registration import has_stopped, is_live
-from rlmm.spi import Registration
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 

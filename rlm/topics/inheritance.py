@@ -19,7 +19,7 @@ from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.level_effects import LevelEffects, TopicEffect
 from rlm.topics.policy_writer import PolicyWriter
-from rlmm.events.policy import PolicySetting, TopicPolicy
+from rlmm.events.policy import PolicySetting, TopicPolicy, topic_policies
 from rlmm.events.policy_level import DEFAULT_LEVEL
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
@@ -50,7 +50,7 @@ class PolicyInheritance:
     def step(self) -> None:
         """Apply the levels once. RetriableError or NotFoundError if the broker does not answer."""
         levels = self._policies.levels()
-        policies = {each.topic_id: each for each in self._metadata.topic_policies()}
+        policies = {each.topic_id: each for each in topic_policies(self._metadata)}
         if any(each.pattern != DEFAULT_LEVEL for each in levels):
             view = self._topics.view(None)
         else:

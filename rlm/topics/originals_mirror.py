@@ -14,7 +14,7 @@ from uuid import UUID
 
 from rlm.broker.spi import Broker
 from rlm.policy.topic.topic_policy import are_all_lifted
-from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import (
     OriginalSettings,
@@ -101,7 +101,7 @@ class OriginalsMirror:
         """Write changes. Raises as the store and the broker do; the next call tries again."""
         policies = [
             each
-            for each in self._metadata.topic_policies()
+            for each in topic_policies(self._metadata)
             if each.topic_id not in self._mirrored
             or self._mirrored[each.topic_id] != _settings_of(each)
         ]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.policy.topic.topic_policy import are_all_lifted, retention_overrides
 from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import OriginalSettings
 from rsm.segment.errors import NotFoundError
@@ -34,7 +35,7 @@ class OriginalsRestore:
 
         In order of topic names. Raises as the store and TopicAdmin do.
         """
-        known = {policy.topic_id for policy in self._metadata.topic_policies()}
+        known = {policy.topic_id for policy in topic_policies(self._metadata)}
         kept = [each for each in self._stored.all().values() if each.topic_id not in known]
         return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
 

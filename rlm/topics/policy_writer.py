@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
-from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
+from rlmm.events.policy import TopicPolicy, TopicPolicyChanged, topic_policy
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet, policy_levels
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
@@ -27,10 +27,10 @@ class PolicyWriter:
         self._new_id = new_id
 
     def current(self, topic_id: UUID) -> TopicPolicy | None:
-        return self._metadata.topic_policy(topic_id)
+        return topic_policy(self._metadata, topic_id)
 
     def levels(self) -> tuple[PolicyLevel, ...]:
-        return self._metadata.policy_levels()
+        return policy_levels(self._metadata)
 
     def write(self, policy: TopicPolicy) -> None:
         """Publish this as the topic's policy, unless it already is.

@@ -19,7 +19,7 @@ from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
 from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
-from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.log_line import LogLine
@@ -71,7 +71,7 @@ class RetentionKeeper:
         A topic is untierable while the broker does not report its settings. Raises RetriableError
         or NotFoundError if the broker does not answer.
         """
-        policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
+        policies = [each for each in topic_policies(self._metadata) if each.state in _TIERED]
         if not policies:
             return RetentionReport()
         view = self._topics.view([each.topic for each in policies])

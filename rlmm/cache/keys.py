@@ -12,12 +12,7 @@
 | partitions | partition subject | PartitionState (rlmm/proto/cache.proto) |
 | partitions | partition subject, `d` | state of its deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic, kept content |
-| cluster | `policy` + topic id | MetadataEvent |
-| cluster | `read` + topic id | offset of its policy's record in metadata partition 0 |
-| cluster | `pause` + topic id | MetadataEvent |
-| cluster | `level` + subject of a policy level | MetadataEvent |
-| cluster | `secret` | time of the record, MetadataEvent |
-| cluster | `process` + process id | time of the heartbeat, MetadataEvent |
+| cluster | `row_prefix` of a family (rlmm/events) + subject | as the family encodes it |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 | cluster | `unreadable` + key of a record that newer rules cannot read either | NewerRecord |
 
@@ -29,11 +24,10 @@ covers it can begin. An epoch's base offsets limit the search for segments with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from struct import Struct
 from typing import NamedTuple
 
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
 from rlmm.state.segment_entry import pack_covered_epoch
 
 _U32 = Struct(">I")
@@ -43,14 +37,6 @@ _EPOCH_BASES = Struct(">QQ")
 IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
 POSITION_END = b"q"
-CLUSTER_PREFIXES: Mapping[RecordKind, bytes] = {
-    RecordKind.POLICY: b"policy",
-    RecordKind.PAUSE: b"pause",
-    RecordKind.REGISTRATION: b"process",
-    RecordKind.CLUSTER_SECRET: b"secret",
-    RecordKind.POLICY_LEVEL: b"level",
-}
-POLICY_OFFSET_PREFIX = b"read"
 NEWER_PREFIX = b"newer"
 UNREADABLE_PREFIX = b"unreadable"
 DELETION_SUFFIX = b"d"
@@ -113,11 +99,6 @@ def unpack_epoch_bases(value: bytes) -> EpochBases:
 def newer_prefix(scope: bytes) -> bytes:
     """Return the prefix of a scope's newer records in `cluster`; the record's key follows."""
     return NEWER_PREFIX + bytes((len(scope),)) + scope
-
-
-def cluster_row(key: RecordKey) -> bytes:
-    """Return the key in `cluster` of the last record with this key."""
-    return CLUSTER_PREFIXES[key.kind] + key.subject
 
 
 def deletion_key(partition: bytes) -> bytes:

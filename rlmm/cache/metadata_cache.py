@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache import values
 from rlmm.cache.keys import (
-    CLUSTER_PREFIXES,
     IDENTITY,
     NEWER_PREFIX,
-    POLICY_OFFSET_PREFIX,
     POSITION_END,
     POSITION_PREFIX,
     UNREADABLE_PREFIX,
     after,
-    cluster_row,
     deletion_key,
     newer_prefix,
     position_key_partition,
     record_key_prefix,
     record_offset,
-    unpack_number,
 )
 from rlmm.cache.offload_segment_rows import OffloadSegmentRows
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
@@ -35,10 +32,7 @@ from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import NamedObjects
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.policy_level import PolicyLevel
-from rlmm.events.secret import ClusterSecret
+from rlmm.events.rows import ClusterRows
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
@@ -49,7 +43,6 @@ from rlmm.record_keys import (
 )
 from rlmm.spi import (
     NewerRecord,
-    Registration,
     SegmentRecord,
 )
 from rlmm.state.partition_state import PartitionState
@@ -57,6 +50,8 @@ from rlmm.state.segment_entry import SegmentEntry, entry_state, entry_value
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+V = TypeVar("V")
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 _AFTER_PARTITIONS = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
@@ -319,53 +314,17 @@ class MetadataCache:
                 if record_offset(value) < before_offset
             ]
 
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        """Return the newest policy of each topic id."""
-        rows = self._cluster_rows(RecordKind.POLICY)
-        return tuple(values.policy_from_bytes(topic_id, value) for topic_id, value in rows)
-
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        """Return the paused tasks of one topic id."""
-        data = self._cluster_value(RecordKind.PAUSE, topic_id.bytes)
-        if data is None:
-            return frozenset()
-        return values.pause_from_bytes(topic_id.bytes, data).tasks
-
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        """Return the newest policy of one topic id."""
-        value = self._cluster_value(RecordKind.POLICY, topic_id.bytes)
-        return None if value is None else values.policy_from_bytes(topic_id.bytes, value)
-
-    def topic_policy_offset(self, topic_id: UUID) -> int | None:
-        """Return the offset of that policy's record; None if unknown or without a policy."""
-        value = self._store.get(Table.CLUSTER, POLICY_OFFSET_PREFIX + topic_id.bytes)
-        return None if value is None else unpack_number(value)
-
-    def policy_levels(self) -> tuple[PolicyLevel, ...]:
-        """Return the newest policy level of each pattern, by ascending pattern."""
-        rows = self._cluster_rows(RecordKind.POLICY_LEVEL)
-        levels = (values.policy_level_from_bytes(subject, value) for subject, value in rows)
-        return tuple(sorted(levels, key=lambda each: each.pattern))
-
-    def cluster_secret(self) -> ClusterSecret | None:
-        """Return the cluster's secret; None if none was set."""
-        value = self._cluster_value(RecordKind.CLUSTER_SECRET, b"")
-        return None if value is None else values.secret_from_bytes(value)
-
-    def registrations(self) -> tuple[Registration, ...]:
-        """Return all registered processes."""
-        rows = self._cluster_rows(RecordKind.REGISTRATION)
-        return tuple(values.registration_from_bytes(process, value) for process, value in rows)
-
-    def _cluster_value(self, kind: RecordKind, subject: bytes) -> bytes | None:
-        return self._store.get(Table.CLUSTER, cluster_row(RecordKey(kind=kind, subject=subject)))
-
-    def _cluster_rows(self, kind: RecordKind) -> list[tuple[bytes, bytes]]:
-        """Return subject and value of all rows of a kind."""
-        prefix = CLUSTER_PREFIXES[kind]
+    def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
+        """Return the values of all subjects, by ascending subject."""
+        prefix = rows.row_prefix
         with self._store.read(Table.CLUSTER) as reader:
-            rows = list(reader.ascending(Table.CLUSTER, prefix, after(prefix)))
-        return [(key[len(prefix) :], value) for key, value in rows]
+            found = list(reader.ascending(Table.CLUSTER, prefix, after(prefix)))
+        return tuple(rows.from_row(key[len(prefix) :], row) for key, row in found)
+
+    def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
+        """Return the value of one subject."""
+        row = self._store.get(Table.CLUSTER, rows.row_prefix + subject)
+        return None if row is None else rows.from_row(subject, row)
 
     def close(self) -> None:
         """Close the store; idempotent."""

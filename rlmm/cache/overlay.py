@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from rlmm.cache import values
 from rlmm.cache.keys import (
     MAX_OFFSET,
-    POLICY_OFFSET_PREFIX,
     UNREADABLE_PREFIX,
     EpochBases,
-    cluster_row,
     deletion_key,
     newer_prefix,
     offset_key,
@@ -28,9 +26,8 @@ from rlmm.cache.keys import (
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
 from rlmm.cache.partition_changes import PartitionChanges
-from rlmm.events.event import Event
 from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind, record_scope
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.errors import CorruptError
@@ -109,17 +106,8 @@ class Overlay:
         value = None if offset is None else pack_number(offset) + content
         self._others[Table.RECORD_KEYS, row] = value
 
-    def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
-        value = values.cluster_record_to_bytes(key.kind, event, record.append_time_ms)
-        self._others[Table.CLUSTER, cluster_row(key)] = value
-        if key.kind is RecordKind.POLICY:
-            offset = pack_number(record.offset)
-            self._others[Table.CLUSTER, POLICY_OFFSET_PREFIX + key.subject] = offset
-
-    def remove_cluster_record(self, key: RecordKey) -> None:
-        self._others[Table.CLUSTER, cluster_row(key)] = None
-        if key.kind is RecordKind.POLICY:
-            self._others[Table.CLUSTER, POLICY_OFFSET_PREFIX + key.subject] = None
+    def put_cluster_row(self, key: bytes, row: bytes | None) -> None:
+        self._others[Table.CLUSTER, key] = row
 
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
         """Write all changes and the new positions of the topic in one batch."""

@@ -7,23 +7,12 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from rlmm import codec
-from rlmm.events.event import Event
-from rlmm.events.pause import TopicPaused
-from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
-from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
-from rlmm.events.registration import ProcessRegistered
+from rlmm.codec import FOLD_VERSION
+from rlmm.events.event import parse_value
 from rlmm.events.registry import PARTITION_FAMILIES
-from rlmm.events.secret import ClusterSecret, ClusterSecretSet
-from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rlmm.positions import MetadataPosition, ReadPosition, TopicIdentity, TopicRecord
 from rlmm.proto import cache_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind
-from rlmm.spi import (
-    MetadataPosition,
-    NewerRecord,
-    Registration,
-    SegmentRecord,
-)
+from rlmm.spi import NewerRecord, SegmentRecord
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.epochs import Lineage
@@ -43,10 +32,6 @@ A cache of another version is rebuilt.
 """
 
 _POSITION = Struct(">qiq")
-_TIME = Struct(">q")
-_TIMED_KINDS = frozenset({RecordKind.REGISTRATION, RecordKind.CLUSTER_SECRET})
-"""Kinds whose rows begin with their record's time."""
-
 _NEWER = Struct(">qiq")
 
 
@@ -57,7 +42,7 @@ def identity_to_bytes(identity: TopicIdentity) -> bytes:
         cluster_id=identity.cluster_id,
         topic_id=identity.topic_id,
         partition_count=identity.partition_count,
-        fold_version=codec.FOLD_VERSION,
+        fold_version=FOLD_VERSION,
     ).SerializeToString()
 
 
@@ -67,7 +52,7 @@ def identity_from_bytes(value: bytes) -> TopicIdentity | None:
         message = pb.CacheIdentity.FromString(value)
     except DecodeError:
         return None
-    if (message.schema_version, message.fold_version) != (SCHEMA_VERSION, codec.FOLD_VERSION):
+    if (message.schema_version, message.fold_version) != (SCHEMA_VERSION, FOLD_VERSION):
         return None
     return TopicIdentity(
         cluster_id=message.cluster_id,
@@ -138,53 +123,6 @@ def newer_record_from_bytes(value: bytes) -> NewerRecord:
     return NewerRecord(needs_fold_version=needs_fold_version, position=position)
 
 
-def cluster_record_to_bytes(kind: RecordKind, event: Event, append_time_ms: int) -> bytes:
-    """Encode the last record of a topic id, a process or the cluster."""
-    value = codec.encode(event).value
-    return _TIME.pack(append_time_ms) + value if kind in _TIMED_KINDS else value
-
-
-def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicy:
-    """Decode a topic id's policy."""
-    event = _event(RecordKind.POLICY, topic_id, value)
-    assert isinstance(event, TopicPolicyChanged), "the row of a policy has one"
-    return event.policy
-
-
-def policy_level_from_bytes(subject: bytes, value: bytes) -> PolicyLevel:
-    """Decode a policy level."""
-    event = _event(RecordKind.POLICY_LEVEL, subject, value)
-    assert isinstance(event, PolicyLevelSet), "the row of a policy level has one"
-    return event.level
-
-
-def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
-    """Decode a topic id's pauses."""
-    event = _event(RecordKind.PAUSE, topic_id, value)
-    assert isinstance(event, TopicPaused), "the row of a pause has one"
-    return event
-
-
-def secret_from_bytes(value: bytes) -> ClusterSecret:
-    """Decode the cluster's secret."""
-    (set_ms,) = _TIME.unpack_from(value)
-    event = _event(RecordKind.CLUSTER_SECRET, b"", value[_TIME.size :])
-    assert isinstance(event, ClusterSecretSet), "the row of the secret has it"
-    return ClusterSecret(current=event.current, previous=event.previous, set_ms=set_ms)
-
-
-def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
-    """Decode a process's registration."""
-    (heartbeat_ms,) = _TIME.unpack_from(value)
-    event = _event(RecordKind.REGISTRATION, process_id, value[_TIME.size :])
-    assert isinstance(event, ProcessRegistered), "the row of a process has its registration"
-    return Registration(process=event, heartbeat_ms=heartbeat_ms)
-
-
-def _event(kind: RecordKind, subject: bytes, value: bytes) -> Event:
-    return codec.decode(RecordKey(kind=kind, subject=subject).to_bytes(), value)
-
-
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
     """Return a segment's metadata. CorruptError. The entry must have a state."""
     return metadata_in(entry.value)
@@ -195,7 +133,7 @@ def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLo
 
     It decodes on demand, because the fold has checked every value in the cache.
     """
-    return metadata_on_demand(codec.parse_value(value).segment.metadata, known)
+    return metadata_on_demand(parse_value(value).segment.metadata, known)
 
 
 class NamedObjects(NamedTuple):
@@ -208,7 +146,7 @@ class NamedObjects(NamedTuple):
 
 def objects_named(value: bytes) -> NamedObjects:
     """Return the object names in a segment record's value, decoding nothing else. CorruptError."""
-    metadata = codec.parse_value(value).segment.metadata
+    metadata = parse_value(value).segment.metadata
     return NamedObjects(
         topic=metadata.topic_id_partition.topic,
         base_offset=metadata.start_offset,

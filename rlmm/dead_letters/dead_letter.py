@@ -18,10 +18,10 @@ from google.protobuf.message import DecodeError
 
 from rlmm.codec import EncodedRecord
 from rlmm.events.registry import SEGMENTS
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.proto import events_pb2 as events_pb
 from rlmm.record_keys import segment_key, segment_subject
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import metadata_from_message, metadata_to_message

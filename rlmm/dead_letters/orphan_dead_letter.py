@@ -13,8 +13,8 @@ from enum import Enum
 from google.protobuf.message import DecodeError
 
 from rlmm.codec import EncodedRecord
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 _FORMAT_VERSION = 2

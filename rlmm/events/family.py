@@ -15,20 +15,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from struct import Struct
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from google.protobuf.message import Message
 
-from rlmm.events.event import Event
+from rlmm.events.event import Event, parse_value
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
 from rlmm.proto import cache_pb2 as cache
+from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
+from rsm.segment.metadata_codec import id_from_bytes
+
+_TIME = Struct(">q")
 
 PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
@@ -36,11 +41,15 @@ StateOf = Callable[[TopicIdPartition], PartitionState]
 """Returns a partition's current state."""
 
 
-class PartitionEvent(Protocol):
-    """An event about one partition as a whole."""
+class AnyEvent(Protocol):
+    """An event of any family."""
 
     @property
     def event_id(self) -> UUID: ...
+
+
+class PartitionEvent(AnyEvent, Protocol):
+    """An event about one partition as a whole."""
 
     @property
     def topic_id_partition(self) -> TopicIdPartition: ...
@@ -53,12 +62,13 @@ class OwnerEvent(PartitionEvent, Protocol):
     def writer(self) -> Writer: ...
 
 
-E = TypeVar("E")
+E = TypeVar("E", bound=AnyEvent)
 M = TypeVar("M", bound=Message)
 S = TypeVar("S")
 P = TypeVar("P", bound=PartitionEvent)
 W = TypeVar("W", bound=OwnerEvent)
 C = TypeVar("C", bound=Event)
+V = TypeVar("V")
 
 
 class EventFamily(ABC, Generic[E, M, S]):
@@ -93,6 +103,23 @@ class EventFamily(ABC, Generic[E, M, S]):
     @abstractmethod
     def record_key(self, event: E) -> RecordKey:
         """Return the key that an event's record has."""
+
+    def to_value(self, event: E) -> bytes:
+        """Encode an event as the value of its record."""
+        content = self.to_message(event)
+        message = pb.MetadataEvent(
+            min_fold_version=self.needed_fold_version(content), event_id=event.event_id.bytes
+        )
+        getattr(message, self.field).CopyFrom(content)
+        return message.SerializeToString()
+
+    def from_value(self, key: RecordKey, message: pb.MetadataEvent) -> E:
+        """Decode a record's value, which has an event of this family. Raises as `from_message`."""
+        event_id = id_from_bytes(message.event_id)
+        event = self.from_message(event_id, getattr(message, self.field))
+        if self.record_key(event) != key:
+            raise CorruptError("a record's key does not match its value", kind=key.kind.name)
+        return event
 
     @abstractmethod
     def partition_of(self, event: E) -> TopicIdPartition | None:
@@ -190,13 +217,35 @@ class OwnerFamily(PartitionFamily[W, M]):
         return None if is_owner else Refusal.NOT_OWNER
 
 
-class ClusterFamily(EventFamily[C, M, C]):
+class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
     """An event about a topic id, a process or the cluster; any process may write it.
 
-    The state keeps the last record of each key.
+    The state keeps the last record of each key as a row, from which V is read (ClusterRows).
     """
 
     reuses_keys = True
+
+    row_prefix: ClassVar[bytes]
+    """What the keys of the rows begin with; the subject follows. No other prefix begins with it."""
+
+    has_row_time: ClassVar[bool] = False
+    """Whether a row begins with the time of its record."""
+
+    @abstractmethod
+    def value_of(self, event: C, append_time_ms: int) -> V:
+        """Return what a row's readers get; the time is 0 if the row has none."""
+
+    def from_row(self, subject: bytes, row: bytes) -> V:
+        """Decode the value of a row. CorruptError."""
+        append_time_ms = 0
+        if self.has_row_time:
+            (append_time_ms,) = _TIME.unpack_from(row)
+            row = row[_TIME.size :]
+        message = parse_value(row)
+        if message.WhichOneof("event") != self.field:
+            raise CorruptError("a row of the cache has another event", kind=self.kind.name)
+        event = self.from_value(RecordKey(kind=self.kind, subject=subject), message)
+        return self.value_of(event, append_time_ms)
 
     def partition_of(self, event: C) -> TopicIdPartition | None:
         return None
@@ -205,11 +254,14 @@ class ClusterFamily(EventFamily[C, M, C]):
         return None
 
     def fold(self, state: FoldState, parsed: C, record: TopicRecord) -> Refusal | None:
-        state.put_cluster_record(self.record_key(parsed), parsed, record)
+        row = self.to_value(parsed)
+        if self.has_row_time:
+            row = _TIME.pack(record.append_time_ms) + row
+        state.put_cluster_row(self.row_prefix + self.record_key(parsed).subject, row)
         return None
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        state.remove_cluster_record(key)
+        state.put_cluster_row(self.row_prefix + key.subject, None)
         return None
 
 

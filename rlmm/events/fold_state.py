@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from rlmm.events.event import Event
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
@@ -56,11 +55,8 @@ class FoldState(Protocol):
         `content` is kept with it, for records that the state of the partition does not contain.
         """
 
-    def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
-        """Replace the record of a topic id, a process or the cluster."""
-
-    def remove_cluster_record(self, key: RecordKey) -> None:
-        """Remove the record of a topic id, a process or the cluster."""
+    def put_cluster_row(self, key: bytes, row: bytes | None) -> None:
+        """Replace what is kept of a topic id, a process or the cluster; None removes it."""
 
     def put_unread_record(self, record: TopicRecord, needs_fold_version: int) -> None:
         """Note a record that only newer rules can fold; `needs_fold_version` 0: none can."""

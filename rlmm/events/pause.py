@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
+from rlmm.events.rows import ClusterReader
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
@@ -35,13 +36,14 @@ class TopicPaused(Event):
     unknown_fields: bytes = b""
 
 
-class PauseFamily(ClusterFamily[TopicPaused, pb.TopicPaused]):
+class PauseFamily(ClusterFamily[TopicPaused, pb.TopicPaused, frozenset[PausableTask]]):
     """Pauses of topic ids."""
 
     event_type = TopicPaused
     kind = RecordKind.PAUSE
     field = "topic_paused"
     min_fold_version = 2
+    row_prefix = b"pause"
 
     def to_message(self, event: TopicPaused) -> pb.TopicPaused:
         message = pb.TopicPaused(
@@ -67,3 +69,14 @@ class PauseFamily(ClusterFamily[TopicPaused, pb.TopicPaused]):
 
     def topic_of(self, event: TopicPaused) -> str | None:
         return event.topic
+
+    def value_of(self, event: TopicPaused, append_time_ms: int) -> frozenset[PausableTask]:
+        return event.tasks
+
+
+PAUSES = PauseFamily()
+
+
+def paused_tasks(metadata: ClusterReader, topic_id: UUID) -> frozenset[PausableTask]:
+    """Return the tasks of one topic id that are paused now."""
+    return metadata.cluster_value(PAUSES, topic_id.bytes) or frozenset()

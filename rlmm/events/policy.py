@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from struct import Struct
+from typing import ClassVar
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.rows import ClusterReader
+from rlmm.positions import CLUSTER_PARTITION, MetadataPosition, TopicRecord
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
@@ -22,6 +27,7 @@ UNLIMITED = -1
 AS_TOTAL_RETENTION = -2
 AS_LOCAL_RETENTION = -1
 AS_MANAGERS_SETTING = -1
+_OFFSET = Struct(">Q")
 
 
 class OutagePolicy(Enum):
@@ -170,12 +176,23 @@ class TopicPolicyChanged(Event):
     policy: TopicPolicy
 
 
-class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged]):
-    """Policies of topic ids."""
+class _PolicyPositions:
+    """Rows with the positions of the records of policies, by topic id."""
+
+    row_prefix: ClassVar[bytes] = b"read"
+
+    def from_row(self, subject: bytes, row: bytes) -> MetadataPosition:
+        (offset,) = _OFFSET.unpack(row)
+        return MetadataPosition(CLUSTER_PARTITION, offset)
+
+
+class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged, TopicPolicy]):
+    """Policies of topic ids, with the positions of their records."""
 
     event_type = TopicPolicyChanged
     kind = RecordKind.POLICY
     field = "topic_policy_changed"
+    row_prefix = b"policy"
 
     def to_message(self, event: TopicPolicyChanged) -> pb.TopicPolicyChanged:
         return _to_message(event.policy)
@@ -188,6 +205,39 @@ class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged]):
 
     def topic_of(self, event: TopicPolicyChanged) -> str | None:
         return event.policy.topic
+
+    def value_of(self, event: TopicPolicyChanged, append_time_ms: int) -> TopicPolicy:
+        return event.policy
+
+    def fold(
+        self, state: FoldState, parsed: TopicPolicyChanged, record: TopicRecord
+    ) -> Refusal | None:
+        position_row = _POSITIONS.row_prefix + parsed.policy.topic_id.bytes
+        state.put_cluster_row(position_row, _OFFSET.pack(record.offset))
+        return super().fold(state, parsed, record)
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        state.put_cluster_row(_POSITIONS.row_prefix + key.subject, None)
+        return super().fold_tombstone(state, key)
+
+
+POLICIES = PolicyFamily()
+_POSITIONS = _PolicyPositions()
+
+
+def topic_policies(metadata: ClusterReader) -> tuple[TopicPolicy, ...]:
+    """Return the newest policy of each topic id."""
+    return metadata.cluster_values(POLICIES)
+
+
+def topic_policy(metadata: ClusterReader, topic_id: UUID) -> TopicPolicy | None:
+    """Return the newest policy of one topic id."""
+    return metadata.cluster_value(POLICIES, topic_id.bytes)
+
+
+def topic_policy_position(metadata: ClusterReader, topic_id: UUID) -> MetadataPosition | None:
+    """Return the position of that policy's record; None if unknown (an older cache)."""
+    return metadata.cluster_value(_POSITIONS, topic_id.bytes)
 
 
 def _to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:

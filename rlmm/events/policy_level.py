@@ -14,6 +14,7 @@ from uuid import UUID
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
 from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
+from rlmm.events.rows import ClusterReader
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind, policy_level_subject
 from rsm.segment.metadata_codec import enum_from_number
@@ -65,12 +66,13 @@ class PolicyLevelSet(Event):
     level: PolicyLevel
 
 
-class PolicyLevelFamily(ClusterFamily[PolicyLevelSet, pb.PolicyLevelSet]):
+class PolicyLevelFamily(ClusterFamily[PolicyLevelSet, pb.PolicyLevelSet, PolicyLevel]):
     """Policy levels of patterns, and the default one."""
 
     event_type = PolicyLevelSet
     kind = RecordKind.POLICY_LEVEL
     field = "policy_level_set"
+    row_prefix = b"level"
 
     def to_message(self, event: PolicyLevelSet) -> pb.PolicyLevelSet:
         level = event.level
@@ -120,6 +122,18 @@ class PolicyLevelFamily(ClusterFamily[PolicyLevelSet, pb.PolicyLevelSet]):
 
     def record_key(self, event: PolicyLevelSet) -> RecordKey:
         return RecordKey(kind=self.kind, subject=policy_level_subject(event.level.pattern))
+
+    def value_of(self, event: PolicyLevelSet, append_time_ms: int) -> PolicyLevel:
+        return event.level
+
+
+POLICY_LEVELS = PolicyLevelFamily()
+
+
+def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
+    """Return the newest policy level of each pattern, by ascending pattern; default first."""
+    levels = metadata.cluster_values(POLICY_LEVELS)
+    return tuple(sorted(levels, key=lambda each: each.pattern))
 
 
 def _given(message: pb.PolicyLevelSet, name: str) -> int | None:

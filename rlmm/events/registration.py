@@ -14,6 +14,7 @@ from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
+from rlmm.events.rows import ClusterReader
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
@@ -106,12 +107,22 @@ class ProcessRegistered(Event):
     file_defaults: tuple[FileDefault, ...] = ()
 
 
-class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A registered process and the broker's time of its last heartbeat."""
+
+    process: ProcessRegistered
+    heartbeat_ms: int
+
+
+class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered, Registration]):
     """Registrations of this or an older version; decoding drops reasons beyond the limits."""
 
     event_type = ProcessRegistered
     kind = RecordKind.REGISTRATION
     field = "process_registered"
+    row_prefix = b"process"
+    has_row_time = True
 
     def to_message(self, event: ProcessRegistered) -> pb.ProcessRegistered:
         is_readiness_known = event.readiness is not ProcessReadiness.UNKNOWN
@@ -167,6 +178,17 @@ class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered])
 
     def record_key(self, event: ProcessRegistered) -> RecordKey:
         return RecordKey(kind=self.kind, subject=event.process_id.bytes)
+
+    def value_of(self, event: ProcessRegistered, append_time_ms: int) -> Registration:
+        return Registration(process=event, heartbeat_ms=append_time_ms)
+
+
+REGISTRATIONS = RegistrationFamily()
+
+
+def registrations(metadata: ClusterReader) -> tuple[Registration, ...]:
+    """Return all registrations that were not removed; heartbeats show which ones are live."""
+    return metadata.cluster_values(REGISTRATIONS)
 
 
 def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:

@@ -19,12 +19,12 @@ from rlmm.events.loss import AcceptedLossFamily
 from rlmm.events.offload import OffloadRequestFamily
 from rlmm.events.offload_segment import OffloadSegmentFamily
 from rlmm.events.partition_delete import PartitionDeleteFamily
-from rlmm.events.pause import PauseFamily
-from rlmm.events.policy import PolicyFamily
-from rlmm.events.policy_level import PolicyLevelFamily
+from rlmm.events.pause import PAUSES
+from rlmm.events.policy import POLICIES
+from rlmm.events.policy_level import POLICY_LEVELS
 from rlmm.events.read_lease import ReadLeaseFamily
-from rlmm.events.registration import RegistrationFamily
-from rlmm.events.secret import ClusterSecretFamily
+from rlmm.events.registration import REGISTRATIONS
+from rlmm.events.secret import SECRETS
 from rlmm.events.segment import DeadLetteredFamily, SegmentFamily
 from rlmm.record_keys import RecordKind
 
@@ -54,11 +54,11 @@ FAMILIES: tuple[AnyFamily, ...] = (
     DeadLetteredFamily(),
     *PARTITION_FAMILIES,
     PartitionDeleteFamily(),
-    PolicyFamily(),
-    PolicyLevelFamily(),
-    PauseFamily(),
-    RegistrationFamily(),
-    ClusterSecretFamily(),
+    POLICIES,
+    POLICY_LEVELS,
+    PAUSES,
+    REGISTRATIONS,
+    SECRETS,
 )
 
 _BY_EVENT = {family.event_type: family for family in FAMILIES}

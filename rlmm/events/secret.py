@@ -11,6 +11,7 @@ from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
+from rlmm.events.rows import ClusterReader
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.errors import CorruptError
@@ -63,12 +64,14 @@ class ClusterSecret:
         return previous if broker_time_ms < self.set_ms + PREVIOUS_VALID_MS else None
 
 
-class ClusterSecretFamily(ClusterFamily[ClusterSecretSet, pb.ClusterSecretSet]):
+class ClusterSecretFamily(ClusterFamily[ClusterSecretSet, pb.ClusterSecretSet, ClusterSecret]):
     """The cluster's secret. No error shows it."""
 
     event_type = ClusterSecretSet
     kind = RecordKind.CLUSTER_SECRET
     field = "cluster_secret_set"
+    row_prefix = b"secret"
+    has_row_time = True
 
     def to_message(self, event: ClusterSecretSet) -> pb.ClusterSecretSet:
         return pb.ClusterSecretSet(
@@ -85,6 +88,17 @@ class ClusterSecretFamily(ClusterFamily[ClusterSecretSet, pb.ClusterSecretSet]):
 
     def record_key(self, event: ClusterSecretSet) -> RecordKey:
         return RecordKey(kind=self.kind, subject=b"")
+
+    def value_of(self, event: ClusterSecretSet, append_time_ms: int) -> ClusterSecret:
+        return ClusterSecret(current=event.current, previous=event.previous, set_ms=append_time_ms)
+
+
+SECRETS = ClusterSecretFamily()
+
+
+def cluster_secret(metadata: ClusterReader) -> ClusterSecret | None:
+    """Return the secret that signs HTTP requests; None before one is set. Never show it."""
+    return metadata.cluster_value(SECRETS, b"")
 
 
 def _to_message(secret: SigningSecret) -> pb.SigningSecret:

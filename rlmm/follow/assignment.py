@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from threading import Lock
 
-from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
+from rlmm.partitioner import metadata_partition
+from rlmm.positions import CLUSTER_PARTITION
 from rsm.segment.ids import TopicIdPartition
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlmm.partitioner import metadata_partition
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 

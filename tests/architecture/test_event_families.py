@@ -23,7 +23,6 @@ EVENT_NAMES = {family.event_type.__name__ for family in FAMILIES}
 # Modules outside rlmm/events that distinguish events by type, and why.
 DISTINGUISHING = {
     "rlm/cli/events/metadata_lines.py": "prints segment events under KIP-405's names",
-    "rlmm/cache/values.py": "asserts the type of the event in a row of the cache",
 }
 
 

@@ -21,6 +21,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
 from rlm.worker.store_access import open_chunk_storage
+from rlmm.events.policy import topic_policies
 from rsm.segment.ids import TopicIdPartition
 from tests.chaos.faults import Faults
 from tests.chaos.hosts import TRIM_MIN_AGE_MS, ChaosHosts
@@ -151,7 +152,7 @@ def _scrub(hosts: ChaosHosts) -> Scrubbed:
     host = hosts.any_host
     storage = open_chunk_storage(host.config.storage)
     with host.metadata() as metadata:
-        ids = {policy.topic: policy.topic_id for policy in metadata.topic_policies()}
+        ids = {policy.topic: policy.topic_id for policy in topic_policies(metadata)}
         return scrub(
             metadata,
             storage,

@@ -10,6 +10,7 @@ from itertools import chain
 
 import pytest
 
+from rlmm.events.policy import topic_policies, topic_policy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rsm.segment.errors import RetriableError
@@ -104,7 +105,7 @@ class MetadataAssignmentContract:
 
         manager.publish(policy())
 
-        assert len(manager.topic_policies()) == 1
+        assert len(topic_policies(manager)) == 1
 
     def test_process_when_opened_again_then_answers_for_what_it_hosts(
         self, open_manager: OpenManager
@@ -172,13 +173,13 @@ class MetadataAssignmentContract:
         """Scenario 76."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         writer.publish(policy())
-        assert writer.topic_policy(ORDERS.topic_id) is not None
+        assert topic_policy(writer, ORDERS.topic_id) is not None
 
         writer.write_policy_tombstones(ORDERS.topic_id)
 
         manager.publish(registration())
         writer.publish(registration())
-        assert writer.topic_policies() == manager.topic_policies() == ()
+        assert topic_policies(writer) == topic_policies(manager) == ()
 
 
 def _finds(manager: TopicBasedRemoteLogMetadataManager) -> bool:

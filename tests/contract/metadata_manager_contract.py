@@ -8,6 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from rlmm.events.policy import topic_policies, topic_policy, topic_policy_position
+from rlmm.events.policy_level import policy_levels
+from rlmm.events.registration import registrations
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.record_keys import RecordKind
 from rsm.segment.epochs import Lineage
@@ -150,8 +153,8 @@ class MetadataManagerContract:
         first.remove_policy_level("")
         first.remove_policy_level("unknown-*")
 
-        assert first.policy_levels() == (pattern.level,)
-        assert open_manager("two").policy_levels() == (pattern.level,)
+        assert policy_levels(first) == (pattern.level,)
+        assert policy_levels(open_manager("two")) == (pattern.level,)
 
     def test_policy_and_registration_when_published_then_are_found(
         self, open_manager: OpenManager
@@ -162,13 +165,13 @@ class MetadataManagerContract:
         process = registration(7)
         manager.publish(process)
 
-        assert manager.topic_policy(ORDERS.topic_id) == wanted.policy
-        assert manager.topic_policies() == (wanted.policy,)
-        position = manager.topic_policy_position(ORDERS.topic_id)
+        assert topic_policy(manager, ORDERS.topic_id) == wanted.policy
+        assert topic_policies(manager) == (wanted.policy,)
+        position = topic_policy_position(manager, ORDERS.topic_id)
         assert position is not None
         assert position.partition == 0
-        assert manager.topic_policy_position(UUID(int=0)) is None
-        assert [found.process for found in manager.registrations()] == [process]
+        assert topic_policy_position(manager, UUID(int=0)) is None
+        assert [found.process for found in registrations(manager)] == [process]
 
     def test_trim_when_superseded_then_only_the_newest_key_is_left(
         self, open_manager: OpenManager
@@ -261,7 +264,7 @@ class MetadataManagerContract:
 
         assert list(again.list_remote_log_segments(ORDERS)) == expected
         assert again.partition_state(ORDERS).owner == writer()
-        assert len(again.topic_policies()) == 1
+        assert len(topic_policies(again)) == 1
         assert again.broker_time_ms() > 0
 
     def test_metrics_when_events_were_applied_then_count_them(

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from rlmm.events.registration import ProcessRole
+from rlmm.events.registration import ProcessRole, registrations
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
 from tests.e2e.tiered_log import TieredLog
@@ -48,7 +48,7 @@ def test_gateway_when_the_log_was_trimmed_then_a_plain_consumer_reads_it_whole(
             assert read_all(gateway, log.topic) == list(range(_end_offset(log, host)))
 
             registered = [
-                r.process for r in metadata.registrations() if r.process.role is ProcessRole.GATEWAY
+                r.process for r in registrations(metadata) if r.process.role is ProcessRole.GATEWAY
             ]
             assert [process.gateway_address for process in registered] == [gateway]
             assert registered[0].applied

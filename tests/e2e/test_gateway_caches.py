@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
+from rlmm.events.policy import topic_policies
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.tiered_topic import VALUES_PER_SEGMENT, TieredTopic
@@ -79,7 +80,7 @@ def test_caches_when_the_log_start_moves_and_the_topic_is_deleted_then_hold_noth
         admin = admin_client(kafka.bootstrap_servers)
         admin.delete_topics([topic_name])[topic_name].result(30.0)
         wait_until(
-            lambda: not list(metadata.topic_policies()), _DEADLINE_S, "all of the topic is deleted"
+            lambda: not list(topic_policies(metadata)), _DEADLINE_S, "all of the topic is deleted"
         )
     assert _cached(cache, values)
 

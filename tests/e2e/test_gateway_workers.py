@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from rlm.worker.recent_log import logged_processes, recent_log
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole, registrations
 from rlmm.spi import RemoteLogMetadataManager
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
@@ -50,7 +50,7 @@ def _two_workers(
 
 
 def _registered(metadata: RemoteLogMetadataManager) -> list[ProcessRegistered]:
-    found = (registration.process for registration in metadata.registrations())
+    found = (registration.process for registration in registrations(metadata))
     return [process for process in found if process.role is ProcessRole.GATEWAY]
 
 

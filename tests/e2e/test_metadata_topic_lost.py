@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
 
+from rlmm.events.policy import topic_policy
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster, admin_client
@@ -27,7 +28,7 @@ def test_uninstall_when_the_metadata_topic_is_lost_then_restores_what_the_store_
             "the originals are in the store",
         )
         name = host.config.metadata.topic_name
-        assert metadata.topic_policy(log.partition.topic_id) is not None
+        assert topic_policy(metadata, log.partition.topic_id) is not None
     admin = admin_client(kafka.bootstrap_servers)
     admin.delete_topics([name])[name].result(10.0)
     lifted = _overrides(kafka, topic_name)

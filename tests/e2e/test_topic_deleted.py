@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rlmm.events.policy import topic_policy
 from rsm.segment.ids import id_to_text
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog
@@ -57,10 +58,10 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         assert [each["kind"] for each in alone["problems"]] == ["topic_deleted"]
         assert alone["partitions"] == []
         assert paused == f"{topic_name}: paused: delete\n"
-        assert metadata.topic_policy(old_id) is not None
+        assert topic_policy(metadata, old_id) is not None
         assert old_keys <= log.object_keys()
         resumed = host.rlm("resume", topic_name)
-        wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "no policy")
+        wait_until(lambda: topic_policy(metadata, old_id) is None, _DEADLINE_S, "no policy")
         assert resumed == f"{topic_name}: paused: nothing\n"
         assert not old_keys & log.object_keys()
         assert len(again.finished(metadata)) >= 2

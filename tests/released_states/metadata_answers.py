@@ -12,9 +12,12 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from rlmm.events.policy import PolicySetting, TopicPolicy
-from rlmm.events.policy_level import PolicyLevel
-from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord
+from rlmm.events.pause import paused_tasks
+from rlmm.events.policy import PolicySetting, TopicPolicy, topic_policies, topic_policy_position
+from rlmm.events.policy_level import PolicyLevel, policy_levels
+from rlmm.events.registration import Registration, registrations
+from rlmm.events.secret import cluster_secret
+from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rlmm.state.log_starts import LogStart
 from rlmm.state.offload_segments import OffloadPosition, OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
@@ -60,14 +63,14 @@ def metadata_answers(
         "broker_time_ms": metadata.broker_time_ms(),
         "policies": [
             _policy(metadata, policy)
-            for policy in sorted(metadata.topic_policies(), key=lambda each: each.topic)
+            for policy in sorted(topic_policies(metadata), key=lambda each: each.topic)
         ],
-        "policy_levels": [_level(each) for each in metadata.policy_levels()],
+        "policy_levels": [_level(each) for each in policy_levels(metadata)],
         "paused": {topic: _paused(metadata, topic_id) for topic, topic_id in topics},
         "cluster_secret_ids": _secret_ids(metadata),
         "registrations": [
             _registration(each)
-            for each in sorted(metadata.registrations(), key=lambda r: r.process.process_id)
+            for each in sorted(registrations(metadata), key=lambda r: r.process.process_id)
         ],
         "partitions_of": {
             topic: [tip.partition for tip in metadata.partitions_of(topic_id, topic)]
@@ -251,7 +254,7 @@ def checksum_text(crc32c: int | None) -> str | None:
 
 
 def _policy(metadata: RemoteLogMetadataManager, policy: TopicPolicy) -> Json:
-    position = metadata.topic_policy_position(policy.topic_id)
+    position = topic_policy_position(metadata, policy.topic_id)
     return {
         "topic_id": str(policy.topic_id),
         "position": None if position is None else list(position),
@@ -285,12 +288,12 @@ def _level(level: PolicyLevel) -> Json:
 
 
 def _paused(metadata: RemoteLogMetadataManager, topic_id: UUID) -> list[str]:
-    return sorted(task.name for task in metadata.paused_tasks(topic_id))
+    return sorted(task.name for task in paused_tasks(metadata, topic_id))
 
 
 def _secret_ids(metadata: RemoteLogMetadataManager) -> list[str | None]:
     """Return the ids of the current and the previous secret; empty if there is none."""
-    secret = metadata.cluster_secret()
+    secret = cluster_secret(metadata)
     if secret is None:
         return []
     pair = (secret.current, secret.previous)

@@ -15,7 +15,7 @@ from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicyChanged
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlmm.events.policy import topic_policy
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
@@ -62,5 +63,5 @@ class WorldChecks:
             yield f"{tip}: stored without a hole up to {stored_offset}, not to {wanted_offset}"
 
     def _is_streamed(self, tip: TopicIdPartition) -> bool:
-        policy = self._world.metadata.topic_policy(tip.topic_id)
+        policy = topic_policy(self._world.metadata, tip.topic_id)
         return policy is not None and policy.offload_mode is OffloadMode.STREAM

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.policy import topic_policies
 from rlmm.registration import LEASE_MS
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
@@ -22,7 +23,7 @@ _MERGES = 0.7
 def stream_small(stage: Stage) -> str | None:
     """Switch to streams; then store a few records at a time, as a slow topic does."""
     world = stage.world
-    policies = world.metadata.topic_policies()
+    policies = topic_policies(world.metadata)
     if not policies:
         return None
     (policy,) = policies

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from rlm.facts.local_log import LocalSegment
-from rlmm.events.policy import OutagePolicy, TopicPolicy
+from rlmm.events.policy import OutagePolicy, TopicPolicy, topic_policies
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.simulation.actions import (
@@ -268,7 +268,7 @@ class Simulation:
         records = [record for tip in self.world.tips for record in self.world.records(tip=tip)]
         if any(record.is_dead_lettered for record in records):
             return
-        left = [*self.world.object_names(), *self.world.metadata.topic_policies()]
+        left = [*self.world.object_names(), *topic_policies(self.world.metadata)]
         if left:
             raise BrokenInvariantError(f"left of a deleted topic: {left}")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rlmm.events.policy import topic_policies
 from rsm.segment.offload_settings import OffloadMode
 from tests.simulation.actions import Stage
 from tests.twins.world import LAYOUTS
@@ -19,7 +20,7 @@ _SWITCHES = 0.15
 def stream(stage: Stage) -> str | None:
     """Switch the mode now and then; else let the managers look for streams that are due."""
     world = stage.world
-    policies = world.metadata.topic_policies()
+    policies = topic_policies(world.metadata)
     if not policies:
         return None
     (policy,) = policies

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar, cast
 from uuid import UUID
 
 from rlm.broker.partition_results import PartitionResults
@@ -24,6 +25,7 @@ from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced
 from rlmm.events.policy import OutagePolicy, TopicPolicy
+from rlmm.events.rows import ClusterRows
 from rlmm.events.segment import SegmentEvent
 from rlmm.known_writes import KnownWrites
 from rlmm.manager import ManagerSettings
@@ -47,6 +49,8 @@ from tests.twins.unguarded import (
     WithoutConfirmation,
     WithoutTrimOnRecord,
 )
+
+V = TypeVar("V")
 
 _NEVER_MS = 1 << 40
 
@@ -160,9 +164,13 @@ class _Gapless(LaggingMetadata):
 class _Shedding(LaggingMetadata):
     """Treats every topic as one with the outage policy shed."""
 
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        shed = OutagePolicy.SHED_OLDEST
-        return tuple(replace(each, outage_policy=shed) for each in super().topic_policies())
+    def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
+        return tuple(map(self._shedding, super().cluster_values(rows)))
+
+    def _shedding(self, value: V) -> V:
+        if not isinstance(value, TopicPolicy):
+            return value
+        return cast("V", replace(value, outage_policy=OutagePolicy.SHED_OLDEST))
 
 
 class _Credulous(AnomalyCheck):

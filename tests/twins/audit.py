@@ -13,7 +13,7 @@ from rlm.broker.spi import RecordDeletion
 from rlm.policy.leftovers import has_never_finished
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded
-from rlmm.events.policy import OutagePolicy
+from rlmm.events.policy import OutagePolicy, topic_policy
 from rlmm.events.segment import SegmentEvent
 from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import AnomalyKind
@@ -99,7 +99,7 @@ class Audit:
         state = self._world.state(metadata.topic_id_partition)
         log_start = state.log_start_offset or 0
         above = metadata.offsets.end_offset > log_start
-        policy = self._world.metadata.topic_policy(metadata.topic_id_partition.topic_id)
+        policy = topic_policy(self._world.metadata, metadata.topic_id_partition.topic_id)
         local_start = self._world.leader(metadata.topic_id_partition).log_start_offset
         removed = policy is not None and policy.delete_remote and log_start >= local_start
         removed = removed or self._is_replaced(metadata)
@@ -135,7 +135,7 @@ class Audit:
     def _check_gaps(self, event: GapsRecorded) -> None:
         """Check that nothing is shed of a topic whose outage policy is hold."""
         tip = event.topic_id_partition
-        policy = self._world.metadata.topic_policy(tip.topic_id)
+        policy = topic_policy(self._world.metadata, tip.topic_id)
         shed = [gap.offsets for gap in event.gaps if gap.reason is GapReason.SHED]
         self.shed.setdefault(tip, []).extend(shed)
         if shed and (policy is None or policy.outage_policy is OutagePolicy.HOLD):

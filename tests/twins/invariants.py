@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlm.policy.leftovers import has_never_finished
 from rlmm.codec import decode
 from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.policy import topic_policy
 from rlmm.events.segment import SegmentEvent
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.batches.batch import scan_batches
@@ -249,7 +250,7 @@ def allowed_log_start(world: World, tip: TopicIdPartition) -> int:
 
 def _retention_end(world: World, tip: TopicIdPartition) -> int:
     """Return the end of the oldest batches that are over a limit, by the true log alone."""
-    policy = world.metadata.topic_policy(tip.topic_id)
+    policy = topic_policy(world.metadata, tip.topic_id)
     leader = world.leader(tip)
     if policy is None or policy.delete_remote:
         return leader.log_start_offset

@@ -7,16 +7,20 @@ applies them first. The topic must have one metadata partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 from uuid import UUID
 
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.pause import PAUSES
+from rlmm.events.policy import POLICIES
+from rlmm.events.rows import ClusterRows
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
 from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
+
+V = TypeVar("V")
 
 _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
@@ -79,14 +83,15 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
             leader_epoch=leader_epoch,
         )
 
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        self.refresh()
-        return super().topic_policies()
+    def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
+        self._refresh_for(rows)
+        return super().cluster_values(rows)
 
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        self.refresh()
-        return super().topic_policy(topic_id)
+    def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
+        self._refresh_for(rows)
+        return super().cluster_value(rows, subject)
 
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        self.refresh()
-        return super().paused_tasks(topic_id)
+    def _refresh_for(self, rows: object) -> None:
+        """Refresh for what managers decide by, not for registrations, which they may miss."""
+        if rows is POLICIES or rows is PAUSES:
+            self.refresh()

@@ -22,8 +22,8 @@ from rlmm.native.records import (
     NativeRecord,
     NativeSegmentFacts,
 )
+from rlmm.positions import MetadataPosition
 from rlmm.record_keys import RecordKey
-from rlmm.spi import MetadataPosition
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text

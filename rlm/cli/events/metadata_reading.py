@@ -16,8 +16,7 @@ from rlm.worker.cluster_access import client_properties
 from rlm.worker.log_lines import configure_command_logging
 from rlmm.native.audit import NativePosition
 from rlmm.native.records import NATIVE_TOPIC, NativeRecord, decode_native, topic_of_native
-from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition, ReadPosition, TopicRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
 

@@ -23,7 +23,7 @@ from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.cluster_processes import PROCESS_STATUS, ProcessStatus, cluster_processes
 from rlm.worker.fresh_id import fresh_id
-from rlmm.events.registration import NO_BROKER, ProcessReadiness
+from rlmm.events.registration import NO_BROKER, ProcessReadiness, registrations
 from rlmm.registration import is_clock_stopped, is_live, now_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
@@ -110,7 +110,7 @@ def _processes(
             forget_process(session.metadata, process_id, now_ms=now_ms)
         rows = cluster_processes(
             {each.node_id: str(each) for each in view.brokers.values()},
-            session.metadata.registrations(),
+            registrations(session.metadata),
             now_ms=now_ms,
             lists_all=everything,
         )
@@ -137,7 +137,7 @@ def _process_id(text: str) -> UUID:
 def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
     """Register a dead process as stopped. InvalidConfigError if it is unknown or live."""
     found = next(
-        (each for each in metadata.registrations() if each.process.process_id == process_id), None
+        (each for each in registrations(metadata) if each.process.process_id == process_id), None
     )
     if found is None:
         raise InvalidConfigError(

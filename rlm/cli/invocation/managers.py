@@ -16,7 +16,7 @@ from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER, PartitionReport
 from rlm.worker.file_defaults import file_defaults, read_registered
 from rlmm.events.policy import TopicPolicy
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole, registrations
 from rlmm.registration import live_processes, now_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -40,7 +40,7 @@ def registered_live(
 ) -> tuple[ProcessRegistered, ...]:
     """Return the live processes of a role, as `live_managers` does."""
     now_ms = now_of(metadata.broker_time_ms(), clock.wall_ms())
-    live = live_processes(metadata.registrations(), role, now_ms)
+    live = live_processes(registrations(metadata), role, now_ms)
     return tuple(sorted(live, key=lambda process: process.broker_id))
 
 

@@ -7,7 +7,7 @@ from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import reaching_cluster
 from rlm.cli.invocation.session import CommandSession
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy import TopicPolicy, topic_policies, topic_policy
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import TopicIdPartition
@@ -54,7 +54,7 @@ def find_tiered(
     with reaching_cluster(session.config):
         view: ClusterView = session.bootstrap.view((name.topic,))
     topic = find_partition(view, name)
-    policy = session.metadata.topic_policy(topic.topic_id)
+    policy = topic_policy(session.metadata, topic.topic_id)
     if policy is None:
         raise InvalidConfigError(
             "the topic is not tiered", topic=name.topic, advice="Tier it with `rlm topic enable`"
@@ -76,7 +76,7 @@ def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]
     A recreated topic and a deleted one have the same name. Raises as `find_tiered` if there is no
     policy.
     """
-    named = tuple(each for each in session.metadata.topic_policies() if each.topic == name)
+    named = tuple(each for each in topic_policies(session.metadata) if each.topic == name)
     return named or (find_tiered(session, PartitionName(topic=name))[0],)
 
 

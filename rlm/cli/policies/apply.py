@@ -23,8 +23,8 @@ from rlm.cli.policies.level_changes import ShownChange, apply_change, find_chang
 from rlm.cli.policies.level_text import level_name
 from rlm.cli.policies.policies_file import read_policies
 from rlm.policy.topic.topic_policy import check_level
-from rlmm.events.policy import PolicySetting, PolicyState, TopicPolicy
-from rlmm.events.policy_level import PolicyLevel
+from rlmm.events.policy import PolicySetting, PolicyState, TopicPolicy, topic_policies
+from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.config.confirmation import confirm
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
@@ -71,7 +71,7 @@ def _apply(
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:
-        present = {each.pattern: each for each in session.metadata.policy_levels()}
+        present = {each.pattern: each for each in policy_levels(session.metadata)}
         wanted = {} if prune else dict(present)
         for level in given.levels:
             check_level(level, managers_defaults(session))
@@ -79,7 +79,7 @@ def _apply(
         change = find_change(session, wanted.values(), given.topics)
         if prune:
             named = {each.topic for each in given.topics}
-            notes = unnamed_topics(session.metadata.topic_policies(), named)
+            notes = unnamed_topics(topic_policies(session.metadata), named)
             change = replace(change, notes=(*change.notes, *notes))
         removed = [level_name(each.pattern) for each in change.levels if each.after is None]
         if not dry_run:

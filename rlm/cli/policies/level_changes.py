@@ -29,7 +29,8 @@ from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.level_effects import LevelEffects, TopicEffect
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
-from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rlmm.events.policy import topic_policies
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, policy_levels
 from rsm.segment.errors import InvalidConfigError
 
 
@@ -57,7 +58,7 @@ def effects_of(
 
     `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
     """
-    policies = {each.topic_id: each for each in session.metadata.topic_policies()}
+    policies = {each.topic_id: each for each in topic_policies(session.metadata)}
     effects = LevelEffects(
         session.topics,
         own_topics=own_topics(session.config.metadata, session.config.manager),
@@ -103,7 +104,7 @@ def find_change(
     `named` are topics whose own settings change, too. InvalidConfigError if one does not exist, or
     cannot have its settings.
     """
-    before = {each.pattern: each for each in session.metadata.policy_levels()}
+    before = {each.pattern: each for each in policy_levels(session.metadata)}
     after = {each.pattern: each for each in wanted}
     changes = tuple(
         LevelChange(pattern=pattern, before=before.get(pattern), after=after.get(pattern))

@@ -37,7 +37,7 @@ from rlm.cli.terminal.lines import print_lines
 from rlm.cli.topics.policy_options import with_policy_options
 from rlm.policy.topic.levels import check_pattern, levels_of
 from rlm.policy.topic.topic_policy import PolicyFlags, changed_level, check_level
-from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, policy_levels
 from rsm.config.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 
@@ -98,7 +98,7 @@ def _set(
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:
-        levels = {each.pattern: each for each in session.metadata.policy_levels()}
+        levels = {each.pattern: each for each in policy_levels(session.metadata)}
         level = changed_level(levels.get(name, PolicyLevel(pattern=name)), flags)
         check_level(level, managers_defaults(session))
         levels[name] = level
@@ -116,7 +116,7 @@ def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
     the files differ, shows each value that most managers do not have, with the broker.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        levels = session.metadata.policy_levels()
+        levels = policy_levels(session.metadata)
         with reaching_cluster(session.config):
             brokers = session.bootstrap.view(()).brokers
         files = manager_files(brokers, live_managers(session.metadata, session.clock))
@@ -142,7 +142,7 @@ def _describe(
     """
     name = _named(pattern, is_default=is_default)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        levels = session.metadata.policy_levels()
+        levels = policy_levels(session.metadata)
         level = _existing(name, levels)
         effects = [each for each in effects_of(session, levels) if levels_of(each.topic, (level,))]
     with printing():
@@ -177,7 +177,7 @@ def _delete(
     """
     name = _named(pattern, is_default=is_default)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        levels = session.metadata.policy_levels()
+        levels = policy_levels(session.metadata)
         _existing(name, levels)
         change = find_change(session, [each for each in levels if each.pattern != name])
         if not dry_run:

@@ -27,7 +27,9 @@ from rlm.status.cluster_status import (
     is_tiered,
     partition_status,
 )
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
+from rlmm.events.policy import topic_policies, topic_policy
+from rlmm.events.registration import registrations
 from rlmm.registration import now_of
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -50,7 +52,7 @@ def shown_topics(session: CommandSession, named: PartitionName | None) -> Sequen
     """Return the topics that the status may show."""
     if named is not None:
         return (named.topic,)
-    return sorted({policy.topic for policy in session.metadata.topic_policies()})
+    return sorted({policy.topic for policy in topic_policies(session.metadata)})
 
 
 def read_cluster(
@@ -109,7 +111,7 @@ def deleted_topics(
     shown = set(shown_topics(session, named))
     policies = {
         each.topic_id: each.topic
-        for each in session.metadata.topic_policies()
+        for each in topic_policies(session.metadata)
         if each.topic in shown
     }
     try:
@@ -121,7 +123,7 @@ def deleted_topics(
             topic_id=topic_id,
             topic=policies[topic_id],
             partitions=_undeleted(session, topic_id, policies[topic_id]),
-            is_paused=PausableTask.DELETE in session.metadata.paused_tasks(topic_id),
+            is_paused=PausableTask.DELETE in paused_tasks(session.metadata, topic_id),
         )
         for topic_id in sorted(missing, key=lambda each: (policies[each], each))
     )
@@ -163,7 +165,7 @@ def _processes(
     """Return the processes of the cluster, or of the brokers that lead these partitions."""
     found = cluster_processes(
         {each.node_id: str(each) for each in view.brokers.values()},
-        session.metadata.registrations(),
+        registrations(session.metadata),
         now_ms=now_of(session.metadata.broker_time_ms(), session.clock.wall_ms()),
     )
     if leds is None:
@@ -175,7 +177,7 @@ def _processes(
 def _stored(session: CommandSession, tip: TopicIdPartition) -> PartitionMetadata:
     state = session.metadata.partition_state(tip)
     return PartitionMetadata(
-        policy=session.metadata.topic_policy(tip.topic_id),
+        policy=topic_policy(session.metadata, tip.topic_id),
         state=state,
         segments=tuple(session.metadata.list_remote_log_segments(tip)),
         leases=state.active_leases(session.metadata.broker_time_ms()),

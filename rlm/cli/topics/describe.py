@@ -40,7 +40,7 @@ from rlmm.events.policy import (
     PolicySetting,
     TopicPolicy,
 )
-from rlmm.events.policy_level import PolicyLevel
+from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.config.choices import Layout
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.config.values import require_topic_name
@@ -137,7 +137,7 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policy, partitions = find_tiered(session, PartitionName(topic=topic))
-        levels = session.metadata.policy_levels()
+        levels = policy_levels(session.metadata)
         stored = _stored(session, partitions)
         managers = managers_defaults(session)
     settings = effective_settings(

@@ -25,6 +25,7 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
+from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.config.confirmation import confirm
@@ -191,7 +192,7 @@ def _partitions(session: CommandSession, named: PartitionName | None) -> Iterato
     if named is not None:
         yield from find_tiered(session, named)[1]
         return
-    for policy in sorted(session.metadata.topic_policies(), key=lambda each: each.topic):
+    for policy in sorted(topic_policies(session.metadata), key=lambda each: each.topic):
         yield from session.metadata.partitions_of(policy.topic_id, policy.topic)
 
 

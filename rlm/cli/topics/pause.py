@@ -16,7 +16,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.operator.pause import ALL_TASKS, Pausing
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import id_from_text, id_to_text
@@ -146,7 +146,7 @@ def _require_one_to_delete(session: CommandSession, policies: Sequence[TopicPoli
     paused = [
         each
         for each in policies
-        if PausableTask.DELETE in session.metadata.paused_tasks(each.topic_id)
+        if PausableTask.DELETE in paused_tasks(session.metadata, each.topic_id)
     ]
     if len(paused) > 1:
         raise InvalidConfigError(

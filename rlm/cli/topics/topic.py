@@ -37,7 +37,7 @@ from rlm.cli.topics.policy_text import policy_json, policy_line, policy_lines
 from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
-from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies, topic_policy
 from rsm.config.values import require_topic_name
 from rsm.segment.errors import InvalidConfigError
 
@@ -169,7 +169,7 @@ def _activate(
     ) as session:
         _await(session, topic)
         topic_id = find_topic(session.topics.view((topic,)), topic).topic_id
-        current = session.metadata.topic_policy(topic_id)
+        current = topic_policy(session.metadata, topic_id)
         check(current)
         if dry_run:
             policy, expiring = preview_policy(session, topic, flags, current)
@@ -214,7 +214,7 @@ def _list(
 ) -> None:
     """List topics that are or were tiered, with their policies."""
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
+        policies = sorted(topic_policies(session.metadata), key=lambda each: each.topic)
     with printing():
         if as_json:
             typer.echo(

@@ -32,7 +32,8 @@ from rlm.topics.disable import TieringEnd
 from rlm.topics.originals_restore import OriginalsRestore
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.store_access import open_chunk_storage, open_stored_originals
-from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
+from rlmm.events.policy_level import policy_levels
 from rsm.config.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
 
@@ -104,7 +105,7 @@ def _confirmed(
 def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
     """Remove the policies of patterns, so that managers tier no topic again."""
     writer = PolicyWriter(session.metadata, uuid4)
-    for level in session.metadata.policy_levels():
+    for level in policy_levels(session.metadata):
         if not dry_run:
             writer.remove_level(level.pattern)
         name = level.pattern or "(default)"
@@ -114,7 +115,7 @@ def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
 
 def _in_force(session: CommandSession) -> list[TopicPolicy]:
     """Return the policies that replace a topic's own retention, except those of deleted topics."""
-    policies = [p for p in session.metadata.topic_policies() if p.state is not PolicyState.DISABLED]
+    policies = [p for p in topic_policies(session.metadata) if p.state is not PolicyState.DISABLED]
     with reaching_cluster(session.config):
         view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
     found = []

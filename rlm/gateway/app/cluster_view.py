@@ -17,6 +17,8 @@ from rlm.broker.cluster import ClusterView
 from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.model.context import AnswerSettings, GatewayContext, TimestampLookup
 from rlm.gateway.model.tiered_topics import tiered_topics
+from rlmm.events.policy import topic_policies
+from rlmm.events.registration import registrations
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -72,11 +74,11 @@ class LiveFacts:
     def refresh(self) -> None:
         """Build a new view. Raises RetriableError until the cluster has answered once."""
         positions = dict(self._positions())
-        policies = self._metadata.topic_policies()
+        policies = topic_policies(self._metadata)
         self._ask_cluster(frozenset(policy.topic for policy in policies))
         self._context = GatewayContext(
             topology=self._routing.topology(
-                self._metadata.registrations(), self._metadata.broker_time_ms()
+                registrations(self._metadata), self._metadata.broker_time_ms()
             ),
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,

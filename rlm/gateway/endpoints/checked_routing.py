@@ -16,7 +16,7 @@ from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
 from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, OtherHost, other_hosts
-from rlmm.spi import Registration
+from rlmm.events.registration import Registration
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from rlm.gateway.endpoints.broker_addresses import BrokerAddresses
 from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import EndpointAddresses
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlmm.spi import Registration
+from rlmm.events.registration import Registration
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.log_line import LogLine

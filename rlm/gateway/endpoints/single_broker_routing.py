@@ -14,7 +14,7 @@ from typing import Protocol
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology, topology_of
-from rlmm.spi import Registration
+from rlmm.events.registration import Registration
 
 
 class Routing(Protocol):

@@ -13,7 +13,7 @@ from rlm.broker.cluster import ClusterView
 from rlm.config.values import HostPort
 from rlm.gateway.endpoints.broker_addresses import BrokerAddresses
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlmm.spi import Registration
+from rlmm.events.registration import Registration
 
 _NODE = "{node}"
 _LAST_NODE_ID = 2**31 - 1

@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rlm.config.values import HostPort, parse_host_port
-from rlmm.events.registration import NO_BROKER, ProcessRole
+from rlmm.events.registration import NO_BROKER, ProcessRole, Registration
 from rlmm.registration import is_live
-from rlmm.spi import Registration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

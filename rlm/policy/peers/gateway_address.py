@@ -25,8 +25,7 @@ from dataclasses import dataclass
 
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.peers.other_hosts import OtherHost
-from rlmm.events.registration import NO_BROKER, ProcessRegistered
-from rlmm.spi import Registration
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, Registration
 
 _OTHERS_NAMED_COUNT = 3
 _FIXED_KEY = "gateway.node.addresses"

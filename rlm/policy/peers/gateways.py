@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole, Registration
+from rlmm.positions import MetadataPosition
 from rlmm.registration import live_processes
-from rlmm.spi import MetadataPosition, Registration
 
 
 def live_gateways(

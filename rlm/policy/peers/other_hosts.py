@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlmm.events.registration import NO_BROKER, ProcessRegistered
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, Registration
 from rlmm.registration import is_live
-from rlmm.spi import Registration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

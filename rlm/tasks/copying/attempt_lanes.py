@@ -24,7 +24,8 @@ from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_records import DEFAULT_CUSTOM_METADATA_MAX_BYTES
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
+from rlmm.events.policy import topic_policy
 from rsm.segment.errors import (
     CorruptError,
     FencedError,
@@ -338,8 +339,8 @@ class AttemptRunner:
     def is_wanted(self, tip: TopicIdPartition) -> bool:
         """Return whether the topic is still to be copied; False if the metadata cannot answer."""
         try:
-            policy = self._metadata.topic_policy(tip.topic_id)
-            is_paused = PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)
+            policy = topic_policy(self._metadata, tip.topic_id)
+            is_paused = PausableTask.COPY in paused_tasks(self._metadata, tip.topic_id)
             is_newer = self._metadata.newer_record(tip) is not None
         except RetriableError:
             return False

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlmm.events.policy import topic_policy
 from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import FencedError, TieredStorageError, UnsupportedError
@@ -81,7 +82,7 @@ class CopyRecords:
         size_bytes: int,
         open_most_bytes: int | None,
     ) -> PlannedObjects:
-        policy = self._metadata.topic_policy(segment_id.topic_id_partition.topic_id)
+        policy = topic_policy(self._metadata, segment_id.topic_id_partition.topic_id)
         layout = None if policy is None else policy.layout
         if open_most_bytes is not None:
             return self._storage.plan_streamed_objects(

@@ -47,7 +47,7 @@ from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
 from rlm.tasks.leadership.hosted_partitions import HostedPartitions
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy import TopicPolicy, topic_policies
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.log_line import LogLine
@@ -121,7 +121,7 @@ class LeaderCycle:
         InvalidConfigError if the broker's address answers from another cluster.
         """
         self._views.outlook = outlook
-        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        policies = {policy.topic_id: policy for policy in topic_policies(self._metadata)}
         topics = {policy.topic for policy in policies.values()}
         led = self._broker.leadership(topics) if topics else {}
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}

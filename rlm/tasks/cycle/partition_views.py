@@ -14,7 +14,9 @@ from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.pause import paused_tasks
+from rlmm.events.policy import TopicPolicy, topic_policies, topic_policy_position
+from rlmm.events.registration import registrations
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
@@ -74,7 +76,7 @@ class PartitionViews:
             and partition in (None, task.topic_id_partition.partition)
         }
         offsets = self._broker.offsets({tip: task.leader_epoch for tip, task in tasks.items()})
-        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        policies = {policy.topic_id: policy for policy in topic_policies(self._metadata)}
         return tuple(
             self.of(task, policies[tip.topic_id], offsets)
             for tip, task in sorted(tasks.items())
@@ -98,7 +100,7 @@ class PartitionViews:
         # look abandoned.
         in_flight_before = self._in_flight(tip)
         damage = task.damage
-        policy_position = self._metadata.topic_policy_position(tip.topic_id)
+        policy_position = topic_policy_position(self._metadata, tip.topic_id)
         is_streamed = policy.effective_offload(self._limits.offload).mode is OffloadMode.STREAM
         segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
         return PartitionView(
@@ -116,11 +118,11 @@ class PartitionViews:
             limits=self._limits,
             untierable=self.outlook.untierable.get(tip.topic_id),
             is_store_reachable=self.outlook.is_store_reachable,
-            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), self._metadata.broker_time_ms()),
             policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
             copy_failure=(task.stream_history if is_streamed else task.copying).failure,
-            paused=self._metadata.paused_tasks(tip.topic_id),
+            paused=paused_tasks(self._metadata, tip.topic_id),
         )
 
     def _in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:

@@ -19,6 +19,7 @@ from rlm.policy.read_leases import lease_on
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.registration import registrations
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.log_line import LogLine
@@ -115,7 +116,7 @@ class Expirer:
         if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return False
         broker_ms = self._metadata.broker_time_ms()
-        return bool(live_gateways(self._metadata.registrations(), broker_ms))
+        return bool(live_gateways(registrations(self._metadata), broker_ms))
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata

@@ -24,8 +24,8 @@ from rlm.tasks.integrity.damage_proof import DamageProof
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.pause import PausableTask, paused_tasks
+from rlmm.events.policy import TopicPolicy, topic_policy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -180,9 +180,9 @@ class ExpiryLanes:
             raise StoppedError("the process stops")
         if not job.task.leads:
             raise FencedError("the process no longer leads")
-        if self._metadata.topic_policy(topic_id) != job.policy:
+        if topic_policy(self._metadata, topic_id) != job.policy:
             raise StoppedError("the policy has changed")
-        if self._metadata.paused_tasks(topic_id) != job.paused:
+        if paused_tasks(self._metadata, topic_id) != job.paused:
             raise StoppedError("the topic's pause has changed")
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:

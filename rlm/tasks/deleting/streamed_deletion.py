@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 
 from rlm.tasks.leadership.leadership import Leadership
+from rlmm.events.policy import topic_policy_position
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.log_line import LogLine
 
@@ -40,7 +41,7 @@ class StreamedDeletion:
                 for each in self._metadata.offload_segments(tip)
                 for segment in each.segment_ids
             )
-            policy_position = self._metadata.topic_policy_position(tip.topic_id)
+            policy_position = topic_policy_position(self._metadata, tip.topic_id)
             if not streamed <= task.requested_deletions(policy_position):
                 task.request_deletions(streamed, policy_position)
                 _log.info(

@@ -29,8 +29,9 @@ from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.expirer import Expirer
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.pause import PausableTask, paused_tasks
+from rlmm.events.policy import TopicPolicy, topic_policies
+from rlmm.events.registration import registrations
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -99,7 +100,7 @@ class TopicRemoval:
         Raises RetriableError if the cluster, the log dirs or the metadata do not answer. Then no
         further topic counts as deleted.
         """
-        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        policies = {policy.topic_id: policy for policy in topic_policies(self._metadata)}
         self._note_missing(policies)
         missing = [policies[topic_id] for topic_id in self._missing_since_ms]
         own = [policy for policy in missing if self._is_due_here(policy)]
@@ -163,7 +164,7 @@ class TopicRemoval:
         self._log_once.clear(topic_id)
         remover = removed_by(
             topic_id,
-            self._metadata.registrations(),
+            registrations(self._metadata),
             own_id=self._node_id,
             broker_ms=self._metadata.broker_time_ms(),
         )
@@ -201,7 +202,7 @@ class TopicRemoval:
             return True
 
     def _is_paused(self, topic_id: UUID) -> bool:
-        return PausableTask.DELETE in self._metadata.paused_tasks(topic_id)
+        return PausableTask.DELETE in paused_tasks(self._metadata, topic_id)
 
     def _may_continue(self, tip: TopicIdPartition) -> bool:
         return not self._stopping.is_set() and not self._is_paused(tip.topic_id)
@@ -262,7 +263,7 @@ class TopicRemoval:
             ),
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             orphan_grace_ms=self._orphan_grace_ms,
-            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+            gateways=live_gateways(registrations(self._metadata), self._metadata.broker_time_ms()),
         )
 
     def _carry_out(

@@ -17,10 +17,11 @@ from rlmm.events.registration import (
     ProcessReadiness,
     ProcessRegistered,
     ProcessRole,
+    Registration,
     bounded_reasons,
 )
 from rlmm.registration import has_missed_heartbeats, is_live
-from rlmm.spi import Registration, RemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 
 

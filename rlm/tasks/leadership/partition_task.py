@@ -26,7 +26,7 @@ from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.retry_pauses import BackOff, Failures, RetryPauses
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.stream_state import StreamState
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.spi import ObjectFault

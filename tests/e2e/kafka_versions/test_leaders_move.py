@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlmm.events.policy import topic_policies
 from tests.e2e.kafka_versions.topic_ids import write_topic_ids
 from tests.e2e.plain_consumer import read_records
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of, three_hosts
@@ -44,7 +45,7 @@ def test_leader_when_it_moves_and_returns_then_all_epochs_are_stored_and_read_ba
 
 def _stored_epochs(hosts: ThreeHosts, topic: str) -> list[int]:
     with hosts.any_host.metadata() as metadata:
-        (policy,) = [each for each in metadata.topic_policies() if each.topic == topic]
+        (policy,) = [each for each in topic_policies(metadata) if each.topic == topic]
         (partition,) = metadata.partitions_of(policy.topic_id, topic)
         lineage = metadata.partition_state(partition).lineage
         return [entry.epoch for entry in lineage.entries]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from rlmm.events.registration import NO_BROKER, ProcessRole
+from rlmm.events.registration import NO_BROKER, ProcessRole, registrations
 from tests.clients.reader_contract import ReadRequest
 from tests.clients.reader_programs import reading
 from tests.e2e.three_brokers.cluster_gateway import ClusterGateway
@@ -58,7 +58,7 @@ def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but
     """R15, R16: the brokers' own gateways redirect clients only to each other."""
     with hosts.any_host.metadata() as metadata:
         registered = {
-            each.process.gateway_address: each.process for each in metadata.registrations()
+            each.process.gateway_address: each.process for each in registrations(metadata)
         }
 
     own = registered[gateway.bootstrap_servers]

@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -172,7 +173,7 @@ def _unfinished(metadata: RemoteLogMetadataManager, topic: str) -> list[object]:
 
 
 def _partitions(metadata: RemoteLogMetadataManager, topic: str) -> list[TopicIdPartition]:
-    (policy,) = [each for each in metadata.topic_policies() if each.topic == topic]
+    (policy,) = [each for each in topic_policies(metadata) if each.topic == topic]
     return list(metadata.partitions_of(policy.topic_id, topic))
 
 
@@ -214,7 +215,7 @@ def _produce(hosts: ThreeHosts, topics: list[str], count: int, value: bytes = _V
 
 def _stored_end(metadata: RemoteLogMetadataManager, topic: str) -> int:
     """Return the stored end of any history."""
-    policies = [each for each in metadata.topic_policies() if each.topic == topic]
+    policies = [each for each in topic_policies(metadata) if each.topic == topic]
     return max(
         (
             record.metadata.offsets.end_offset

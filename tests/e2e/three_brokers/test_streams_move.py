@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -142,7 +143,7 @@ def _in_state(
     metadata: RemoteLogMetadataManager, topic: str, state: SegmentState
 ) -> list[RemoteLogSegmentMetadata]:
     """Return the segments of partition 0, ascending; none if the topic is not tiered yet."""
-    ids = [each.topic_id for each in metadata.topic_policies() if each.topic == topic]
+    ids = [each.topic_id for each in topic_policies(metadata) if each.topic == topic]
     return [
         record.metadata
         for topic_id in ids

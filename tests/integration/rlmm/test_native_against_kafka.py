@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlm.cli.events.metadata_lines import native_document
 from rlmm.native.records import decode_native
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from tests.services.kafka_runtime import java_command
 
 _SOURCE = Path(__file__).with_name("NativeRecords.java")

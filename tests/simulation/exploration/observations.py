@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TypeVar
-from uuid import UUID
 
 from rlm.facts.local_log import LocalLog, LocalSegment, LogFileSize, LogPosition
 from rlm.source.log_source import LogSource, OpenPart, OpenSegment
@@ -22,8 +21,9 @@ from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
+from rlmm.events.pause import PAUSES
+from rlmm.events.policy import POLICIES
+from rlmm.events.rows import ClusterRows
 from rlmm.record_keys import RecordKind
 from rlmm.spi import PublishResult, SegmentRecord
 from rlmm.state.partition_state import PartitionState
@@ -128,14 +128,13 @@ class ObservedMetadata(FreshMetadata):
         self._noted([replace(record, changed_at=None) for record in found])
         return iter(found)
 
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        return self._noted(super().topic_policies())
+    def cluster_values(self, rows: ClusterRows[_AnswerT]) -> tuple[_AnswerT, ...]:
+        found = super().cluster_values(rows)
+        return self._noted(found) if _is_noted(rows) else found
 
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        return self._noted(super().topic_policy(topic_id))
-
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        return self._noted(super().paused_tasks(topic_id))
+    def cluster_value(self, rows: ClusterRows[_AnswerT], subject: bytes) -> _AnswerT | None:
+        found = super().cluster_value(rows, subject)
+        return self._noted(found) if _is_noted(rows) else found
 
     def broker_time_ms(self) -> int:
         return self._noted(super().broker_time_ms())
@@ -233,3 +232,7 @@ class ObservedSource(LogSource):
                 opened=opened,
                 observations=self._observations,
             )
+
+
+def _is_noted(rows: object) -> bool:
+    return rows is POLICIES or rows is PAUSES

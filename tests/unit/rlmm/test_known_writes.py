@@ -12,6 +12,8 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
 from rlmm.events.event import Event as MetadataEvent
+from rlmm.events.policy import topic_policies
+from rlmm.events.registration import registrations
 from rlmm.known_writes import KnownWrites, barrier_key
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import event_partition, is_misplaced, metadata_partition
@@ -246,8 +248,8 @@ def test_barrier_when_written_for_an_event_then_belongs_to_its_partition_and_cha
     assert not is_misplaced(key, partition, PARTITION_COUNT)
     assert after.partition_state(ORDERS) == before.partition_state(ORDERS)
     assert dict(after.entries(ORDERS)) == dict(before.entries(ORDERS))
-    assert after.topic_policies() == before.topic_policies()
-    assert after.registrations() == before.registrations()
+    assert topic_policies(after) == topic_policies(before)
+    assert registrations(after) == registrations(before)
 
 
 _STARTED, _FINISHED, _DELETED, _GONE = life(SEGMENT)
@@ -290,7 +292,7 @@ def test_repeat_when_the_first_write_comes_in_late_then_all_is_as_after_one(
     found = twice.segment_entry(SEGMENT.segment_id)
     assert twice.partition_state(ORDERS) == state
     assert (found and found.state) == (segment and segment.state)
-    assert twice.topic_policies() == once.topic_policies()
-    assert [each.process.process_id for each in twice.registrations()] == [
-        each.process.process_id for each in once.registrations()
+    assert topic_policies(twice) == topic_policies(once)
+    assert [each.process.process_id for each in registrations(twice)] == [
+        each.process.process_id for each in registrations(once)
     ]

@@ -14,8 +14,9 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.codec import decode, encode
 from rlmm.events.event import Event
 from rlmm.events.pause import PausableTask
-from rlmm.events.policy import OriginalConfig
-from rlmm.events.policy_level import PolicyLevelSet
+from rlmm.events.policy import OriginalConfig, topic_policy
+from rlmm.events.policy_level import PolicyLevelSet, policy_levels
+from rlmm.positions import MetadataPosition
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
@@ -23,7 +24,7 @@ from rlmm.record_keys import (
     policy_key,
     segment_key,
 )
-from rlmm.spi import MetadataPosition, NewerRecord
+from rlmm.spi import NewerRecord
 from rlmm.state.gaps import GapReason
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -229,7 +230,7 @@ def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(field_path: P
     """R14: also in the cache."""
     log = MemoryLog(ManualClock())
     log.append(0, *with_newer_fields(POLICY, field_path))
-    found = folded(log).topic_policy(ORDERS.topic_id)
+    found = topic_policy(folded(log), ORDERS.topic_id)
     assert found is not None
 
     written = replace(POLICY, policy=replace(found, retention_ms=5))
@@ -331,7 +332,7 @@ def test_policy_level_when_changed_then_keeps_what_a_newer_version_wrote() -> No
     field_path = ("policy_level_set",)
     log = MemoryLog(ManualClock())
     log.append(0, *with_newer_fields(policy_level(), field_path))
-    (found,) = folded(log).policy_levels()
+    (found,) = policy_levels(folded(log))
 
     written = encode(PolicyLevelSet(event_id=event_id(), level=replace(found, retention_ms=5)))
 

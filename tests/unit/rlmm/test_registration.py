@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole, Registration
 from rlmm.registration import (
     LEASE_MS,
     MISSED_HEARTBEATS,
@@ -17,7 +17,6 @@ from rlmm.registration import (
     live_processes,
     now_of,
 )
-from rlmm.spi import Registration
 
 _NOW_MS = 10_000_000
 _INTERVAL_MS = 7_000

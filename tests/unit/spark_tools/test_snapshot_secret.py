@@ -11,7 +11,7 @@ import pytest
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
-from rlmm.events.secret import SigningSecret
+from rlmm.events.secret import SigningSecret, cluster_secret
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
@@ -77,7 +77,7 @@ def test_snapshot_when_the_topic_holds_secrets_then_no_answer_and_no_log_line_ha
     )
 
     shown = "\n".join((repr(answers), repr(snapshot), repr(manager), repr(cache), caplog.text))
-    assert manager.cluster_secret() is not None
+    assert cluster_secret(manager) is not None
     assert len(snapshot.partition(build.ORDERS).segments) == 1
     assert snapshot.unread_records()
     for secret in _SECRETS:

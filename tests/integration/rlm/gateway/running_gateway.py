@@ -33,6 +33,7 @@ from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.worker.store_access import open_storage_manager
+from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.spi import RemoteStorageManager
@@ -216,7 +217,7 @@ def _context(
 ) -> GatewayContext:
     return GatewayContext(
         topology=GatewayTopology(live={node_id: address}),
-        topics=tiered_topics(metadata.topic_policies(), {}),
+        topics=tiered_topics(topic_policies(metadata), {}),
         metadata=metadata,
         timestamps=tier.timestamps,
         answering=answering,

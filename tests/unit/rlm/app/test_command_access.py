@@ -22,6 +22,7 @@ from rlm.rest.signing import ManagerIdentity
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, ProcessState
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import ProcessRole
+from rlmm.events.secret import cluster_secret
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView, report
 from tests.unit.rlm.rest.signed_manager import CLUSTER_ID, client_of
 
@@ -96,7 +97,7 @@ def test_heartbeat_when_repeated_then_address_and_secret_stay() -> None:
         for _ in range(2):
             _beat(cluster, access)
             (manager,) = live_managers(cluster.metadata, cluster.clock)
-            found.append((manager.http_address, cluster.metadata.cluster_secret()))
+            found.append((manager.http_address, cluster_secret(cluster.metadata)))
     finally:
         listener.stop()
 

@@ -62,8 +62,9 @@ from rlmm.events.policy import OriginalConfig, PolicySetting
 from rlmm.events.policy_level import PolicyLevel
 from rlmm.events.registration import FileDefault
 from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
+from rlmm.positions import MetadataPosition
 from rlmm.record_keys import parse_record_key
-from rlmm.spi import MetadataPosition, SegmentRecord
+from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.offload_segments import OffloadSegmentStatus

@@ -4,7 +4,7 @@ from itertools import count
 from uuid import UUID
 
 from rlm.operator.cluster_secret import SecretWriter
-from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecret
+from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecret, cluster_secret
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 
@@ -24,7 +24,7 @@ def _writer(cluster: Cluster) -> SecretWriter:
 
 
 def _secret(cluster: Cluster) -> ClusterSecret:
-    secret = cluster.metadata.cluster_secret()
+    secret = cluster_secret(cluster.metadata)
     assert secret is not None
     return secret
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.operator.pause import ALL_TASKS, Pausing
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from tests.twins.invariants import leftovers, violations
 from tests.twins.world import KEEP_REMOTE, World
 
@@ -112,4 +112,4 @@ def test_resume_when_in_part_then_the_rest_stays_paused(resumed: set[PausableTas
     left = pausing(world).resume(KEEP_REMOTE, resumed)
 
     assert left == {COPY, TRIM} - resumed
-    assert world.metadata.paused_tasks(KEEP_REMOTE.topic_id) == left
+    assert paused_tasks(world.metadata, KEEP_REMOTE.topic_id) == left

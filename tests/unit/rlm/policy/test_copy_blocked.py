@@ -10,7 +10,8 @@ from rlm.policy.candidates import copy_blocked, copy_candidates
 from rlm.policy.view import CopyFailure, PartitionView
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
-from rlmm.spi import MetadataPosition, NewerRecord
+from rlmm.positions import MetadataPosition
+from rlmm.spi import NewerRecord
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 

@@ -19,7 +19,8 @@ from rlm.policy.leftovers import (
 )
 from rlm.policy.view import PolicyLimits
 from rlmm.events.policy import PolicyState, TopicPolicy
-from rlmm.spi import MetadataPosition, NewerRecord, SegmentRecord
+from rlmm.positions import MetadataPosition
+from rlmm.spi import NewerRecord, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState, StoredObject, Writer
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, STARTED

@@ -9,7 +9,7 @@ import pytest
 from rlm.policy.plan import plan
 from rlm.policy.view import PolicyLimits
 from rlmm.events.pause import PausableTask
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.peers.test_gateways import gateway
 from tests.unit.rlm.policy.views import (

@@ -11,10 +11,8 @@ from rlm.policy.plan import Plan, plan
 from rlm.policy.read_leases import log_start_within_leases
 from rlm.status.report import leader_report
 from rlmm.events.policy import PolicyState
-from rlmm.spi import (
-    MetadataPosition,
-    NewerRecord,
-)
+from rlmm.positions import MetadataPosition
+from rlmm.spi import NewerRecord
 from rlmm.state.partition_state import ReadLease
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange

@@ -10,12 +10,9 @@ import pytest
 
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
-from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
-from rlmm.spi import (
-    MetadataPosition,
-    Registration,
-    SegmentRecord,
-)
+from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole, Registration
+from rlmm.positions import MetadataPosition
+from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
 from rsm.segment.metadata import SegmentState, StoredObject, Writer
 from rsm.segment.ranges import OffsetRange

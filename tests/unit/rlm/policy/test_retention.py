@@ -10,7 +10,7 @@ from rlm.policy.retention import expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
 from rlmm.events.policy import PolicyState
 from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import (

@@ -10,11 +10,8 @@ from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.registration import ProcessRegistered
-from rlmm.spi import (
-    MetadataPosition,
-    NewerRecord,
-    SegmentRecord,
-)
+from rlmm.positions import MetadataPosition
+from rlmm.spi import NewerRecord, SegmentRecord
 from rlmm.state.anomalies import Anomaly
 from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.epochs import Lineage

@@ -14,9 +14,9 @@ from rlmm.events.registration import (
     ProcessReadiness,
     ProcessRegistered,
     ProcessRole,
+    Registration,
 )
 from rlmm.registration import LEASE_MS
-from rlmm.spi import Registration
 
 NOW_MS = 10_000_000_000
 DAY_MS = 24 * 3600 * 1000

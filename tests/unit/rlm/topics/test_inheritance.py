@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import PolicyFlags
-from rlmm.events.policy import PolicySetting, PolicyState
+from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from tests.unit.rlm.topics.tiering_world import PUBLISH, TIMEOUT_MS, TOPIC, WEEK_MS, Process, World
@@ -51,7 +51,7 @@ def test_step_when_another_broker_leads_the_first_partition_then_leaves_it_to_th
 
     process.inheritance(node_id=2).step()
 
-    assert process.metadata.topic_policies() == ()
+    assert topic_policies(process.metadata) == ()
 
 
 @pytest.mark.parametrize("pattern", ["", "payments*", "orders-*"])
@@ -61,7 +61,7 @@ def test_step_when_no_pattern_matches_then_nothing_is_tiered(world: World, patte
 
     process.inheritance().step()
 
-    assert process.metadata.topic_policies() == ()
+    assert topic_policies(process.metadata) == ()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_step_when_the_topic_cannot_be_tiered_then_is_skipped(
 
     process.inheritance().step()
 
-    assert process.metadata.topic_policies() == ()
+    assert topic_policies(process.metadata) == ()
 
 
 def test_step_when_the_broker_does_not_return_the_settings_then_is_skipped(world: World) -> None:
@@ -88,7 +88,7 @@ def test_step_when_the_broker_does_not_return_the_settings_then_is_skipped(world
 
     process.inheritance().step()
 
-    assert process.metadata.topic_policies() == ()
+    assert topic_policies(process.metadata) == ()
 
 
 def test_step_when_tiering_was_disabled_then_patterns_do_not_tier_the_topic_again(

@@ -25,7 +25,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy import TopicPolicy, TopicPolicyChanged, topic_policy
 from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -275,7 +275,7 @@ class Process:
         assert self.metadata.publish(event).accepted
 
     def policy(self) -> TopicPolicy:
-        found = self.metadata.topic_policy(TOPIC_ID)
+        found = topic_policy(self.metadata, TOPIC_ID)
         assert found is not None
         return found
 

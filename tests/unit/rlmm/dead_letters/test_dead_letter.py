@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rlmm.codec import encode as encode_event
 from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode, end_of_deletion
 from rlmm.events.segment import SegmentEvent
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import segment_subject
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, segment_metadata
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from rlmm.dead_letters import dead_letter
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, decode, encode
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 

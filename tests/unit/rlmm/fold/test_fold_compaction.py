@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.events.pause import paused_tasks
+from rlmm.events.policy import topic_policies, topic_policy_position
+from rlmm.events.registration import registrations
+from rlmm.events.secret import cluster_secret
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import SegmentState
 from tests.example_counts import examples
@@ -49,11 +53,11 @@ def answers(cache: MetadataCache) -> object:
         cache.earliest_log_offset(ORDERS),
         cache.size_bytes(ORDERS),
         cache.newer_record(ORDERS) is None,
-        cache.topic_policies(),
-        cache.topic_policy_offset(ORDERS.topic_id),
-        cache.paused_tasks(ORDERS.topic_id),
-        cache.registrations(),
-        cache.cluster_secret(),
+        topic_policies(cache),
+        topic_policy_position(cache, ORDERS.topic_id),
+        paused_tasks(cache, ORDERS.topic_id),
+        registrations(cache),
+        cluster_secret(cache),
     )
 
 

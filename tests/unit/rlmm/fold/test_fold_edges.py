@@ -8,7 +8,8 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
+from rlmm.events.policy import topic_policies
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog
@@ -230,14 +231,14 @@ def test_policy_when_tombstoned_then_is_gone() -> None:
     written = policy()
     log = without(log_of(written), written)
 
-    assert folded(log).topic_policies() == ()
+    assert topic_policies(folded(log)) == ()
 
 
 def test_pause_when_tombstoned_then_nothing_is_paused() -> None:
     written = paused(PausableTask.TRIM)
     log = without(log_of(written), written)
 
-    assert folded(log).paused_tasks(ORDERS.topic_id) == frozenset()
+    assert paused_tasks(folded(log), ORDERS.topic_id) == frozenset()
 
 
 @pytest.mark.parametrize("event", [trim(50), log_start(50), gaps(gap(10, 20))])

@@ -10,7 +10,7 @@ import pytest
 from rlmm.codec import encode
 from rlmm.events.anomaly import FOLDED_ANOMALIES_MAX_COUNT
 from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.record_keys import (
     RecordKind,
     partition_key,
@@ -276,5 +276,5 @@ def test_pause_when_written_again_then_the_last_one_holds_for_all_partitions() -
     """R13: last writer wins."""
     log = log_of(paused(PausableTask.COPY, PausableTask.TRIM), paused(PausableTask.TRIM))
 
-    assert folded(log).paused_tasks(ORDERS.topic_id) == {PausableTask.TRIM}
-    assert folded(log).paused_tasks(UUID(int=1)) == frozenset()
+    assert paused_tasks(folded(log), ORDERS.topic_id) == {PausableTask.TRIM}
+    assert paused_tasks(folded(log), UUID(int=1)) == frozenset()

@@ -4,11 +4,14 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.events.event import Event
-from rlmm.events.policy import PolicyState
+from rlmm.events.policy import PolicyState, topic_policies
+from rlmm.events.registration import registrations
+from rlmm.events.secret import cluster_secret
 from rlmm.events.segment import SegmentEvent
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
+from tests import metadata_builder as build
 from tests.folding import append, folded, log_of, refusals
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
@@ -18,7 +21,6 @@ from tests.metadata_builder import (
     ORDERS,
     STARTED,
     claim,
-    cluster_secret,
     dead_lettered,
     life,
     log_start,
@@ -267,7 +269,7 @@ def test_offset_when_moved_by_no_owner_then_is_refused(maker: type) -> None:
 def test_policy_when_written_twice_then_the_last_holds() -> None:
     cache = folded(log_of(policy(PolicyState.ENABLING), policy(PolicyState.ACTIVE)))
 
-    assert [found.state for found in cache.topic_policies()] == [PolicyState.ACTIVE]
+    assert [found.state for found in topic_policies(cache)] == [PolicyState.ACTIVE]
 
 
 def test_registration_when_repeated_then_the_brokers_time_of_the_last_counts() -> None:
@@ -278,7 +280,7 @@ def test_registration_when_repeated_then_the_brokers_time_of_the_last_counts() -
     clock.now_ms = 2_000
     append(log, registration(1, http_address="127.0.0.1:81"))
 
-    (found,) = folded(log).registrations()
+    (found,) = registrations(folded(log))
 
     assert (found.heartbeat_ms, found.process.http_address) == (2_000, "127.0.0.1:81")
 
@@ -287,7 +289,7 @@ def test_registration_when_tombstoned_then_is_gone() -> None:
     log = log_of(registration(1), registration(2))
     log.append(0, encode(registration(1)).key, None)
 
-    assert len(folded(log).registrations()) == 1
+    assert len(registrations(folded(log))) == 1
 
 
 def test_claim_when_tombstoned_then_still_owns() -> None:
@@ -328,12 +330,12 @@ def test_retirement_when_it_ends_half_way_then_the_rest_revives_nothing(removed:
 
 
 def test_cluster_secret_when_set_and_removed_then_known_as_long_as_its_record_is_there() -> None:
-    event = cluster_secret(2, previous=1)
+    event = build.cluster_secret(2, previous=1)
     log = log_of(event)
 
-    found = folded(log).cluster_secret()
+    found = cluster_secret(folded(log))
     log.append(0, encode(event).key, None)
 
     assert found is not None
     assert (found.current, found.previous) == (event.current, event.previous)
-    assert folded(log).cluster_secret() is None
+    assert cluster_secret(folded(log)) is None

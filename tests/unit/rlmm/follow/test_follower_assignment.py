@@ -3,6 +3,7 @@ from __future__ import annotations
 from rlmm.cache.ordered_store import Table
 from rlmm.codec import FOLD_VERSION, encode
 from rlmm.events.event import Event
+from rlmm.events.policy import topic_policies
 from rlmm.partitioner import event_partition
 from rlmm.positions import TopicIdentity
 from rlmm.proto import events_pb2 as pb
@@ -33,7 +34,7 @@ def test_follower_when_nothing_is_hosted_then_follows_the_cluster_partition_only
 
     assert world.ready
     assert world.follower.caught_up.keys() == {0}
-    assert len(world.cache.topic_policies()) == 1
+    assert len(topic_policies(world.cache)) == 1
     assert world.cache.segments(ONE) == []
 
 
@@ -242,5 +243,5 @@ def test_record_when_on_a_partition_that_is_not_its_own_then_changes_nothing() -
     assert world.follower.metrics().skipped_events_count == {"misplaced": 6}
     assert [each.metadata.segment_id for each in world.cache.segments(ONE)] == [segment_id(1, ONE)]
     assert len(world.cache.segments(TWO)) == 1
-    assert world.cache.topic_policies() == ()
+    assert topic_policies(world.cache) == ()
     assert world.cache.newer_records_count() == 0

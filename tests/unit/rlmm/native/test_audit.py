@@ -16,7 +16,7 @@ from rlmm.native.records import (
     RemoteLogSegmentMetadataUpdateRecord,
     RemotePartitionDeleteMetadataRecord,
 )
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import OffsetRange

@@ -17,9 +17,9 @@ import pytest
 from rlmm.codec import decode as decode_event
 from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
 from rlmm.events.segment import SegmentEvent
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import partition_subject, segment_subject
-from rlmm.spi import MetadataPosition
 from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError

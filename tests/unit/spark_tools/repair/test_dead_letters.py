@@ -9,8 +9,8 @@ import pytest
 from rlmm.dead_letters import dead_letter, orphan_dead_letter
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
+from rlmm.positions import MetadataPosition
 from rlmm.proto import dead_letter_pb2 as pb
-from rlmm.spi import MetadataPosition
 from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from spark_tools.repair.dead_letters import (

@@ -17,9 +17,9 @@ from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.events.event import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
+from rlmm.positions import MetadataPosition
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, partition_key, segment_subject
-from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject

@@ -16,7 +16,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, encode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError

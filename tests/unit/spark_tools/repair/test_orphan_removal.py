@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource

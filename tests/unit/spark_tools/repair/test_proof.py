@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from rlmm.partitioner import metadata_partition
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.proof import Decision, MetadataSource, judge
 from tests.metadata_builder import ORDERS

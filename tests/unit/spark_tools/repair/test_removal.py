@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome

@@ -10,8 +10,8 @@ import pytest
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
+from rlmm.positions import MetadataPosition
 from rlmm.record_keys import partition_subject, segment_subject
-from rlmm.spi import MetadataPosition
 from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject

@@ -20,6 +20,7 @@ from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
 from rlm.policy.stream.deletion import StreamedSegment
 from rlm.policy.topic.topic_policy import check_tierable
 from rlm.wire.error_codes import ErrorCode
+from rlmm.events.registration import registrations
 from rsm.segment.errors import TieredStorageError
 from tests.metadata_builder import segment_metadata
 from tests.unit.rlm.cli.command_session import session_of
@@ -78,7 +79,7 @@ def _refused(code: int) -> None:
 def _forgotten(*, is_live: bool) -> None:
     cluster = Cluster()
     cluster.register(1, "10.0.0.1:8090")
-    heartbeat_ms = cluster.metadata.registrations()[0].heartbeat_ms
+    heartbeat_ms = registrations(cluster.metadata)[0].heartbeat_ms
     forget_process(cluster.metadata, UUID(int=1 if is_live else 9), now_ms=heartbeat_ms)
 
 

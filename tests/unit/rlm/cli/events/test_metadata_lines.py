@@ -19,8 +19,8 @@ from rlmm.events.event import Event
 from rlmm.events.pause import PausableTask
 from rlmm.events.registry import FAMILIES
 from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
+from rlmm.positions import MetadataPosition
 from rlmm.record_keys import parse_record_key
-from rlmm.spi import MetadataPosition
 from rsm.segment.ids import id_to_text
 from rsm.segment.ranges import OffsetRange
 from tests import metadata_builder as build

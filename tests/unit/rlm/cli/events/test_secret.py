@@ -15,6 +15,7 @@ from rlm.config.load import client_command_config
 from rlm.operator.cluster_secret import SecretWriter
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.secret import cluster_secret
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.errors import InvalidConfigError
 from tests.log_dir_builder import ManualClock
@@ -41,7 +42,7 @@ def test_rotate_when_the_cluster_has_no_metadata_topic_then_refused_and_says_wha
     assert raised.value.context["topic"] == "elsewhere"
     assert "Start `rlm run`" in str(raised.value)
     assert "rlmm.config.remote.log.metadata.topic.name" in str(raised.value)
-    assert metadata.cluster_secret() is None
+    assert cluster_secret(metadata) is None
 
 
 def test_rotate_when_there_was_no_secret_then_none_is_said_to_stay_valid() -> None:

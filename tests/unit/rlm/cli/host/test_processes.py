@@ -10,7 +10,7 @@ import pytest
 from rlm.cli.host.processes import forget_process, process_lines
 from rlm.status.attention import ProblemKind, find_problems
 from rlm.status.cluster_processes import cluster_processes
-from rlmm.events.registration import ProcessReadiness
+from rlmm.events.registration import ProcessReadiness, registrations
 from rsm.segment.errors import InvalidConfigError
 from tests.containers.stack import ready_processes
 from tests.unit.rlm.cli.stated_managers import Cluster
@@ -21,11 +21,11 @@ _DEAD_AFTER_MS = 3_000
 def test_forget_when_the_process_is_dead_then_it_is_registered_as_stopped() -> None:
     cluster = Cluster()
     cluster.register(1, "10.0.0.1:8090")
-    heartbeat_ms = cluster.metadata.registrations()[0].heartbeat_ms
+    heartbeat_ms = registrations(cluster.metadata)[0].heartbeat_ms
 
     forget_process(cluster.metadata, UUID(int=1), now_ms=heartbeat_ms + _DEAD_AFTER_MS)
 
-    (found,) = cluster.metadata.registrations()
+    (found,) = registrations(cluster.metadata)
     assert found.process.readiness is ProcessReadiness.STOPPED
     assert (found.process.broker_id, found.process.http_address) == (1, "10.0.0.1:8090")
 
@@ -33,12 +33,12 @@ def test_forget_when_the_process_is_dead_then_it_is_registered_as_stopped() -> N
 def test_forget_when_the_process_is_live_then_refused() -> None:
     cluster = Cluster()
     cluster.register(1, "10.0.0.1:8090")
-    heartbeat_ms = cluster.metadata.registrations()[0].heartbeat_ms
+    heartbeat_ms = registrations(cluster.metadata)[0].heartbeat_ms
 
     with pytest.raises(InvalidConfigError, match="Stop it first"):
         forget_process(cluster.metadata, UUID(int=1), now_ms=heartbeat_ms)
 
-    assert cluster.metadata.registrations()[0].process.readiness is ProcessReadiness.UNKNOWN
+    assert registrations(cluster.metadata)[0].process.readiness is ProcessReadiness.UNKNOWN
 
 
 def test_forget_when_no_process_has_the_id_then_refused() -> None:
@@ -56,11 +56,9 @@ def test_processes_when_the_store_is_away_then_the_manager_is_unready_as_in_the_
         replace(unready, readiness=ProcessReadiness.NOT_READY, unready_reasons=(reason,)),
     ):
         assert cluster.metadata.publish(each).accepted
-    registrations = cluster.metadata.registrations()
+    found = registrations(cluster.metadata)
 
-    rows = cluster_processes(
-        {1: "b1:9092", 2: "b2:9092"}, registrations, now_ms=registrations[0].heartbeat_ms
-    )
+    rows = cluster_processes({1: "b1:9092", 2: "b2:9092"}, found, now_ms=found[0].heartbeat_ms)
     (problem,) = find_problems((), silent_managers={}, silent_leaders={}, processes=rows)
 
     *others, line = (" ".join(line.split()) for line in process_lines(rows, width=None))

@@ -17,7 +17,7 @@ from rlm.cli.invocation.shorter_retention import confirm_expiry, expiry_lines
 from rlm.cli.topics.topic import preview_policy, set_policy
 from rlm.config.load import client_command_config
 from rlm.policy.topic.topic_policy import PolicyFlags
-from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy, topic_policy
 from rsm.segment.errors import InvalidConfigError, StoppedError
 from tests.metadata_builder import FINISHED, STARTED, claim, segment_metadata, step
 from tests.unit.rlm.topics.tiering_world import (
@@ -200,7 +200,7 @@ def test_policy_when_the_first_is_below_the_brokers_limit_then_asks_before_the_t
         set_policy(session(process), TOPIC, PolicyFlags(retention_ms=30), None, yes=False)
 
     assert "retention_ms 7 days -> 30 ms" in asked.getvalue()
-    assert process.metadata.topic_policy(TOPIC_ID) is None
+    assert topic_policy(process.metadata, TOPIC_ID) is None
     assert process.world.topics.overrides == {}
 
 
@@ -221,7 +221,7 @@ def test_policy_when_shortened_without_a_terminal_then_refused_with_the_limits_u
 
     with pytest.raises(InvalidConfigError, match=r"7 days -> 60 min.* then give --yes"):
         set_policy(session(process), TOPIC, hour, None, yes=False)
-    refused = process.metadata.topic_policy(TOPIC_ID)
+    refused = topic_policy(process.metadata, TOPIC_ID)
     set_policy(session(process), TOPIC, hour, None, yes=True)
 
     assert refused is None

@@ -14,8 +14,8 @@ from rlm.cli.policies.level_changes import ShownChange, apply_change, find_chang
 from rlm.cli.policies.policies_file import TopicEntry
 from rlm.config.load import client_command_config
 from rlm.policy.topic.topic_policy import RETENTIONS, OffloadModeFlag, PolicyFlags
-from rlmm.events.policy import PolicySetting, PolicyState
-from rlmm.events.policy_level import PolicyLevel
+from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
+from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TOPIC, Process, World
 
@@ -54,12 +54,12 @@ def test_change_when_a_pattern_is_new_then_its_topics_are_shown_and_it_is_writte
     process: Process, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change = find_change(session(process), (LEVEL,))
-    before = process.metadata.policy_levels()
+    before = policy_levels(process.metadata)
 
     apply_change(session(process), change)
 
-    assert (before, process.metadata.policy_levels()) == ((), (LEVEL,))
-    assert process.metadata.topic_policies() == ()  # managers tier topics, not commands
+    assert (before, policy_levels(process.metadata)) == ((), (LEVEL,))
+    assert topic_policies(process.metadata) == ()  # managers tier topics, not commands
     assert shown(change, capsys) == (
         [
             "pattern orders*: new",
@@ -113,7 +113,7 @@ def test_change_when_levels_are_missing_among_the_wanted_ones_then_are_removed(
     change = find_change(session(process), ())
     apply_change(session(process), change)
 
-    assert process.metadata.policy_levels() == ()
+    assert policy_levels(process.metadata) == ()
     assert shown(change, capsys)[0][0] == "pattern orders*: removed"
 
 
@@ -133,7 +133,7 @@ def test_topic_when_the_file_names_it_then_is_tiered_with_its_settings(
     process: Process, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change = find_change(session(process), (), (entry(),))
-    assert process.metadata.topic_policies() == ()
+    assert topic_policies(process.metadata) == ()
 
     apply_change(session(process), change)
 
@@ -207,7 +207,7 @@ def test_topic_when_it_does_not_exist_then_refused_with_its_line_and_nothing_cha
         find_change(session(process), (LEVEL,), (entry(topic="payments"),))
 
     assert (refused.value.context["topic"], refused.value.context["line"]) == ("payments", 3)
-    assert process.metadata.policy_levels() == ()
+    assert policy_levels(process.metadata) == ()
 
 
 def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing_changes(
@@ -224,8 +224,8 @@ def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing
     reason = str(refused.value.context["reason"])
     assert "local.retention.ms=60000" in reason
     assert "max.offload.segment.rollover.time.ms=60001" in reason
-    assert process.metadata.policy_levels() == ()
-    assert process.metadata.topic_policies() == ()
+    assert policy_levels(process.metadata) == ()
+    assert topic_policies(process.metadata) == ()
 
 
 def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:
@@ -242,8 +242,8 @@ def test_topics_when_pruned_and_not_in_the_file_then_stay_tiered_and_are_named(
 ) -> None:
     process.tiering.enable(TOPIC, PolicyFlags(copy_lag_ms=0), timeout_ms=TIMEOUT_MS)
 
-    assert list(unnamed_topics(process.metadata.topic_policies(), {"payments"})) == [
+    assert list(unnamed_topics(topic_policies(process.metadata), {"payments"})) == [
         f"topic {TOPIC} is not in the file and keeps its own settings: copy_lag_ms"
     ]
-    assert list(unnamed_topics(process.metadata.topic_policies(), {TOPIC})) == []
+    assert list(unnamed_topics(topic_policies(process.metadata), {TOPIC})) == []
     assert process.policy().state is PolicyState.ACTIVE

@@ -11,7 +11,7 @@ from rlm.cli.invocation.session import CommandSession
 from rlm.cli.topics.pause import change_pauses
 from rlm.config.load import client_command_config
 from rlm.operator.pause import ALL_TASKS
-from rlmm.events.pause import PausableTask
+from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicyChanged
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import id_to_text
@@ -49,7 +49,7 @@ def test_pause_when_the_topic_is_deleted_then_its_removal_is_paused(
     left = change_pauses(session, DELETED, DELETE, resume=False)
 
     assert left == DELETE
-    assert process.metadata.paused_tasks(DELETED_ID) == DELETE
+    assert paused_tasks(process.metadata, DELETED_ID) == DELETE
 
 
 @pytest.mark.parametrize("is_recreated_one_tiered", [True, False])
@@ -62,7 +62,7 @@ def test_pause_when_the_topic_is_recreated_then_the_deleted_one_is_paused_too(
 
     change_pauses(session, TOPIC, DELETE, resume=False)
 
-    paused = [process.metadata.paused_tasks(each) for each in (DELETED_ID, TOPIC_ID)]
+    paused = [paused_tasks(process.metadata, each) for each in (DELETED_ID, TOPIC_ID)]
     assert paused == [DELETE, DELETE if is_recreated_one_tiered else frozenset()]
 
 
@@ -75,7 +75,7 @@ def test_resume_when_the_topic_is_deleted_then_its_removal_continues(
     left = change_pauses(session, DELETED, DELETE, resume=True)
 
     assert left == ALL_TASKS - DELETE
-    assert process.metadata.paused_tasks(DELETED_ID) == ALL_TASKS - DELETE
+    assert paused_tasks(process.metadata, DELETED_ID) == ALL_TASKS - DELETE
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -107,8 +107,8 @@ def test_resume_when_deletions_of_both_topics_are_paused_then_refused_without_an
 
     assert id_to_text(DELETED_ID) in str(refused.value)
     assert id_to_text(TOPIC_ID) in str(refused.value)
-    assert process.metadata.paused_tasks(DELETED_ID) == ALL_TASKS
-    assert process.metadata.paused_tasks(TOPIC_ID) == ALL_TASKS
+    assert paused_tasks(process.metadata, DELETED_ID) == ALL_TASKS
+    assert paused_tasks(process.metadata, TOPIC_ID) == ALL_TASKS
 
 
 def test_resume_when_only_copies_are_wanted_then_those_of_both_topics(
@@ -134,7 +134,7 @@ def test_pause_when_an_id_is_given_then_only_the_topic_of_that_id(
 
     change_pauses(session, TOPIC, DELETE, topic_id=TOPIC_ID, resume=resume)
 
-    paused = [process.metadata.paused_tasks(each) for each in (DELETED_ID, TOPIC_ID)]
+    paused = [paused_tasks(process.metadata, each) for each in (DELETED_ID, TOPIC_ID)]
     assert paused == ([DELETE, frozenset()] if resume else [frozenset(), DELETE])
 
 

@@ -13,8 +13,7 @@ from rlm.gateway.endpoints.own_address import BrokerRoute, HttpAddress, OwnAddre
 from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.policy.peers.other_hosts import HostIdentity
-from rlmm.events.registration import ProcessRegistered, ProcessRole
-from rlmm.spi import Registration
+from rlmm.events.registration import ProcessRegistered, ProcessRole, Registration
 
 NOW_MS = 1_000_000
 HERE = HostIdentity(boot_id="boot-1", network_namespace="net:[1]")

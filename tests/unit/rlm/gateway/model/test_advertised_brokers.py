@@ -8,9 +8,8 @@ import pytest
 
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology, topology_of
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole, Registration
 from rlmm.registration import LEASE_MS
-from rlmm.spi import Registration
 
 OWN = HostPort(host="own", port=1)
 NOW_MS = 100_000

@@ -10,9 +10,8 @@ import pytest
 from rlm.config.values import parse_host_port
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
 from rlm.policy.peers.other_hosts import OtherHost
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole, Registration
 from rlmm.registration import LEASE_MS
-from rlmm.spi import Registration
 
 NOW_MS = 1_000_000
 LOOPBACK = "127.0.0.1:19092"

@@ -8,9 +8,15 @@ import pytest
 
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.trim_gate import TrimDecision, decide_trim
-from rlmm.events.registration import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events.registration import (
+    NO_BROKER,
+    AppliedPosition,
+    ProcessRegistered,
+    ProcessRole,
+    Registration,
+)
+from rlmm.positions import MetadataPosition
 from rlmm.registration import LEASE_MS
-from rlmm.spi import MetadataPosition, Registration
 from tests.unit.rlm.policy.views import NOW_MS, Given, remote
 
 SEGMENTS = tuple(

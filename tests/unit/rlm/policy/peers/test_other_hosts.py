@@ -7,9 +7,8 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, other_hosts
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole, Registration
 from rlmm.registration import LEASE_MS
-from rlmm.spi import Registration
 
 NOW_MS = 1_000_000
 HERE = HostIdentity(boot_id="boot-1", network_namespace="net:[1]")

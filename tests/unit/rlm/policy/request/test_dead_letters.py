@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.spi import MetadataPosition
+from rlmm.positions import MetadataPosition
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import remote
 

@@ -10,7 +10,7 @@ from rlm.policy.view import PolicyLimits
 from rlm.tasks.cycle.partition_views import CycleOutlook
 from rlmm.cache.memory import MemoryStore
 from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.policy import PolicyState
+from rlmm.events.policy import PolicyState, topic_policies
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
@@ -152,7 +152,7 @@ def test_expiry_when_a_new_leader_is_not_caught_up_then_nothing_is_over_the_size
     world.settle()
     segment_bytes = world.records()[0].metadata.segment_size_bytes
     world.set_policy(replace(KEEP_REMOTE, retention_bytes=segment_bytes))
-    behind.ports.metadata.topic_policies()
+    topic_policies(behind.ports.metadata)
     behind.effects.fail("end_offsets", RetriableError("topic cannot be reached"), times=50)
     world.elect(2)
 

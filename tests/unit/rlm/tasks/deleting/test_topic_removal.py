@@ -15,8 +15,8 @@ from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.topics.originals_mirror import StoredOriginals
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.events.pause import PausableTask, TopicPaused
-from rlmm.events.policy import TopicPolicyChanged
+from rlmm.events.pause import PausableTask, TopicPaused, paused_tasks
+from rlmm.events.policy import TopicPolicyChanged, topic_policies
 from rlmm.events.read_lease import ReadLeaseTaken
 from rlmm.events.segment import SegmentEvent
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -125,7 +125,7 @@ def stored_world(*, partitions: int = 1, brokers: int = 1) -> tuple[DeletingWorl
 
 
 def removed(world: World) -> bool:
-    return not world.object_names() and not world.metadata.topic_policies()
+    return not world.object_names() and not topic_policies(world.metadata)
 
 
 def test_removal_when_finished_then_the_topics_originals_are_gone_from_the_store() -> None:
@@ -310,7 +310,7 @@ def test_removal_when_deletions_are_paused_then_waits_until_they_continue() -> N
 
     assert while_paused == (False, 3)
     assert removed(world)
-    assert world.metadata.paused_tasks(TOPIC_ID) == frozenset()
+    assert paused_tasks(world.metadata, TOPIC_ID) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_topic_when_created_again_then_the_new_one_is_untouched() -> None:
     world.clock.advance(ORPHAN_GRACE_MS)
     world.minutes(2)
 
-    assert world.metadata.topic_policies() == (again,)
+    assert topic_policies(world.metadata) == (again,)
     assert world.object_names() == []
 
 

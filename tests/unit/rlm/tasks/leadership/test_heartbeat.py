@@ -7,8 +7,13 @@ from uuid import UUID
 import pytest
 
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, live_rivals
-from rlmm.events.registration import FileDefault, ProcessRegistered, ProcessRole
-from rlmm.spi import Registration
+from rlmm.events.registration import (
+    FileDefault,
+    ProcessRegistered,
+    ProcessRole,
+    Registration,
+    registrations,
+)
 from tests.unit.rlm.topics.tiering_world import World
 
 DEFAULTS = (FileDefault(key="offload.mode", value="stream"), FileDefault(key="a", value=None))
@@ -28,7 +33,7 @@ def test_heartbeat_when_a_manager_has_defaults_of_topics_then_registers_them() -
 
     Heartbeat(process.metadata, description, world.new_id).step()
 
-    (found,) = process.metadata.registrations()
+    (found,) = registrations(process.metadata)
     assert found.process.file_defaults == DEFAULTS
 
 
