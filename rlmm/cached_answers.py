@@ -11,7 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.rows import ClusterRows
+from rlmm.events.rows import ClusterRows, KeptRows
 from rlmm.follow.follower import Follower
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import CLUSTER_PARTITION, TopicIdentity
@@ -22,7 +22,6 @@ from rlmm.spi import (
     RemoteLogMetadataManager,
     SegmentRecord,
 )
-from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -130,11 +129,12 @@ class CachedAnswers(RemoteLogMetadataManager):
             topic_id_partition, lambda: self._cache.size_bytes(topic_id_partition, leader_epoch)
         )
 
-    def offload_segments(
-        self, topic_id_partition: TopicIdPartition
-    ) -> tuple[OffloadSegmentRecord, ...]:
+    def kept_values(
+        self, rows: KeptRows[T], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
+    ) -> tuple[T, ...]:
         return self._answer(
-            topic_id_partition, lambda: self._cache.offload_segments.of(topic_id_partition)
+            topic_id_partition,
+            lambda: self._cache.kept_values(rows, topic_id_partition, id_prefix),
         )
 
     def cluster_values(self, rows: ClusterRows[T]) -> tuple[T, ...]:

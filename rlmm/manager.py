@@ -19,10 +19,7 @@ from rlmm.cache.ordered_store import Table
 from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events.event import Event
-from rlmm.events.pause import paused_tasks
-from rlmm.events.policy_level import policy_levels
-from rlmm.events.read_lease import READ_LEASE_MAX_MS
-from rlmm.events.registry import PARTITION_FAMILIES, family_of
+from rlmm.events.registry import PARTITION_FAMILIES, TOPIC_FAMILIES, family_of, family_of_kind
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
 from rlmm.follow.follower_thread import FollowerThread
@@ -30,23 +27,19 @@ from rlmm.follow.progress import Progress
 from rlmm.follow.shared_ends import SharedEnds
 from rlmm.known_writes import KnownWrites
 from rlmm.metrics import MetadataMetrics
-from rlmm.partitioner import event_partition, metadata_partition
+from rlmm.partitioner import event_partition, metadata_partition, subject_partition
 from rlmm.positions import CLUSTER_PARTITION
 from rlmm.record_keys import (
+    CLUSTER_KINDS,
     RecordKey,
     RecordKind,
-    partition_key,
     partition_subject,
-    pause_key,
-    policy_key,
-    policy_level_subject,
     segment_subject,
 )
 from rlmm.spi import (
     PublishResult,
     Readiness,
 )
-from rlmm.state.offload_segments import OffloadSegmentStatus
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
@@ -184,8 +177,13 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         # No list of segments shows those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
-        # Accounts first: once the segment is unknown, nothing leads to its account.
-        for key in (*self._ended_accounts(segment_id), *_segment_keys(purged)):
+        # Once the segment is unknown, nothing leads to the records that end with it.
+        ending = [
+            key
+            for family in PARTITION_FAMILIES
+            for key in family.keys_ending_with(segment_id, self._cache)
+        ]
+        for key in (*ending, *_segment_keys(purged)):
             self._writes.publish(partition, key.to_bytes(), None)
         left = len(purged) - 1
         _log.info(LogLine("wrote a segment's tombstones", segment_id=segment_id, left_before=left))
@@ -210,33 +208,24 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         for key in keys:
             self._writes.publish(partition, key.to_bytes(), None)
 
-    def write_policy_tombstones(self, topic_id: UUID) -> None:
+    def write_topic_tombstones(self, topic_id: UUID) -> None:
         self._partition_count()
-        if paused_tasks(self._cache, topic_id):
-            self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
-        self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
-        _log.info(LogLine("purged a topic's policy", topic_id=topic_id))
+        for family in TOPIC_FAMILIES:
+            if self._cache.cluster_value(family, topic_id.bytes) is not None:
+                key = RecordKey(kind=family.kind, subject=topic_id.bytes)
+                self._writes.publish(CLUSTER_PARTITION, key.to_bytes(), None)
+        _log.info(LogLine("wrote a topic's tombstones", topic_id=topic_id))
 
-    def remove_policy_level(self, pattern: str) -> None:
-        self._partition_count()
-        if all(each.pattern != pattern for each in policy_levels(self)):
-            return
-        subject = policy_level_subject(pattern)
-        key = RecordKey(kind=RecordKind.POLICY_LEVEL, subject=subject).to_bytes()
-        written = self._writes.publish(CLUSTER_PARTITION, key, None)
-        if not self._read_past(written):
+    def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
+        if not family_of_kind(key.kind).reuses_keys:
+            raise ValueError(f"only a record's owner removes {key.kind.name}")
+        partition, count = CLUSTER_PARTITION, self._partition_count()
+        if key.kind not in CLUSTER_KINDS:
+            partition = subject_partition(key.subject, count)
+            self._catching_up(partition)
+        written = self._writes.publish(partition, key.to_bytes(), None)
+        if waits and not self._read_past(written):
             raise RetriableError("the removal was published, but not read back in time")
-        _log.info(LogLine("removed policy level", pattern=pattern))
-
-    def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
-        partition = self._writable(topic_id_partition)
-        key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
-        self._writes.publish(partition, key, None)
-
-    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
-        partition = self._writable(topic_id_partition)
-        key = partition_key(RecordKind.ANOMALY, topic_id_partition, anomaly_id)
-        self._writes.publish(partition, key, None)
 
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
@@ -310,7 +299,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return partition
 
     def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
-        """Write tombstones for records that the accepted event supersedes, and for expired leases.
+        """Write tombstones for records that the accepted event supersedes, and for expired ones.
 
         It covers trims, log starts, gaps and requests at lower offsets of the metadata topic only:
         a newer record may follow the event, and must stay.
@@ -325,36 +314,18 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for kind in kinds
             for key in self._cache.superseded_keys(partition, kind, written.offset)
         ]
-        keys += self._expired_leases(partition)
+        state, now_ms = self._cache.partition_state(partition), self.broker_time_ms()
+        subject = partition_subject(partition)
+        keys += [
+            RecordKey(kind=each.kind, subject=subject, event_id=expired_id.bytes)
+            for each in PARTITION_FAMILIES
+            for expired_id in each.expired_ids(state, now_ms)
+        ]
         try:
             for key in keys:
                 self._writes.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
             _log.info(LogLine("superseded records stay until the next attempt", error=error))
-
-    def _ended_accounts(self, purged: RemoteLogSegmentId) -> Iterator[RecordKey]:
-        """Yield keys about the offload segment of a purged segment, and failed ones without any.
-
-        An attempt that fails before its COPY_SEGMENT_STARTED leaves no segment to purge.
-        """
-        tip = purged.topic_id_partition
-        ids = [purged.id]
-        for failed in self._cache.offload_segments.of(tip, OffloadSegmentStatus.FAILED):
-            segment_id = RemoteLogSegmentId(topic_id_partition=tip, id=failed.id)
-            if self._cache.segment_entry(segment_id) is None:
-                ids.append(failed.id)
-        for each in ids:
-            yield from self._cache.offload_segments.keys_of(tip, each)
-
-    def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
-        """Return keys of leases that nobody can renew in time: brokers' clocks differ by less."""
-        before_ms = self.broker_time_ms() - READ_LEASE_MAX_MS
-        subject = partition_subject(topic_id_partition)
-        return [
-            RecordKey(kind=RecordKind.READ_LEASE, subject=subject, event_id=lease.lease_id.bytes)
-            for lease in self._cache.partition_state(topic_id_partition).read_leases
-            if lease.expires_ms <= before_ms
-        ]
 
     def _read_past(self, written: PublishedPosition) -> bool:
         end = {written.partition: written.offset + 1}

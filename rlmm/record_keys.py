@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from hashlib import sha256
 from struct import Struct
 from uuid import UUID
 
@@ -158,13 +157,3 @@ def record_scope(key: bytes) -> bytes:
 def policy_key(topic_id: UUID) -> bytes:
     """Return the only key of a topic id's policy."""
     return bytes((RecordKind.POLICY,)) + topic_id.bytes
-
-
-def policy_level_subject(pattern: str) -> bytes:
-    """Return what the only key of a pattern's policy level has after the kind."""
-    return sha256(pattern.encode()).digest()[:16]
-
-
-def pause_key(topic_id: UUID) -> bytes:
-    """Return the only key of a topic id's pauses."""
-    return bytes((RecordKind.PAUSE,)) + topic_id.bytes

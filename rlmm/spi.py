@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from rlmm.events.event import Event
-from rlmm.events.rows import ClusterRows
+from rlmm.events.rows import ClusterRows, KeptRows
 from rlmm.positions import MetadataPosition, TopicIdentity
-from rlmm.state.offload_segments import OffloadSegmentRecord
+from rlmm.record_keys import RecordKey
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -180,31 +180,17 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
-    def write_policy_tombstones(self, topic_id: UUID) -> None:
+    def write_topic_tombstones(self, topic_id: UUID) -> None:
         """Write tombstones for a topic id's policy and pauses, once nothing of it is stored."""
 
     @abstractmethod
-    def remove_policy_level(self, pattern: str) -> None:
-        """Write the tombstone of a pattern's policy level; do nothing if there is none.
+    def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
+        """Write the tombstone of a record whose key is reused; any process may call this.
 
-        Any process may call this. Returns once this process has applied the tombstone. Raises
-        RetriableError if that takes too long.
-        """
-
-    @abstractmethod
-    def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
-        """End a lease before it expires; do nothing if the lease is unknown.
-
-        Call this for this process's own lease, or by an operator's order: a holder that still runs
-        may take the lease again, or find its data deleted.
-        """
-
-    @abstractmethod
-    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
-        """End an anomaly; call this only after a read or a check of the object has succeeded.
-
-        Any process may call this. Does nothing if the anomaly is unknown. Does not wait until the
-        tombstone is applied.
+        If it `waits`, it returns once this process has applied the tombstone, and raises
+        RetriableError if that takes too long. Does nothing to the state if the record is unknown.
+        Raises ValueError for a kind whose acceptance depends on order. Call the functions of the
+        families' modules instead, for example `release_read_lease`.
         """
 
     def caught_up(
@@ -330,14 +316,13 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
-    def offload_segments(
-        self, topic_id_partition: TopicIdPartition
-    ) -> tuple[OffloadSegmentRecord, ...]:
-        """Return the account of a partition's offload segments (PIP-76), by ascending begin.
+    def kept_values(
+        self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
+    ) -> tuple[V, ...]:
+        """Return the contents that a family keeps of a partition's records, by ascending key.
 
-        It has the segments that are assigned or failed, and those whose objects exist. It is for
-        people, and selects streamed segments on an operator's request. Decide by the records of the
-        stored segments.
+        With `id_prefix`, it returns only those whose id in the key begins with it. Call the
+        functions of the families' modules instead, for example `offload_segments`.
         """
 
     @abstractmethod

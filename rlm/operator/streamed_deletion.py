@@ -14,6 +14,7 @@ from uuid import UUID
 
 from rlm.policy.stream.deletion import StreamedSegment, streamed_segments
 from rlm.status.document import PartitionReport
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
@@ -95,7 +96,7 @@ class StreamedDeletions:
         paused.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        streamed = [tip for tip in partitions if self._metadata.offload_segments(tip)]
+        streamed = [tip for tip in partitions if offload_segments(self._metadata, tip)]
         self._require_not_streamed(policy, streamed)
         for tip in streamed:
             self._await_end(policy, tip, deadline_ms)
@@ -189,7 +190,7 @@ class StreamedDeletions:
             )
 
     def _streamed(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        accounts = self._metadata.offload_segments(tip)
+        accounts = offload_segments(self._metadata, tip)
         return frozenset(segment for each in accounts for segment in each.segment_ids)
 
     def _seen(self, before: SegmentDeletion) -> SegmentDeletion:

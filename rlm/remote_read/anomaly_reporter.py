@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.remote_read.anomalies import OpenAnomaly, ReadAnomalies
-from rlmm.events.anomaly import AnomalyReported, NoAnomalyRoomError
+from rlmm.events.anomaly import AnomalyReported, NoAnomalyRoomError, clear_anomaly
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.anomalies import Anomaly
 from rsm.segment.clock import Clock
@@ -76,7 +76,7 @@ class AnomalyReporter:
         """
         for closed in self._anomalies.take_closed():
             if self._on_record(closed.topic_id_partition, closed.anomaly_id) is not None:
-                self._metadata.clear_anomaly(closed.topic_id_partition, closed.anomaly_id)
+                clear_anomaly(self._metadata, closed.topic_id_partition, closed.anomaly_id)
         open_now = {found.anomaly.id: found for found in self._anomalies.open_now()}
         self._forget_reports_except(open_now.keys())
         self._full &= {found.segment_id.topic_id_partition for found in open_now.values()}

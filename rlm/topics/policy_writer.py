@@ -7,7 +7,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged, topic_policy
-from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet, policy_levels
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet, policy_levels, remove_policy_level
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
@@ -53,7 +53,8 @@ class PolicyWriter:
 
     def remove_level(self, pattern: str) -> None:
         """Remove a policy level; idempotent. RetriableError."""
-        self._metadata.remove_policy_level(pattern)
+        if remove_policy_level(self._metadata, pattern):
+            _log.info(LogLine("removed policy level", pattern=pattern))
 
     def require(self, policy: TopicPolicy) -> None:
         """Raise FencedError if the topic's policy is no longer this one."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind
 from rlmm.state.segment_entry import pack_covered_epoch
 
 _U32 = Struct(">I")
@@ -109,6 +109,11 @@ def deletion_key(partition: bytes) -> bytes:
 def record_key_prefix(partition: bytes, kind: RecordKind) -> bytes:
     """Return the prefix of a kind's keys in `record keys`; the event id follows."""
     return partition + bytes((kind,))
+
+
+def record_row(key: RecordKey) -> bytes:
+    """Return the key in `record keys` of a partition's record."""
+    return record_key_prefix(key.subject, key.kind) + key.event_id
 
 
 def record_offset(value: bytes) -> int:

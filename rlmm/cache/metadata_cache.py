@@ -22,17 +22,18 @@ from rlmm.cache.keys import (
     deletion_key,
     newer_prefix,
     position_key_partition,
+    record_content,
     record_key_prefix,
     record_offset,
+    record_row,
 )
-from rlmm.cache.offload_segment_rows import OffloadSegmentRows
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
 from rlmm.cache.overlay import Overlay, stored_data, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import NamedObjects
-from rlmm.events.rows import ClusterRows
+from rlmm.events.rows import ClusterRows, KeptRows
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
@@ -67,7 +68,6 @@ class MetadataCache:
     def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self.changes = PartitionChanges()
-        self.offload_segments = OffloadSegmentRows(store)
 
     def identity(self) -> TopicIdentity | None:
         """Return the topic that this was folded from; None if new or of another schema."""
@@ -313,6 +313,20 @@ class MetadataCache:
                 for key, value in reader.ascending(Table.RECORD_KEYS, prefix, after(prefix))
                 if record_offset(value) < before_offset
             ]
+
+    def kept_values(
+        self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
+    ) -> tuple[V, ...]:
+        """Return a partition's kept contents by ascending key, whose id begins with `id_prefix`."""
+        prefix = record_key_prefix(partition_subject(topic_id_partition), rows.kind) + id_prefix
+        with self._store.read(Table.RECORD_KEYS) as reader:
+            found = list(reader.ascending(Table.RECORD_KEYS, prefix, after(prefix)))
+        contents = (record_content(value) for _, value in found)
+        return tuple(rows.from_content(content) for content in contents if content)
+
+    def has_record(self, key: RecordKey) -> bool:
+        """Return whether a record with this key of a partition is left."""
+        return self._store.get(Table.RECORD_KEYS, record_row(key)) is not None
 
     def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
         """Return the values of all subjects, by ascending subject."""

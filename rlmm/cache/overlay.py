@@ -19,7 +19,7 @@ from rlmm.cache.keys import (
     pack_epoch_bases,
     pack_number,
     position_key,
-    record_key_prefix,
+    record_row,
     subject_key,
     unpack_epoch_bases,
     unpack_number,
@@ -102,9 +102,8 @@ class Overlay:
         self._others[Table.CLUSTER, UNREADABLE_PREFIX + key] = None if is_newer else value
 
     def put_record_key(self, key: RecordKey, offset: int | None, content: bytes = b"") -> None:
-        row = record_key_prefix(key.subject, key.kind) + key.event_id
         value = None if offset is None else pack_number(offset) + content
-        self._others[Table.RECORD_KEYS, row] = value
+        self._others[Table.RECORD_KEYS, record_row(key)] = value
 
     def put_cluster_row(self, key: bytes, row: bytes | None) -> None:
         self._others[Table.CLUSTER, key] = row

@@ -18,10 +18,11 @@ from uuid import UUID
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily, StateOf
 from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.rows import RecordRemover
 from rlmm.positions import TopicRecord
 from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.errors import CorruptError, RetriableError
@@ -122,6 +123,20 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
                 partition=partition,
                 limit=ANOMALIES_MAX_COUNT,
             )
+
+
+def clear_anomaly(
+    metadata: RecordRemover, topic_id_partition: TopicIdPartition, anomaly_id: UUID
+) -> None:
+    """End an anomaly; call this only after a read or a check of the object has succeeded.
+
+    Any process may call this. Does nothing if the anomaly is unknown. Does not wait until the
+    tombstone is applied.
+    """
+    subject = partition_subject(topic_id_partition)
+    metadata.remove_record(
+        RecordKey(kind=AnomalyFamily.kind, subject=subject, event_id=anomaly_id.bytes)
+    )
 
 
 def _index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:

@@ -14,7 +14,7 @@ key per subject, and the last record of a key wins; Kafka's compaction alone rem
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from uuid import UUID
@@ -23,13 +23,14 @@ from google.protobuf.message import Message
 
 from rlmm.events.event import Event, parse_value
 from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.rows import KnownRecords
 from rlmm.positions import TopicRecord
 from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.errors import CorruptError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import Writer
 from rsm.segment.metadata_codec import id_from_bytes
 
@@ -143,8 +144,8 @@ class EventFamily(ABC, Generic[E, M, S]):
     def superseded_kinds(self, event: E, state_of: StateOf) -> tuple[RecordKind, ...] | None:
         """Return the kinds whose earlier records an accepted event makes superfluous.
 
-        None: its writer removes nothing, not even expired read leases. The caller keeps records
-        after the event, because they may be newer.
+        None: its writer removes nothing, not even expired records. The caller keeps records after
+        the event, because they may be newer.
         """
         return None
 
@@ -172,6 +173,16 @@ class PartitionFamily(EventFamily[P, M, P]):
 
         CorruptError.
         """
+
+    def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
+        """Return the ids of records that have no effect any more, for their tombstones."""
+        return ()
+
+    def keys_ending_with(
+        self, segment_id: RemoteLogSegmentId, records: KnownRecords
+    ) -> Iterable[RecordKey]:
+        """Return the keys of records that end with the records of a deleted segment."""
+        return ()
 
     def key_id(self, event: P) -> UUID:
         """Return the id at the end of the key: the event's, or what a reused key names."""

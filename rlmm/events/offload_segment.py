@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from uuid import UUID
+
+from google.protobuf.message import DecodeError
 
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily
 from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.rows import KeptReader, KnownRecords
 from rlmm.positions import TopicRecord
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.offload_segments import (
+    STATUS_ORDER,
     DriverProperty,
     OffloadPosition,
     OffloadSegmentRecord,
@@ -19,7 +25,7 @@ from rlmm.state.offload_segments import (
 )
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.errors import CorruptError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata_codec import (
     enum_from_number,
     id_from_bytes,
@@ -77,7 +83,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
         return OffloadSegmentChanged(
             event_id=event_id,
             topic_id_partition=partition_from_message(message.topic_id_partition),
-            segment=offload_segment_of(message),
+            segment=_segment_of(message),
         )
 
     def key_id(self, event: OffloadSegmentChanged) -> UUID:
@@ -104,14 +110,70 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
         state.put_partition(key.subject, state.partition_state(key.subject))
         return super().fold_tombstone(state, key)
 
+    def from_content(self, content: bytes) -> OffloadSegmentRecord:
+        """Decode the kept record. CorruptError."""
+        try:
+            return _segment_of(pb.OffloadSegmentChanged.FromString(content))
+        except DecodeError as error:
+            raise CorruptError("the value has no valid offload segment") from error
+
+    def keys_ending_with(
+        self, segment_id: RemoteLogSegmentId, records: KnownRecords
+    ) -> Iterator[RecordKey]:
+        """Yield keys about the segment's offload segment, and failed ones without any segment.
+
+        An attempt that fails before its COPY_SEGMENT_STARTED leaves no segment to delete.
+        """
+        tip = segment_id.topic_id_partition
+        failed = bytes((OffloadSegmentStatus.FAILED.value,))
+        ids = [each.id for each in _furthest(records.kept_values(self, tip, failed))]
+        gone = (each for each in ids if records.segment_entry(replace(segment_id, id=each)) is None)
+        subject = partition_subject(tip)
+        for segment, status in product((segment_id.id, *gone), STATUS_ORDER):
+            key_id = status_key_id(segment, status).bytes
+            key = RecordKey(kind=self.kind, subject=subject, event_id=key_id)
+            if records.has_record(key):
+                yield key
+
+
+OFFLOAD_SEGMENTS = OffloadSegmentFamily()
+
+
+def offload_segments(
+    metadata: KeptReader, topic_id_partition: TopicIdPartition
+) -> tuple[OffloadSegmentRecord, ...]:
+    """Return the account of a partition's offload segments (PIP-76), by ascending begin.
+
+    It has the segments that are assigned or failed, and those whose objects exist. It is for
+    people, and selects streamed segments on an operator's request. Decide by the records of the
+    stored segments.
+    """
+    return _furthest(metadata.kept_values(OFFLOAD_SEGMENTS, topic_id_partition))
+
+
+def _furthest(records: Iterable[OffloadSegmentRecord]) -> tuple[OffloadSegmentRecord, ...]:
+    """Join the records of each segment. The assigned one decides all but status, end and time."""
+    furthest: dict[UUID, OffloadSegmentRecord] = {}
+    assigned: dict[UUID, OffloadSegmentRecord] = {}
+    for found in records:
+        if found.status is OffloadSegmentStatus.ASSIGNED:
+            assigned[found.id] = found
+        known = furthest.get(found.id)
+        if known is None or known.precedes(found):
+            furthest[found.id] = found
+    segments = (
+        assigned[each.id].reached(each) if each.id in assigned else each
+        for each in furthest.values()
+    )
+    return tuple(sorted(segments, key=lambda each: (each.begin.offset, each.id)))
+
 
 def status_key_id(segment_id: UUID, status: OffloadSegmentStatus) -> UUID:
     """Return the id in the key of a status: the segment's, with the status as its first byte."""
     return UUID(bytes=bytes((status.value,)) + segment_id.bytes[1:])
 
 
-def offload_segment_of(message: pb.OffloadSegmentChanged) -> OffloadSegmentRecord:
-    """Decode an offload segment. CorruptError, UnsupportedError."""
+def _segment_of(message: pb.OffloadSegmentChanged) -> OffloadSegmentRecord:
     status = enum_from_number(OffloadSegmentStatus, message.status, "status of an offload segment")
     try:
         return OffloadSegmentRecord(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import ClusterFamily
 from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
-from rlmm.events.rows import ClusterReader
+from rlmm.events.rows import ClusterReader, RecordRemover
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind, policy_level_subject
+from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number
 from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
@@ -121,7 +122,7 @@ class PolicyLevelFamily(ClusterFamily[PolicyLevelSet, pb.PolicyLevelSet, PolicyL
         return PolicyLevelSet(event_id=event_id, level=level)
 
     def record_key(self, event: PolicyLevelSet) -> RecordKey:
-        return RecordKey(kind=self.kind, subject=policy_level_subject(event.level.pattern))
+        return RecordKey(kind=self.kind, subject=_subject(event.level.pattern))
 
     def value_of(self, event: PolicyLevelSet, append_time_ms: int) -> PolicyLevel:
         return event.level
@@ -134,6 +135,23 @@ def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
     """Return the newest policy level of each pattern, by ascending pattern; default first."""
     levels = metadata.cluster_values(POLICY_LEVELS)
     return tuple(sorted(levels, key=lambda each: each.pattern))
+
+
+def remove_policy_level(metadata: RecordRemover, pattern: str) -> bool:
+    """Write the tombstone of a pattern's policy level; return whether there is one.
+
+    Any process may call this. Returns once this process has applied the tombstone. Raises
+    RetriableError if that takes too long.
+    """
+    subject = _subject(pattern)
+    if metadata.cluster_value(POLICY_LEVELS, subject) is None:
+        return False
+    metadata.remove_record(RecordKey(kind=POLICY_LEVELS.kind, subject=subject), waits=True)
+    return True
+
+
+def _subject(pattern: str) -> bytes:
+    return sha256(pattern.encode()).digest()[:16]
 
 
 def _given(message: pb.PolicyLevelSet, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -9,10 +10,11 @@ from uuid import UUID
 from rlmm.events.event import Event
 from rlmm.events.family import PartitionFamily, StateOf
 from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.rows import RecordRemover
 from rlmm.positions import TopicRecord
 from rlmm.proto import cache_pb2 as cache
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -128,10 +130,29 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
                 "the partition has too many read leases", partition=event.topic_id_partition
             )
 
+    def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
+        """Return leases that nobody can renew in time: brokers' clocks differ by less."""
+        before_ms = broker_time_ms - READ_LEASE_MAX_MS
+        return [each.lease_id for each in state.read_leases if each.expires_ms <= before_ms]
+
     def superseded_kinds(
         self, event: ReadLeaseTaken, state_of: StateOf
     ) -> tuple[RecordKind, ...] | None:
         return ()
+
+
+def release_read_lease(
+    metadata: RecordRemover, topic_id_partition: TopicIdPartition, lease_id: UUID
+) -> None:
+    """End a lease before it expires; do nothing if the lease is unknown.
+
+    Call this for this process's own lease, or by an operator's order: a holder that still runs
+    may take the lease again, or find its data deleted.
+    """
+    subject = partition_subject(topic_id_partition)
+    metadata.remove_record(
+        RecordKey(kind=ReadLeaseFamily.kind, subject=subject, event_id=lease_id.bytes)
+    )
 
 
 def _without(leases: tuple[ReadLease, ...], lease_id: UUID) -> tuple[ReadLease, ...]:

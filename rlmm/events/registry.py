@@ -11,13 +11,13 @@ from typing import Any
 from rlmm.events.anomaly import AnomalyFamily
 from rlmm.events.claim import ClaimFamily
 from rlmm.events.event import Event
-from rlmm.events.family import EventFamily, PartitionFamily
+from rlmm.events.family import ClusterFamily, EventFamily, PartitionFamily
 from rlmm.events.gaps import GapsFamily
 from rlmm.events.local_trim import LocalTrimFamily
 from rlmm.events.log_start import LogStartFamily, LogStartRequestFamily
 from rlmm.events.loss import AcceptedLossFamily
 from rlmm.events.offload import OffloadRequestFamily
-from rlmm.events.offload_segment import OffloadSegmentFamily
+from rlmm.events.offload_segment import OFFLOAD_SEGMENTS
 from rlmm.events.partition_delete import PartitionDeleteFamily
 from rlmm.events.pause import PAUSES
 from rlmm.events.policy import POLICIES
@@ -32,6 +32,12 @@ AnyFamily = EventFamily[Any, Any, Any]
 
 SEGMENTS = SegmentFamily()
 
+TOPIC_FAMILIES: tuple[ClusterFamily[Any, Any, Any], ...] = (PAUSES, POLICIES)
+"""Families with one record for each topic id, in the order in which a deleted topic's are removed.
+
+The policy comes last: as long as there is one, managers come back to the topic.
+"""
+
 PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (
     LocalTrimFamily(),
     LogStartFamily(),
@@ -39,7 +45,7 @@ PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (
     ReadLeaseFamily(),
     GapsFamily(),
     OffloadRequestFamily(),
-    OffloadSegmentFamily(),
+    OFFLOAD_SEGMENTS,
     AcceptedLossFamily(),
     AnomalyFamily(),
     ClaimFamily(),
@@ -54,9 +60,8 @@ FAMILIES: tuple[AnyFamily, ...] = (
     DeadLetteredFamily(),
     *PARTITION_FAMILIES,
     PartitionDeleteFamily(),
-    POLICIES,
+    *TOPIC_FAMILIES,
     POLICY_LEVELS,
-    PAUSES,
     REGISTRATIONS,
     SECRETS,
 )

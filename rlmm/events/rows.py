@@ -1,4 +1,4 @@
-"""The rows in which the cache keeps records of the cluster, and what reads them. Pure.
+"""The rows in which the cache keeps records of families, and what reads and removes them. Pure.
 
 A family declares its rows, and its module has a function for each question that is asked of them,
 for example `topic_policies`. So neither the cache nor the SPI names a family.
@@ -7,6 +7,10 @@ for example `topic_policies`. So neither the cache nor the SPI names a family.
 from __future__ import annotations
 
 from typing import ClassVar, Protocol, TypeVar
+
+from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.state.segment_entry import SegmentEntry
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
@@ -30,3 +34,38 @@ class ClusterReader(Protocol):
 
     def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
         """Return the value of one subject."""
+
+
+class KeptRows(Protocol[V_co]):
+    """Contents that are kept with the keys of a partition's records."""
+
+    kind: ClassVar[RecordKind]
+
+    def from_content(self, content: bytes) -> V_co:
+        """Decode a kept content. CorruptError."""
+
+
+class KeptReader(Protocol):
+    """Reads kept contents: a metadata manager or its cache."""
+
+    def kept_values(
+        self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
+    ) -> tuple[V, ...]:
+        """Return a partition's contents by ascending key, whose id begins with `id_prefix`."""
+
+
+class KnownRecords(KeptReader, Protocol):
+    """What a family asks the cache to find the records that end with a segment."""
+
+    def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
+        """Return a segment's entry; None if no record of it is left."""
+
+    def has_record(self, key: RecordKey) -> bool:
+        """Return whether a record with this key of a partition is left."""
+
+
+class RecordRemover(ClusterReader, Protocol):
+    """Also removes records whose keys are reused: a metadata manager."""
+
+    def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
+        """Write the tombstone of a record, and wait until it is applied if it `waits`."""

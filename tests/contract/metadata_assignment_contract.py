@@ -175,7 +175,7 @@ class MetadataAssignmentContract:
         writer.publish(policy())
         assert topic_policy(writer, ORDERS.topic_id) is not None
 
-        writer.write_policy_tombstones(ORDERS.topic_id)
+        writer.write_topic_tombstones(ORDERS.topic_id)
 
         manager.publish(registration())
         writer.publish(registration())

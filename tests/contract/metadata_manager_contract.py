@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.events.policy import topic_policies, topic_policy, topic_policy_position
-from rlmm.events.policy_level import policy_levels
+from rlmm.events.policy_level import policy_levels, remove_policy_level
 from rlmm.events.registration import registrations
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.record_keys import RecordKind
@@ -150,8 +150,8 @@ class MetadataManagerContract:
         for event in (policy_level("orders-*"), pattern, default):
             assert first.publish(event).accepted
 
-        first.remove_policy_level("")
-        first.remove_policy_level("unknown-*")
+        remove_policy_level(first, "")
+        remove_policy_level(first, "unknown-*")
 
         assert policy_levels(first) == (pattern.level,)
         assert policy_levels(open_manager("two")) == (pattern.level,)

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.events.event import Event
-from rlmm.events.read_lease import READ_LEASES_MAX_COUNT
+from rlmm.events.read_lease import READ_LEASES_MAX_COUNT, release_read_lease
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.contract.metadata_manager_contract import OpenManager
@@ -153,7 +153,7 @@ class MetadataSemanticsContract:
 
         assert other.caught_up(ORDERS)
         (held,) = other.partition_state(ORDERS).read_leases
-        one.release_read_lease(ORDERS, UUID(int=1))
+        release_read_lease(one, ORDERS, UUID(int=1))
 
         assert other.caught_up(ORDERS)
         assert first.accepted

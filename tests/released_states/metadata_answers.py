@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import paused_tasks
 from rlmm.events.policy import PolicySetting, TopicPolicy, topic_policies, topic_policy_position
 from rlmm.events.policy_level import PolicyLevel, policy_levels
@@ -132,7 +133,7 @@ def _partition(
     newer = metadata.newer_record(tip)
     return {
         "state": _state(metadata.partition_state(tip)),
-        "offload_segments": [_offload_segment(each) for each in metadata.offload_segments(tip)],
+        "offload_segments": [_offload_segment(each) for each in offload_segments(metadata, tip)],
         "segments": [_segment(record) for record in _records(metadata, tip)],
         "listed": [str(r.metadata.segment_id.id) for r in metadata.list_remote_log_segments(tip)],
         "lookups": {f"{e}/{o}": _looked_up(metadata, tip, e, o) for e, o in asked},

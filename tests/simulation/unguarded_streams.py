@@ -21,6 +21,7 @@ from rlm.tasks.cycle.partition_views import PartitionViews
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -104,7 +105,7 @@ class _FirstLedger(ExpiryLanes):
         log_start_offset = view.state.log_start_offset or 0
         positions = {
             each.id: (each.begin, each.end)
-            for each in self._metadata.offload_segments(view.topic_id_partition)
+            for each in offload_segments(self._metadata, view.topic_id_partition)
         }
         early = []
         for record in view.segments:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlm.policy.leftovers import has_never_finished
 from rlmm.codec import decode
 from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import topic_policy
 from rlmm.events.segment import SegmentEvent
 from rsm.layout.keys import ObjectKeys
@@ -181,7 +182,7 @@ def _streamed_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     A start that lands after the other's claim is fenced by its next cycle, which may be too late.
     Damaged segments do not count. An unclean election may lead to another history.
     """
-    streams = {each.id for each in world.metadata.offload_segments(tip)}
+    streams = {each.id for each in offload_segments(world.metadata, tip)}
     streamed = [
         record.metadata
         for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)

@@ -12,10 +12,9 @@ from uuid import UUID
 
 from rlmm.events.pause import PAUSES
 from rlmm.events.policy import POLICIES
-from rlmm.events.rows import ClusterRows
+from rlmm.events.rows import ClusterRows, KeptRows
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
-from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
@@ -52,11 +51,11 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         self.refresh()
         return super().partition_state(topic_id_partition)
 
-    def offload_segments(
-        self, topic_id_partition: TopicIdPartition
-    ) -> tuple[OffloadSegmentRecord, ...]:
+    def kept_values(
+        self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
+    ) -> tuple[V, ...]:
         self.refresh()
-        return super().offload_segments(topic_id_partition)
+        return super().kept_values(rows, topic_id_partition, id_prefix)
 
     def known_owner(self, topic_id_partition: TopicIdPartition) -> Writer | None:
         """Return the owner by the newest claim that this process can know of."""

@@ -14,6 +14,7 @@ from uuid import UUID
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.log_start import LogStartRequested
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
@@ -260,7 +261,7 @@ class World:
 
         Returns whether the process leads the partition.
         """
-        accounts = process.ports.metadata.offload_segments(tip)
+        accounts = offload_segments(process.ports.metadata, tip)
         is_led = process.deletions.request(tip.topic, tip.partition)
         if is_led:
             self.unwanted.update(segment for each in accounts for segment in each.segment_ids)

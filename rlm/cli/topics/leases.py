@@ -26,6 +26,7 @@ from rlm.cli.terminal.lines import print_lines
 from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
 from rlmm.events.policy import topic_policies
+from rlmm.events.read_lease import release_read_lease
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.config.confirmation import confirm
@@ -162,7 +163,7 @@ def active_leases(
 def release_leases(metadata: RemoteLogMetadataManager, leases: Iterable[PartitionLease]) -> None:
     """End leases before they expire. RetriableError if one cannot be written."""
     for tip, lease in leases:
-        metadata.release_read_lease(tip, lease.lease_id)
+        release_read_lease(metadata, tip, lease.lease_id)
 
 
 def lease_lines(leases: Sequence[PartitionLease]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from rlm.cli.topics.offload_segment_text import (
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from rlm.status.document import PARTITION_REPORT
 from rlm.status.document_parts import PARTITION
+from rlmm.events.offload_segment import offload_segments
 from rlmm.state.offload_segments import OffloadSegmentRecord
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -134,7 +135,7 @@ def _offload_status(
             )
             for tip in partitions
         ]
-        streamed = {tip: session.metadata.offload_segments(tip) for tip in partitions}
+        streamed = {tip: offload_segments(session.metadata, tip) for tip in partitions}
     with printing():
         if as_json:
             rows = [status_as_json(each, streamed[each.partition]) for each in found]

@@ -20,7 +20,7 @@ from rlm.source.log_source import OpenPart
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.stream_state import StreamState
-from rlmm.events.offload_segment import OffloadSegmentChanged
+from rlmm.events.offload_segment import OffloadSegmentChanged, offload_segments
 from rlmm.state.offload_segments import (
     DriverProperty,
     OffloadPosition,
@@ -90,7 +90,7 @@ class OffloadAccount:
         missing_count = self._state.missing_accounts()
         if missing_count is None:
             return
-        accounts = self._metadata.offload_segments(self._tip)
+        accounts = offload_segments(self._metadata, self._tip)
         running = in_flight()  # read later: a segment that has ended since has its last record
         ended = [self._is_ended(each, lineage) for each in accounts if each.id not in running]
         if all(ended):

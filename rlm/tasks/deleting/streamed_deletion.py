@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 
 from rlm.tasks.leadership.leadership import Leadership
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import topic_policy_position
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.log_line import LogLine
@@ -38,7 +39,7 @@ class StreamedDeletion:
                 continue
             streamed = frozenset(
                 segment
-                for each in self._metadata.offload_segments(tip)
+                for each in offload_segments(self._metadata, tip)
                 for segment in each.segment_ids
             )
             policy_position = topic_policy_position(self._metadata, tip.topic_id)

@@ -219,7 +219,7 @@ class TopicRemoval:
                 self._lanes.offer(tip, partial(self._carry_on, tip))
         if done:
             self._drop_originals(policy.topic, policy.topic_id)
-            self._metadata.write_policy_tombstones(policy.topic_id)
+            self._metadata.write_topic_tombstones(policy.topic_id)
             _log.info(
                 LogLine(
                     "nothing is left of a deleted topic",

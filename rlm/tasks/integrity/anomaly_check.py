@@ -20,7 +20,7 @@ from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.fault_report import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
-from rlmm.events.anomaly import NoAnomalyRoomError
+from rlmm.events.anomaly import NoAnomalyRoomError, clear_anomaly
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.errors import RetriableError, StoppedError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -252,7 +252,7 @@ class AnomalyCheck:
 
     def _clear(self, segment_id: RemoteLogSegmentId, anomalies: Iterable[Anomaly]) -> None:
         for anomaly in anomalies:
-            self._metadata.clear_anomaly(segment_id.topic_id_partition, anomaly.id)
+            clear_anomaly(self._metadata, segment_id.topic_id_partition, anomaly.id)
             _log.info(
                 LogLine(
                     "cleared the anomaly of a stored object",

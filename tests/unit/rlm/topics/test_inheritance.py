@@ -9,7 +9,7 @@ import pytest
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
-from rlmm.events.policy_level import PolicyLevel
+from rlmm.events.policy_level import PolicyLevel, remove_policy_level
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from tests.unit.rlm.topics.tiering_world import PUBLISH, TIMEOUT_MS, TOPIC, WEEK_MS, Process, World
 
@@ -139,7 +139,7 @@ def test_step_when_the_pattern_is_removed_then_the_topic_stays_tiered_as_before_
 ) -> None:
     process = tiered(world)
 
-    process.metadata.remove_policy_level(ORDERS.pattern)
+    remove_policy_level(process.metadata, ORDERS.pattern)
     process.inheritance().step()
 
     policy = process.policy()

@@ -11,6 +11,7 @@ import pytest
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import decode, encode
+from rlmm.events.offload_segment import offload_segments
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
@@ -49,7 +50,7 @@ SEGMENT = segment_metadata()
 def known(*records: OffloadSegmentRecord) -> tuple[OffloadSegmentRecord, ...]:
     """The account after these records."""
     log = log_of(claim(), *map(offload_segment_changed, records))
-    return folded(log).offload_segments.of(ORDERS)
+    return offload_segments(folded(log), ORDERS)
 
 
 def opened(log: MemoryLog | None = None) -> TopicBasedRemoteLogMetadataManager:
@@ -118,7 +119,7 @@ def test_account_when_the_partition_is_deleted_then_refused_and_not_kept() -> No
     )
 
     assert refusals(log) == {"partition_deleted": 1}
-    assert folded(log).offload_segments.of(ORDERS) == ()
+    assert offload_segments(folded(log), ORDERS) == ()
     assert len(folded(log).superseded_keys(ORDERS, RecordKind.OFFLOAD_SEGMENT, 1 << 62)) == 1
 
 
@@ -161,7 +162,7 @@ def test_account_when_published_then_any_process_reads_it() -> None:
 
     assert manager.publish(offload_segment_changed(segment)).accepted
 
-    assert manager.offload_segments(ORDERS) == (segment,)
+    assert offload_segments(manager, ORDERS) == (segment,)
 
 
 def test_account_when_it_changes_then_its_partition_has_changed() -> None:
@@ -178,7 +179,7 @@ def test_account_when_it_changes_then_its_partition_has_changed() -> None:
 
     changed = frozenset({PartitionKey(ORDERS.topic_id, ORDERS.partition)})
     assert (published.partition_keys, removed.partition_keys) == (changed, changed)
-    assert manager.offload_segments(ORDERS) == ()
+    assert offload_segments(manager, ORDERS) == ()
 
 
 def test_account_when_its_stored_segment_is_purged_then_ends_with_it() -> None:
@@ -195,12 +196,12 @@ def test_account_when_its_stored_segment_is_purged_then_ends_with_it() -> None:
         manager.publish(offload_segment_changed(account))
     for event in life(SEGMENT):
         manager.publish(event)
-    assert len(manager.offload_segments(ORDERS)) == 2
+    assert len(offload_segments(manager, ORDERS)) == 2
 
     manager.write_tombstones(SEGMENT.segment_id)
 
     assert manager.caught_up(ORDERS)
-    assert manager.offload_segments(ORDERS) == (other,)
+    assert offload_segments(manager, ORDERS) == (other,)
     kept = manager._cache.superseded_keys(ORDERS, RecordKind.OFFLOAD_SEGMENT, 1 << 62)
     assert len(kept) == 1
 
@@ -216,7 +217,7 @@ def test_account_when_it_failed_without_a_segment_then_ends_with_the_next_purge(
     manager.write_tombstones(SEGMENT.segment_id)
 
     assert manager.caught_up(ORDERS)
-    assert manager.offload_segments(ORDERS) == (offload_segment(78, ASSIGNED),)
+    assert offload_segments(manager, ORDERS) == (offload_segment(78, ASSIGNED),)
 
 
 def test_account_when_it_failed_and_its_segment_is_known_then_stays_until_that_is_purged() -> None:
@@ -232,7 +233,7 @@ def test_account_when_it_failed_and_its_segment_is_known_then_stays_until_that_i
     manager.write_tombstones(SEGMENT.segment_id)
 
     assert manager.caught_up(ORDERS)
-    assert manager.offload_segments(ORDERS) == (failed,)
+    assert offload_segments(manager, ORDERS) == (failed,)
 
 
 def _driver(count: int) -> tuple[DriverProperty, ...]:

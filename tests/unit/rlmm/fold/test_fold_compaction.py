@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import paused_tasks
 from rlmm.events.policy import topic_policies, topic_policy_position
 from rlmm.events.registration import registrations
@@ -49,7 +50,7 @@ def answers(cache: MetadataCache) -> object:
         cache.segments(ORDERS),
         cache.segments(ORDERS, leader_epoch=1),
         cache.partition_state(ORDERS),
-        cache.offload_segments.of(ORDERS),
+        offload_segments(cache, ORDERS),
         cache.earliest_log_offset(ORDERS),
         cache.size_bytes(ORDERS),
         cache.newer_record(ORDERS) is None,

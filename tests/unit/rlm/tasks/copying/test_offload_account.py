@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from rlm.tasks.copying.offload_account import OffloadAccount
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import TopicPolicy
 from rlmm.state.offload_segments import (
     OffloadPosition,
@@ -33,7 +34,7 @@ UNREACHABLE = RetriableError("store cannot be reached")
 
 
 def accounts(world: World) -> tuple[OffloadSegmentRecord, ...]:
-    return world.metadata.offload_segments(TIP)
+    return offload_segments(world.metadata, TIP)
 
 
 def test_account_when_a_segment_is_streamed_then_has_positions_and_what_locates_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.errors import RetriableError
@@ -66,7 +67,7 @@ def test_stream_when_fenced_then_its_account_fails_and_nothing_of_it_is_left() -
     for _ in range(3):
         run(moved.world, moved.next)
 
-    segments = moved.world.metadata.offload_segments(TIP)
+    segments = offload_segments(moved.world.metadata, TIP)
     failed = [each for each in segments if each.status is OffloadSegmentStatus.FAILED]
     assert [each.writer.broker_id for each in failed] == [1]
     assert leftovers(moved.world) == []

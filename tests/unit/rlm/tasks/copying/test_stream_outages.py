@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from rlmm.events.offload_segment import offload_segments
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.errors import CorruptError, FencedError, RetriableError, TieredStorageError
 from tests.twins.invariants import violations
@@ -45,7 +46,7 @@ class _Streaming:
 
     @property
     def statuses(self) -> list[OffloadSegmentStatus]:
-        return [each.status for each in self.world.metadata.offload_segments(TIP)]
+        return [each.status for each in offload_segments(self.world.metadata, TIP)]
 
 
 @pytest.mark.parametrize("first", [_FIRST_LOOK, 4, _LAST_LOOK])

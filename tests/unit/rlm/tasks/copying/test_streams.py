@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlmm.events.offload import OffloadRequested
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.policy import PolicyState
 from rlmm.state.offload_segments import OffloadPosition, OffloadSegmentStatus
@@ -430,7 +431,7 @@ def test_stream_when_it_spans_files_then_a_ledger_for_each_and_reads_back_the_sa
 
 def account(world: World) -> list[tuple[OffloadSegmentStatus, int, OffloadPosition | None]]:
     """Status, first offset and end of each offload segment."""
-    found = world.metadata.offload_segments(TIP)
+    found = offload_segments(world.metadata, TIP)
     return [(each.status, each.begin.offset, each.end) for each in found]
 
 
@@ -442,7 +443,7 @@ def test_account_when_streamed_then_has_the_positions_of_each_offload_segment() 
     process = world.start()
     run(world, process)
 
-    (segment,) = world.metadata.offload_segments(TIP)
+    (segment,) = offload_segments(world.metadata, TIP)
     (record,) = world.records()
 
     assert segment.status is OffloadSegmentStatus.OFFLOADED

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.tasks.integrity.damage_proof import DamageProof
+from rlmm.events.offload_segment import offload_segments
 from tests.twins.process import Process
 from tests.twins.world import KEEP_REMOTE, TIP
 from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS
@@ -41,7 +42,7 @@ def test_deletion_when_requested_then_all_is_copied_before_the_first_is_deleted(
     assert last_copy < first_deletion
     assert (world.left(), world.broken()) == ([], [])
     assert {each.metadata.layout for each in world.records(FINISHED)} == {"raw"}
-    assert world.metadata.offload_segments(TIP) != ()
+    assert offload_segments(world.metadata, TIP) != ()
 
 
 def test_deletion_when_nobody_requests_it_then_streamed_segments_stay() -> None:

@@ -13,7 +13,7 @@ from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
-from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported, clear_anomaly
 from rlmm.events.segment import SegmentEvent
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.errors import RetriableError
@@ -88,7 +88,7 @@ class CheckedWorld(RemoteWorld):
     def clear(self) -> None:
         """Clear the anomaly like a reader that could read one range again."""
         for each in self.metadata.partition_state(TIP).anomalies:
-            self.metadata.clear_anomaly(TIP, each.id)
+            clear_anomaly(self.metadata, TIP, each.id)
         assert self.metadata.caught_up(TIP)
 
     def is_damaged(self, segment: RemoteLogSegmentId | None = None) -> bool:
