@@ -152,8 +152,3 @@ def record_scope(key: bytes) -> bytes:
     if parsed.kind in _OF_ALL:
         return b""
     return parsed.subject[:PARTITION_SUBJECT_BYTES]
-
-
-def policy_key(topic_id: UUID) -> bytes:
-    """Return the only key of a topic id's policy."""
-    return bytes((RecordKind.POLICY,)) + topic_id.bytes

@@ -23,6 +23,7 @@ from rlmm.events.read_lease import ReadLeaseTaken
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
+from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.log_starts import LogStart
@@ -353,3 +354,8 @@ def cluster_secret(number: int = 1, *, previous: int | None = None) -> ClusterSe
         current=secret(number),
         previous=None if previous is None else secret(previous),
     )
+
+
+def policy_key(topic_id: UUID) -> bytes:
+    """Return the only key of a topic id's policy."""
+    return RecordKey(kind=RecordKind.POLICY, subject=topic_id.bytes).to_bytes()

@@ -19,7 +19,6 @@ from rlmm.record_keys import (
     RecordKey,
     RecordKind,
     partition_key,
-    policy_key,
     segment_subject,
 )
 from rlmm.state.log_starts import LogStart
@@ -54,6 +53,7 @@ from tests.metadata_builder import (
     partition_delete,
     paused,
     policy,
+    policy_key,
     read_lease,
     registration,
     segment_metadata,

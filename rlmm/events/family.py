@@ -1,8 +1,9 @@
 """The family of an event: all that this software knows of one kind of record. Pure.
 
-One module per family has the event's value, its protobuf message, its key, its fold rule and what
-it supersedes. The registry (rlmm/events/registry.py) lists the families; the codec, the fold, the
-tombstones and the consumer ask it instead of naming events. rlmm/fold.py lists the rules.
+One module per family has the event's value, its protobuf message, its key, its fold rule, what it
+supersedes, how the cache keeps it, and what reads it. The registry (rlmm/events/registry.py) lists
+the families; the codec, the fold, the cache, the tombstones and the consumer ask it instead of
+naming events. rlmm/fold.py lists the rules.
 
 Each event has its own id. Where acceptance depends on order (segments, claims, trims, log starts,
 gaps, requests), a record's key ends with that id. So no record replaces another, and compaction

@@ -212,17 +212,17 @@ class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged, Topi
     def fold(
         self, state: FoldState, parsed: TopicPolicyChanged, record: TopicRecord
     ) -> Refusal | None:
-        position_row = _POSITIONS.row_prefix + parsed.policy.topic_id.bytes
+        position_row = POLICY_POSITIONS.row_prefix + parsed.policy.topic_id.bytes
         state.put_cluster_row(position_row, _OFFSET.pack(record.offset))
         return super().fold(state, parsed, record)
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        state.put_cluster_row(_POSITIONS.row_prefix + key.subject, None)
+        state.put_cluster_row(POLICY_POSITIONS.row_prefix + key.subject, None)
         return super().fold_tombstone(state, key)
 
 
 POLICIES = PolicyFamily()
-_POSITIONS = _PolicyPositions()
+POLICY_POSITIONS = _PolicyPositions()
 
 
 def topic_policies(metadata: ClusterReader) -> tuple[TopicPolicy, ...]:
@@ -237,7 +237,7 @@ def topic_policy(metadata: ClusterReader, topic_id: UUID) -> TopicPolicy | None:
 
 def topic_policy_position(metadata: ClusterReader, topic_id: UUID) -> MetadataPosition | None:
     """Return the position of that policy's record; None if unknown (an older cache)."""
-    return metadata.cluster_value(_POSITIONS, topic_id.bytes)
+    return metadata.cluster_value(POLICY_POSITIONS, topic_id.bytes)
 
 
 def _to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:

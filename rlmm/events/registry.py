@@ -1,7 +1,6 @@
 """The families of all events: one row for each event of MetadataEvent. Pure.
 
-A new event has a field there, a kind of key in rlmm/record_keys.py, a module with its family, and a
-row here.
+docs/architecture.md lists what a new event needs.
 """
 
 from __future__ import annotations

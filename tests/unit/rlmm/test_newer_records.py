@@ -21,7 +21,6 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
     partition_key,
-    policy_key,
     segment_key,
 )
 from rlmm.spi import NewerRecord
@@ -42,6 +41,7 @@ from tests.metadata_builder import (
     gaps,
     paused,
     policy,
+    policy_key,
     policy_level,
     read_lease,
     registration,

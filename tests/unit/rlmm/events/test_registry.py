@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 
 import pytest
 
+from rlmm.cache.keys import NEWER_PREFIX, UNREADABLE_PREFIX
 from rlmm.codec import encode
 from rlmm.events.event import Event
+from rlmm.events.family import ClusterFamily
 from rlmm.events.pause import PausableTask
+from rlmm.events.policy import POLICY_POSITIONS
 from rlmm.events.registry import FAMILIES, PARTITION_FAMILIES, family_of
 from rlmm.record_keys import RecordKind
 from tests import metadata_builder as build
@@ -73,3 +77,12 @@ def test_fold_versions_when_compared_then_the_first_rules_know_all_but_these_eve
         "offload_requested": 2,
         "topic_paused": 2,
     }
+
+
+def test_prefixes_of_rows_when_of_all_families_then_none_begins_with_another() -> None:
+    families = [each.row_prefix for each in FAMILIES if isinstance(each, ClusterFamily)]
+    prefixes = [*families, POLICY_POSITIONS.row_prefix, NEWER_PREFIX, UNREADABLE_PREFIX]
+
+    alike = [pair for pair in permutations(prefixes, 2) if pair[1].startswith(pair[0])]
+
+    assert alike == []
