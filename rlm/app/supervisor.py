@@ -28,7 +28,7 @@ from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import RELOAD_SIGNAL, STOP_SIGNALS, SignalInbox, signal_inbox
-from rlm.process.state_dir import has_lock, locked_state_dir
+from rlm.process.state_dir import has_lock, locked_state_dir, nearly_full_disk
 from rlm.process.supervisor import ChildStatus, ProcessEvent, Supervisor
 from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
@@ -78,6 +78,9 @@ def supervise_host(config_path: Path) -> int:
         check(config)
     warn_of_open_access(config, config_path)
     state_dir = config.host.state_dir
+    nearly_full = nearly_full_disk(state_dir)
+    if nearly_full is not None:
+        _log.warning(LogLine(nearly_full.message, **nearly_full.context))
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
         # Report a lock of another supervisor first: its addresses are in use too.

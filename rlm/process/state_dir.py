@@ -8,17 +8,28 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 from uuid import UUID
 
 from rlm.source.denied_access import denied_access
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import id_from_text, id_to_text
 
 _LOCK = "lock"
 _ID_FILE = "id"
+_LEAST_FREE_BYTES = 1 << 30
+
+
+class _Usage(Protocol):
+    """The usage of a disk, as shutil.disk_usage returns it."""
+
+    @property
+    def free(self) -> int:
+        """Return how many bytes this user can write."""
 
 
 def check_state_dir(path: Path) -> None:
@@ -30,6 +41,30 @@ def check_state_dir(path: Path) -> None:
     _check_access(path, nearest, os.W_OK | os.X_OK)
     if has_lock(path):
         _check_access(path, path / _LOCK, os.R_OK | os.W_OK)
+
+
+def nearly_full_disk(
+    path: Path, usage: Callable[[Path], _Usage] = shutil.disk_usage
+) -> RetriableError | None:
+    """Return a warning if the directory's disk, or that of its nearest parent, is nearly full.
+
+    The processes keep their copy of the metadata there, and are not ready without space for it.
+    """
+    nearest = next((each for each in (path, *path.absolute().parents) if each.exists()), path)
+    try:
+        free_bytes = usage(nearest).free
+    except OSError:  # check_state_dir reports what cannot be read
+        return None
+    if free_bytes >= _LEAST_FREE_BYTES:
+        return None
+    return RetriableError(
+        "the disk of the state directory is nearly full",
+        key="state.dir",
+        path=path,
+        free_bytes=free_bytes,
+        least_bytes=_LEAST_FREE_BYTES,
+        advice="Make room: without space for its copy of the metadata, no process can work",
+    )
 
 
 def has_lock(path: Path) -> bool:

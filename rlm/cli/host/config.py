@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +14,11 @@ from rlm.app.host_checks import host_problems
 from rlm.cli.invocation.options import ConfigOption, JsonOption, naming_config_check
 from rlm.cli.invocation.output import printing
 from rlm.config.effective import MASK, EffectiveSetting, effective_settings
-from rlm.config.load import load_config
-from rlm.process.open_access import OpenAccess, open_access
+from rlm.config.load import Config, load_config
+from rlm.process.open_access import open_access
+from rlm.process.state_dir import nearly_full_disk
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _PROBLEM = JsonShape(
     name="ConfigProblem",
@@ -37,7 +38,10 @@ CONFIG_CHECK_DOCUMENT = JsonShape(
         "ok": JsonField(JsonKind.FLAG, "Whether it has no problem."),
         "problems": JsonField(_PROBLEM, "All problems of the file.", is_list=True),
         "warnings": JsonField(
-            JsonKind.TEXT, "What others can read or write; checked without problems.", is_list=True
+            JsonKind.TEXT,
+            "What others can read or write, and a nearly full disk of `state.dir`; checked without "
+            "problems.",
+            is_list=True,
         ),
     },
 )
@@ -107,11 +111,12 @@ def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
 
     Prints all problems of the file. Without any, checks the log directories, the state directory,
     the directory of the store, plug-ins and TLS files of this host, with the rights of the user
-    that runs the command. Connects to neither the cluster nor the store. Warnings, such as a file
-    with secrets that other users can read, do not change the exit code.
+    that runs the command. Connects to neither the cluster nor the store. Warnings do not change
+    the exit code, such as of secrets that other users can read, or of a nearly full disk of the
+    state directory.
     """
     problems = host_problems(config)
-    warnings = () if problems else open_access(load_config(config), config)
+    warnings = () if problems else config_warnings(load_config(config), config)
     if as_json:
         with printing():
             typer.echo(json.dumps(check_document(config, problems, warnings), indent=2))
@@ -141,18 +146,30 @@ def _show(*, config: ConfigOption, changed: _Changed = False, as_json: JsonOptio
                 sys.stdout.write(line + "\n")
 
 
-def check_lines(
-    problems: Iterable[InvalidConfigError], warnings: Iterable[OpenAccess]
-) -> Iterator[str]:
+def check_lines(problems: Iterable[InvalidConfigError], warnings: Iterable[str]) -> Iterator[str]:
     """Yield a line for each problem and each warning."""
     for problem in problems:
         yield " ".join(str(problem).split())
     for each in warnings:
-        yield f"warning: {each.message} (key={each.key} path={each.path} mode={each.mode:04o})"
+        yield f"warning: {each}"
+
+
+def config_warnings(
+    config: Config,
+    path: Path,
+    nearly_full: Callable[[Path], TieredStorageError | None] = nearly_full_disk,
+) -> Sequence[str]:
+    """Return what `rlm run` warns of at its start."""
+    found = [
+        f"{each.message} (key={each.key} path={each.path} mode={each.mode:04o})"
+        for each in open_access(config, path)
+    ]
+    disk = nearly_full(config.host.state_dir)
+    return found if disk is None else [*found, str(disk)]
 
 
 def check_document(
-    path: Path, problems: Sequence[InvalidConfigError], warnings: Iterable[OpenAccess]
+    path: Path, problems: Sequence[InvalidConfigError], warnings: Iterable[str]
 ) -> Mapping[str, object]:
     """Return the same for programs."""
     return {

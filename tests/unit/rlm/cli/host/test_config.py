@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from rlm.cli.host.config import setting_lines
+from rlm.cli.host.config import config_warnings, setting_lines
 from rlm.cli.main import build_app
 from rlm.config.effective import MASK, EffectiveSetting
-from rsm.segment.errors import InvalidConfigError
+from rlm.config.load import load_config
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from tests.unit.rlm.cli.golden_text import assert_golden
 
 COMMAND = typer.main.get_command(build_app())
@@ -48,6 +49,20 @@ def test_check_when_rlm_run_accepts_the_file_then_ok(
 
     assert capsys.readouterr().out == f"{path}: ok\n"
     assert not (path.parent / "state").exists()
+
+
+def test_warnings_when_the_disk_of_the_state_directory_is_nearly_full_then_one_of_it(
+    path: Path,
+) -> None:
+    config = load_config(path)
+    asked: list[Path] = []
+
+    def nearly_full(state_dir: Path) -> RetriableError:
+        asked.append(state_dir)
+        return RetriableError("the disk is nearly full", advice="Make room")
+
+    assert config_warnings(config, path, nearly_full) == ["the disk is nearly full. Make room."]
+    assert asked == [config.host.state_dir]
 
 
 def test_check_when_the_file_has_several_problems_then_all_at_once(
