@@ -45,7 +45,6 @@ from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.policy.request.dead_letters import DeadLetterState
 from rlm.policy.stream.deletion import StreamedSegment
 from rlm.policy.topic.policy_values import FileDefaults
-from rlm.process.open_access import OpenAccess
 from rlm.process.readiness import ReadinessReport
 from rlm.remote_read.stored_records import Tier
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
@@ -308,8 +307,7 @@ def _native_finding() -> object:
 def _config_check() -> Mapping[str, object]:
     path = Path("rlm.properties")
     problem = InvalidConfigError("the setting is unknown", file=path, line=7, key="log.dir")
-    warning = OpenAccess(message="others can read it", key="--config", path=path, mode=0o644)
-    return check_document(path, [problem], [warning])
+    return check_document(path, [problem], ["others can read it"])
 
 
 LEVEL = PolicyLevel(pattern="orders-*", retention_ms=1)
