@@ -237,3 +237,13 @@ def test_json_when_a_manager_registered_what_its_file_gives_then_has_each_key() 
     (*_, row) = listed(replace(found, process=process))
 
     assert row.to_json()["file_defaults"] == {"a": "1", "b": None}
+
+
+def test_process_when_its_heartbeats_ended_then_gone_and_where_its_host_says_why() -> None:
+    """A manager that cannot use its metadata cache cannot register, either."""
+    rows = listed(registered(MANAGER, 1, age_ms=90_000))
+
+    row = next(each for each in rows if each.role == "manager")
+    assert not row.is_live
+    assert row.reasons[0].startswith("its heartbeats ended, as if it is down or cannot use its")
+    assert "`/readyz` or the log of its host says why" in row.reasons[0]
