@@ -31,12 +31,12 @@ def fetch_cluster_offsets(
     }
     led = [(node_id, epochs_of) for node_id, epochs_of in epochs.items() if epochs_of]
     with ThreadPoolExecutor(_ASKED_AT_ONCE, "cluster-offsets") as executor:
-        answers = list(executor.map(lambda item: _ask(bootstrap, view, *item), led))
+        responses = list(executor.map(lambda item: _ask(bootstrap, view, *item), led))
     succeeded: dict[TopicIdPartition, PartitionOffsets] = {}
     failed: dict[TopicIdPartition, TieredStorageError] = {}
-    for answer in answers:
-        succeeded.update(answer.succeeded)
-        failed.update(answer.failed)
+    for response in responses:
+        succeeded.update(response.succeeded)
+        failed.update(response.failed)
     for tip in wanted:
         if tip not in succeeded and tip not in failed:
             failed[tip] = RetriableError("the partition has no live leader", partition=tip)

@@ -29,7 +29,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.ids import TopicIdPartition
 
-_AnswerT = TypeVar("_AnswerT")
+_ResultT = TypeVar("_ResultT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class OwnBroker(Broker):
         """Call `asked` once the connection is free; until then, other callers may join."""
         return self._ask(lambda broker: fetch_partition_offsets(broker, asked()))
 
-    def _ask(self, question: Callable[[Requester], _AnswerT]) -> _AnswerT:
+    def _ask(self, question: Callable[[Requester], _ResultT]) -> _ResultT:
         with self._lock:
             connection = self._connected()
             try:

@@ -21,10 +21,10 @@ _Epochs = Mapping[TopicIdPartition, int]
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """Represents the request of several callers; `done` is set with its answer or error."""
+    """Represents the request of several callers; `done` is set with its result or error."""
 
     epochs: dict[TopicIdPartition, int] = field(default_factory=dict)
-    answer: _Offsets | None = None
+    result: _Offsets | None = None
     error: BaseException | None = None
     done: Event = field(default_factory=Event)
 
@@ -46,8 +46,8 @@ class SharedOffsets:
         question.done.wait()
         if question.error is not None:
             raise question.error
-        assert question.answer is not None
-        found = question.answer
+        assert question.result is not None
+        found = question.result
         return PartitionResults(
             succeeded={
                 tip: found.succeeded[tip] for tip in leader_epochs if tip in found.succeeded
@@ -68,7 +68,7 @@ class SharedOffsets:
 
     def _ask(self, question: _Question) -> None:
         try:
-            question.answer = self._put(lambda: self._close(question))
+            question.result = self._put(lambda: self._close(question))
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             question.error = error
         finally:

@@ -49,7 +49,7 @@ class DeletingConfig(Section):
         validation_alias="remote.local.trim.accept.hidden.share.groups",
         description="Whether the manager trims although the user of `client.*` lacks Describe on "
         "the cluster. **Data loss:** without that right, brokers omit share groups from their "
-        "answers. Those groups do not block trimming, and their unread records can be trimmed.",
+        "responses. Those groups do not block trimming, and their unread records can be trimmed.",
     )
     max_retrying_segments: Count = Field(
         default=1_000,

@@ -53,7 +53,7 @@ class GatewayLimitsConfig(Section):
         "metadata topic and the store, at most the request's own timeout. Partitions without an "
         "answer then get REQUEST_TIMED_OUT, and clients ask again. Keep it below the request "
         "timeout of clients, 30 s for most and 10 s for some. A client that times out starts over "
-        "and gets no answer at all.",
+        "and gets no response at all.",
     )
     connections_of_address: Count = Field(
         default=2**31 - 1,

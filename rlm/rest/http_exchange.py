@@ -20,12 +20,12 @@ from rsm.segment.errors import CorruptError, RetriableError
 
 _PORT_MAX = 65_535
 _READ_S = 2.0
-_ANSWER_S = 15.0
-_ANSWER_MAX_BYTES = 64 << 20
+_RESPONSE_S = 15.0
+_RESPONSE_MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpResponse:
     """Represents a whole response, of any status."""
 
     status: int
@@ -41,14 +41,14 @@ class HttpExchange:
         tls: ssl.SSLContext | None = None,
         *,
         read_s: float = _READ_S,
-        answer_s: float = _ANSWER_S,
+        response_s: float = _RESPONSE_S,
     ) -> None:
-        """`read_s` bounds a connect and each read, `answer_s` the whole request and response.
+        """`read_s` bounds a connect and each read, `response_s` the whole request and response.
 
         `tls` is for HTTPS; None uses the system's trusted certificates.
         """
         self._read_s = read_s
-        self._answer_s = answer_s
+        self._response_s = response_s
         self._tls = tls
         # Plain HTTP does without the system's certificates, which take 50 ms to load.
         self._plain = self._client(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
@@ -59,17 +59,17 @@ class HttpExchange:
         )
         self._thread.start()
 
-    def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+    def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         """Send a request; RetriableError without a whole response, CorruptError if too large."""
         request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
         try:
             return request.result()
         except TimeoutError as error:
-            raise RetriableError(f"no complete answer within {self._answer_s:g} s") from error
+            raise RetriableError(f"no complete response within {self._response_s:g} s") from error
         except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise RetriableError(f"no connection within {self._read_s:g} s") from error
         except httpx.TimeoutException as error:
-            raise RetriableError(f"no answer within {self._read_s:g} s") from error
+            raise RetriableError(f"no response within {self._read_s:g} s") from error
         # Invalid addresses: InvalidURL, UnicodeError of a host, an ExceptionGroup of connects.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
             raise RetriableError(reason_of(error)) from error
@@ -95,14 +95,14 @@ class HttpExchange:
         self._thread.join()
         self._loop.close()
 
-    async def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+    async def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         if url.port is not None and not 0 < url.port <= _PORT_MAX:
             raise RetriableError(f"no port: {url.port}")
         async with (
-            asyncio.timeout(self._answer_s),
+            asyncio.timeout(self._response_s),
             self._client_of(url).stream(method, url, headers=headers) as response,
         ):
-            return Answer(
+            return HttpResponse(
                 status=response.status_code,
                 headers=response.headers,
                 body=await _bounded(response),
@@ -158,6 +158,6 @@ async def _bounded(response: httpx.Response) -> bytes:
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
-        if len(body) > _ANSWER_MAX_BYTES:
-            raise CorruptError("the response is too large", max_bytes=_ANSWER_MAX_BYTES)
+        if len(body) > _RESPONSE_MAX_BYTES:
+            raise CorruptError("the response is too large", max_bytes=_RESPONSE_MAX_BYTES)
     return bytes(body)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import httpx
 
 from rlm.rest import signing
-from rlm.rest.http_exchange import Answer, HttpExchange
+from rlm.rest.http_exchange import HttpExchange, HttpResponse
 from rlm.rest.refusals import RequestRefusal, refusal_text
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.status.document import PartitionReport
@@ -114,9 +114,9 @@ class ManagerClient:
         read: Callable[[object], _DocumentT],
     ) -> _DocumentT:
         """Fetch JSON and return its document; CorruptError if it is malformed."""
-        answer = self._ask(manager, "GET", what, params)
+        response = self._ask(manager, "GET", what, params)
         try:
-            return read(httpx.Response(answer.status, content=answer.body).json())
+            return read(httpx.Response(response.status, content=response.body).json())
         except (ValueError, RecursionError) as error:  # RecursionError: deep nesting
             raise _malformed(manager) from error
         except CorruptError as error:
@@ -124,28 +124,28 @@ class ManagerClient:
 
     def _ask(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpResponse:
         if not manager.http_address:
             raise RetriableError(
                 "the manager has no address that other hosts can reach",
                 broker_id=manager.broker_id,
                 advice=_SETTINGS,
             )
-        answer = self._proven(manager, method, what, params)
-        if answer.status >= HTTPStatus.BAD_REQUEST:
+        response = self._proven(manager, method, what, params)
+        if response.status >= HTTPStatus.BAD_REQUEST:
             raise RetriableError(
                 "the manager refused the request",
                 broker_id=manager.broker_id,
                 address=manager.http_address,
                 request=f"{method} {_path(what)}",
-                http_status=answer.status,
+                http_status=response.status,
                 advice=_LOG,
             )
-        return answer
+        return response
 
     def _proven(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request; return the response, of any status, that this manager has signed."""
         if manager.incarnation is None:
             return self._send(manager, method, what, params, {})
@@ -163,12 +163,12 @@ class ManagerClient:
             )
         refusal = ""
         for key in filter(None, (secret.current, secret.previous)):
-            answer, request_signature = self._send_signed(manager, method, what, params, key)
-            _require_identity(manager, answer, expected)
-            if signing.REFUSAL_HEADER not in answer.headers:
-                _require_signature(manager, answer, key, request_signature, expected)
-                return answer
-            refusal = answer.headers[signing.REFUSAL_HEADER]
+            response, request_signature = self._send_signed(manager, method, what, params, key)
+            _require_identity(manager, response, expected)
+            if signing.REFUSAL_HEADER not in response.headers:
+                _require_signature(manager, response, key, request_signature, expected)
+                return response
+            refusal = response.headers[signing.REFUSAL_HEADER]
             if refusal != RequestRefusal.UNKNOWN_SECRET.value:
                 break
         raise _refused(manager, refusal)
@@ -180,7 +180,7 @@ class ManagerClient:
         what: str,
         params: Mapping[str, str],
         secret: SigningSecret,
-    ) -> tuple[Answer, str]:
+    ) -> tuple[HttpResponse, str]:
         """Send a request signed with that secret; return the response and the signature."""
         assert manager.incarnation is not None
         url = _url(manager, what, params)
@@ -209,7 +209,7 @@ class ManagerClient:
         what: str,
         params: Mapping[str, str],
         headers: Mapping[str, str],
-    ) -> Answer:
+    ) -> HttpResponse:
         url = _url(manager, what, params)
         try:
             return self._exchange.send(method, url, headers)
@@ -246,10 +246,10 @@ def _path(what: str) -> str:
 
 
 def _require_identity(
-    manager: ProcessRegistered, answer: Answer, expected: ManagerIdentity
+    manager: ProcessRegistered, response: HttpResponse, expected: ManagerIdentity
 ) -> None:
     found = tuple(
-        answer.headers.get(name, "")
+        response.headers.get(name, "")
         for name in (
             signing.CLUSTER_ID_HEADER,
             signing.BROKER_ID_HEADER,
@@ -272,7 +272,7 @@ def _require_identity(
             "at its address",
             broker_id=manager.broker_id,
             address=manager.http_address,
-            http_status=answer.status,
+            http_status=response.status,
             advice=_SETTINGS,
         )
     raise RetriableError(
@@ -286,21 +286,21 @@ def _require_identity(
 
 def _require_signature(
     manager: ProcessRegistered,
-    answer: Answer,
+    response: HttpResponse,
     secret: SigningSecret,
     request_signature: str,
     expected: ManagerIdentity,
 ) -> None:
-    wanted = signing.answer_signature(
+    wanted = signing.response_signature(
         secret.key,
         request_signature=request_signature,
-        status=answer.status,
-        body=answer.body,
+        status=response.status,
+        body=response.body,
         identity=expected,
     )
-    if not signing.is_same(wanted, answer.headers.get(signing.SIGNATURE_HEADER, "")):
+    if not signing.is_same(wanted, response.headers.get(signing.SIGNATURE_HEADER, "")):
         raise CorruptError(
-            "the answer is not signed by this manager: another program may answer at its address",
+            "the response is not signed by this manager: another program may answer at its address",
             broker_id=manager.broker_id,
             address=manager.http_address,
             advice=_SETTINGS,
@@ -326,7 +326,7 @@ def _each(
 
 def _malformed(manager: ProcessRegistered, **fields: object) -> CorruptError:
     return CorruptError(
-        "malformed answer of a manager",
+        "malformed response of a manager",
         broker_id=manager.broker_id,
         address=manager.http_address,
         **fields,

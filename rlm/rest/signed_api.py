@@ -101,8 +101,8 @@ class SignedApi:
         if scope["path"] == _HEALTH_PATH:
             await self._app(scope, receive, send)
         elif scope["path"] == _READINESS_PATH and signing.SIGNATURE_HEADER not in headers:
-            answer = await _answer_of(self._app, scope, b"")
-            await _without_reasons(answer)(scope, receive, send)
+            response = await _response_of(self._app, scope, b"")
+            await _without_reasons(response)(scope, receive, send)
         else:
             await self._serve_signed(scope, receive, send, headers)
 
@@ -121,17 +121,17 @@ class SignedApi:
         if isinstance(key, RequestRefusal):
             await self._refuse(key)(scope, receive, send)
             return
-        answer = await _answer_of(self._app, scope, body)
+        response = await _response_of(self._app, scope, body)
         identity = self._authority.identity
-        answer.headers[signing.SIGNATURE_HEADER] = signing.answer_signature(
+        response.headers[signing.SIGNATURE_HEADER] = signing.response_signature(
             key,
             request_signature=credential.signature,
-            status=answer.status_code,
-            body=bytes(answer.body),
+            status=response.status_code,
+            body=bytes(response.body),
             identity=identity,
         )
-        _name(answer, identity)
-        await answer(scope, receive, send)
+        _name(response, identity)
+        await response(scope, receive, send)
 
     def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | RequestRefusal:
         """Return the secret that the request is signed with, or why it is refused."""
@@ -162,16 +162,16 @@ class SignedApi:
     def _refuse(self, reason: RequestRefusal) -> Response:
         self._refused(reason.value)
         document = {"error": f"request refused: {reason.value}"}
-        answer = JSONResponse(document, status_code=reason.status)
-        answer.headers[signing.REFUSAL_HEADER] = reason.value
-        _name(answer, self._authority.identity)
-        return answer
+        response = JSONResponse(document, status_code=reason.status)
+        response.headers[signing.REFUSAL_HEADER] = reason.value
+        _name(response, self._authority.identity)
+        return response
 
 
-def _name(answer: Response, identity: ManagerIdentity) -> None:
-    answer.headers[signing.CLUSTER_ID_HEADER] = identity.cluster_id
-    answer.headers[signing.BROKER_ID_HEADER] = str(identity.broker_id)
-    answer.headers[signing.INCARNATION_HEADER] = identity.incarnation.hex
+def _name(response: Response, identity: ManagerIdentity) -> None:
+    response.headers[signing.CLUSTER_ID_HEADER] = identity.cluster_id
+    response.headers[signing.BROKER_ID_HEADER] = str(identity.broker_id)
+    response.headers[signing.INCARNATION_HEADER] = identity.incarnation.hex
 
 
 def _credential_of(headers: Mapping[str, str]) -> _Credential | RequestRefusal:
@@ -214,7 +214,7 @@ async def _body_of(receive: Receive) -> bytes | RequestRefusal:
             return bytes(body)
 
 
-async def _answer_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
+async def _response_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
     """Collect the application's whole response."""
     parts: list[bytes] = []
     start: Message = {"status": 500, "headers": []}
@@ -230,16 +230,16 @@ async def _answer_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
             parts.append(message.get("body", b""))
 
     await app(scope, receive, send)
-    answer = Response(b"".join(parts), status_code=start["status"])
+    response = Response(b"".join(parts), status_code=start["status"])
     for name, value in start["headers"]:
         if name.lower() != b"content-length":
-            answer.headers[name.decode("latin-1")] = value.decode("latin-1")
-    return answer
+            response.headers[name.decode("latin-1")] = value.decode("latin-1")
+    return response
 
 
-def _without_reasons(answer: Response) -> Response:
+def _without_reasons(response: Response) -> Response:
     try:
-        is_ready = ReadinessReport.from_json(json.loads(bytes(answer.body))).is_ready
+        is_ready = ReadinessReport.from_json(json.loads(bytes(response.body))).is_ready
     except (ValueError, CorruptError):
         is_ready = False
-    return JSONResponse({"ready": is_ready}, status_code=answer.status_code)
+    return JSONResponse({"ready": is_ready}, status_code=response.status_code)

@@ -6,7 +6,7 @@ The signature covers a list of fields, each preceded by its length in 4 bytes, b
 | of | fields |
 | --- | --- |
 | a request | `rlm-request-1`, method, path with query, SHA-256 of the body, time, nonce, target |
-| an answer | `rlm-answer-1`, the request's signature, status, SHA-256 of the body, identity |
+| a response | `rlm-answer-1`, the request's signature, status, SHA-256 of the body, identity |
 
 Time is the brokers', in ms, from the metadata topic, because hosts' clocks may differ. The nonce is
 random and used once. Target is the incarnation of the receiving process, so that a request is valid
@@ -34,7 +34,7 @@ REFUSAL_HEADER = "rlm-refusal"
 NONCE_BYTES = 16
 SIGNATURE_CHARACTERS = 64
 _REQUEST = b"rlm-request-1"
-_ANSWER = b"rlm-answer-1"
+_RESPONSE = b"rlm-answer-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,13 @@ class SignedRequest:
         )
 
 
-def answer_signature(
+def response_signature(
     key: bytes, *, request_signature: str, status: int, body: bytes, identity: ManagerIdentity
 ) -> str:
     """Return the signature of a response to the request with that signature, in hex."""
     return _sign(
         key,
-        _ANSWER,
+        _RESPONSE,
         request_signature.encode("ascii"),
         str(status).encode("ascii"),
         hashlib.sha256(body).digest(),

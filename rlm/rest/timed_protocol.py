@@ -15,10 +15,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """`request_s` limits the arrival of a whole request, `answer_s` the time to its response."""
+    """`request_s` limits the arrival of a whole request, `response_s` the time to its response."""
 
     request_s: float = 5
-    answer_s: float = 60
+    response_s: float = 60
 
 
 class TimedConfig(uvicorn.Config):
@@ -31,7 +31,7 @@ class TimedProtocol(H11Protocol):
     """Represents one connection, aborted after its time. Only the event loop's thread uses it."""
 
     _timer: asyncio.TimerHandle | None = None
-    _is_timing_answer = False
+    _is_timing_response = False
 
     def connection_made(  # type: ignore[override]  # as the base class has it
         self, transport: asyncio.Transport
@@ -57,18 +57,18 @@ class TimedProtocol(H11Protocol):
 
     def _follow_phase(self) -> None:
         """Restart the timer if the phase changed; parts of a request do not extend its time."""
-        is_answering = (
+        is_responding = (
             bool(self.cycle) and not self.cycle.more_body and not self.cycle.response_complete
         )
-        if self._timer is not None and is_answering is self._is_timing_answer:
+        if self._timer is not None and is_responding is self._is_timing_response:
             return
         self._stop_timer()
         if self.transport.is_closing():
             return
         limits = self.config.limits if isinstance(self.config, TimedConfig) else ConnectionLimits()
-        self._is_timing_answer = is_answering
+        self._is_timing_response = is_responding
         self._timer = self.loop.call_later(
-            limits.answer_s if is_answering else limits.request_s, self.transport.abort
+            limits.response_s if is_responding else limits.request_s, self.transport.abort
         )
 
     def _stop_timer(self) -> None:

@@ -146,7 +146,7 @@ class PartitionStatus:
 
     `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
     the first offset that is not stored yet but should be. `gaps` are recorded gaps. `role` and
-    `report` come from the leader's manager: without its answer, `role` is None for a tiered topic.
+    `report` come from the leader's manager: without its response, a tiered topic's `role` is None.
     `report` is None unless that manager leads the partition. Remote bytes count the logs of
     finished segments. `anomalies` are damaged stored objects, `leases` the read leases that block
     expiry. `damaged_from_offset` is where the first damaged segment begins that nobody has given

@@ -181,7 +181,7 @@ class OffsetExplanation:
     """Represents where an offset is, the recorded gap if it is in one, and its local copy.
 
     `location` is local, remote, both, below_log_start, above_high_watermark, gap or nowhere. Only
-    the leader's manager knows the local copy: without its answer, `local_copy` is None.
+    the leader's manager knows the local copy: without its response, `local_copy` is None.
     """
 
     offset: int

@@ -115,13 +115,13 @@ class Connection:
         exchange = _exchange_of(sasl)
         message = exchange.first_message()
         for _ in range(_MAX_SASL_ROUNDS):
-            answer = self.request(SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=message))
-            if answer.error_code != ErrorCode.NONE:
-                raise self._refused(answer.error_code, reason=answer.error_message)
-            message = exchange.answer(answer.auth_bytes)
+            response = self.request(SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=message))
+            if response.error_code != ErrorCode.NONE:
+                raise self._refused(response.error_code, reason=response.error_message)
+            message = exchange.answer(response.auth_bytes)
             if exchange.is_done:
-                if answer.session_lifetime_ms > 0:
-                    lifetime_ms = int(answer.session_lifetime_ms * _SESSION_FRACTION)
+                if response.session_lifetime_ms > 0:
+                    lifetime_ms = int(response.session_lifetime_ms * _SESSION_FRACTION)
                     self._expires_at_ms = self._clock.monotonic_ms() + lifetime_ms
                 return
         raise CorruptError("broker does not end the SASL exchange", address=self._address)

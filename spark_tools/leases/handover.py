@@ -23,7 +23,7 @@ from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, RenewedLeases,
 from spark_tools.leases.topic import LeaseTopic
 
 _log = logging.getLogger(__name__)
-_ANSWER_S = 30.0
+_RESPONSE_S = 30.0
 
 
 class Use(Enum):
@@ -142,7 +142,7 @@ def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
 
 def _answer(keeper: Connection) -> str:
     """Return the keeper's next message. Raises OSError, or EOFError if it has ended."""
-    if not keeper.poll(_ANSWER_S):
-        raise TimeoutError(f"the keeper of read leases did not answer within {_ANSWER_S:.0f} s")
+    if not keeper.poll(_RESPONSE_S):
+        raise TimeoutError(f"the keeper of read leases did not answer within {_RESPONSE_S:.0f} s")
     answer: str = keeper.recv()
     return answer

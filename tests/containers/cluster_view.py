@@ -18,20 +18,20 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     OffsetSpec,
 )
 
-_ANSWER_S = 10.0
+_RESPONSE_S = 10.0
 
 
 def main(address: str, name: str) -> None:
     """Print a list of the partitions: leader, replicas, those in sync, first offset or null."""
     admin = AdminClient({"bootstrap.servers": address, "socket.timeout.ms": 5000})
-    topic = admin.list_topics(name, timeout=_ANSWER_S).topics[name]
+    topic = admin.list_topics(name, timeout=_RESPONSE_S).topics[name]
     if topic.error is not None:
         sys.exit(str(topic.error))
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
     asked = {TopicPartition(name, number): earliest for number in topic.partitions}
     starts = {
         each.partition: _offset(future)
-        for each, future in admin.list_offsets(asked, request_timeout=_ANSWER_S).items()
+        for each, future in admin.list_offsets(asked, request_timeout=_RESPONSE_S).items()
     }
     rows = [
         {

@@ -18,7 +18,7 @@ from tests.containers.image_content import image_content
 from tests.services.containers.engine import Engine
 from tests.services.service import ServiceError
 
-_ANSWER_S = 180
+_RESPONSE_S = 180
 _OF_PROJECT = "com.docker.compose.project"
 _OF_SERVICE = "com.docker.compose.service"
 
@@ -75,7 +75,7 @@ class StackEngine:
 
     @contextmanager
     def _client(self) -> Iterator[DockerClient]:
-        with closing(docker.from_env(timeout=_ANSWER_S, **self._arguments)) as client:
+        with closing(docker.from_env(timeout=_RESPONSE_S, **self._arguments)) as client:
             yield client
 
     def _container(self, client: DockerClient, service: str) -> Container:

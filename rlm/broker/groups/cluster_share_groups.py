@@ -64,10 +64,10 @@ class ClusterShareGroups(ShareGroups):
         else:
             coordinators = tuple(sorted({leader_id for leader_id, _ in leaders.values()}))
         with ThreadPoolExecutor(_COORDINATORS_AT_ONCE, "share-groups") as executor:
-            answers = executor.map(
+            responses = executor.map(
                 lambda each: self._ask(view.broker(each), leaders, deadline_ms), coordinators
             )
-            return _lowest(row for answer in answers for row in answer)
+            return _lowest(row for response in responses for row in response)
 
     def _ask(
         self, address: BrokerAddress, leaders: _Leaders | None, deadline_ms: int

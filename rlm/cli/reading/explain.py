@@ -88,7 +88,7 @@ def _explain(
     """Show where a record is, and what keeps its local copy.
 
     Shows its segments and objects, too. Only the leader's manager knows what keeps the local copy:
-    without its answer, the command shows the rest.
+    without its response, the command shows the rest.
     """
     name = PartitionName.parse(partition)
     if name.partition is None:

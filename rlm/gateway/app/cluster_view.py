@@ -1,9 +1,9 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
-Each refresh reads the metadata, which is in this process. If the cluster's last answer is 5 seconds
-old or lacks a topic, it also asks for topic ids and broker addresses. While the cluster does not
-answer, the last answer is used. Before the first one there is no view, and the gateway cannot
-serve.
+Each refresh reads the metadata, which is in this process. If the cluster's last response is 5
+seconds old or lacks a topic, it also asks for topic ids and broker addresses. While the cluster
+does not answer, the last response is used. Before the first one there is no view, and the gateway
+cannot serve.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class LiveFacts:
         return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
-        """Ask the cluster if the last answer is old or lacks a topic."""
+        """Ask the cluster if the last response is old or lacks a topic."""
         now_ms = self._clock.monotonic_ms()
         is_fresh = self._asked_ms is not None and now_ms - self._asked_ms < _CLUSTER_AGE_MS
         if is_fresh and topics <= self._asked_topics:

@@ -1,4 +1,4 @@
-"""Keeps the addresses of a cluster's brokers from its last answer."""
+"""Keeps the addresses of a cluster's brokers from its last response."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.relay import Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.socket_tuning import accept_unpaced
-from rlm.gateway.remote.answer_rounds import AnswerRounds
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
+from rlm.gateway.remote.response_rounds import ResponseRounds
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.session_state import SessionParts
 from rsm.segment.errors import RetriableError
@@ -114,7 +114,7 @@ class GatewayServer:
         self._endpoints: dict[Endpoint, asyncio.Server | TlsAcceptor] = {}
         self._transports = OpenTransports()
         self._pipes = Pipes()
-        self._rounds = AnswerRounds()
+        self._rounds = ResponseRounds()
 
     def start(self) -> None:
         """Start the tasks that close overdue, stray and refused connections."""

@@ -33,7 +33,7 @@ class ToClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerToClient:
+class ResponseToClient:
     """Requests to send these parts to the client, and then to call `release`.
 
     They are valid until then.
@@ -105,4 +105,6 @@ class Close:
     detail: str = ""
 
 
-Action = ToBroker | ToClient | AnswerToClient | PrefetchHint | RemoteFetch | RewriteExchange | Close
+Action = (
+    ToBroker | ToClient | ResponseToClient | PrefetchHint | RemoteFetch | RewriteExchange | Close
+)

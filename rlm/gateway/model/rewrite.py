@@ -13,7 +13,7 @@ _ALL_VERSIONS = Versions.parse("0+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRewrite(Generic[RequestT, ResponseT]):
+class ResponseRewrite(Generic[RequestT, ResponseT]):
     """Changes only the response, whatever the request; the request passes unchanged.
 
     Versions outside of `versions` need no change and pass unchanged.
@@ -24,7 +24,7 @@ class AnswerRewrite(Generic[RequestT, ResponseT]):
     versions: Versions = _ALL_VERSIONS
 
 
-class AnswerScanner(Protocol):
+class ResponseScanner(Protocol):
     """Changes one response while it passes. Raises CorruptError for a malformed response."""
 
     @property
@@ -44,13 +44,13 @@ class AnswerScanner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRewrite(Generic[RequestT, ResponseT]):
-    """Changes a response while it passes, like AnswerRewrite, because it may be large.
+    """Changes a response while it passes, like ResponseRewrite, because it may be large.
 
     `scanner` gets the version, the size of the frame and the context.
     """
 
     api: Api[RequestT, ResponseT]
-    scanner: Callable[[int, int, GatewayContext], AnswerScanner]
+    scanner: Callable[[int, int, GatewayContext], ResponseScanner]
     versions: Versions = _ALL_VERSIONS
 
 

@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from rlm.gateway.model.actions import AnswerToClient
-from rlm.gateway.relay.socket_tuning import take_answers_whole
+from rlm.gateway.model.actions import ResponseToClient
+from rlm.gateway.relay.socket_tuning import take_responses_whole
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
@@ -54,7 +54,7 @@ class DirectWrites:
         """
         if not self._has_written:
             self._has_written = True
-            take_answers_whole(self._client)
+            take_responses_whole(self._client)
         taken, left_bytes = [], _WRITE_BYTES
         for part in parts:
             taken.append(part[:left_bytes])
@@ -128,12 +128,12 @@ class ClientOutput:
         else:
             write_received(self._transport, data)
 
-    def answer(self, answer: AnswerToClient) -> None:
+    def respond(self, response: ResponseToClient) -> None:
         """Send a response that stays valid until its `release` is called."""
         if self._direct is not None and not self._waiting and not self._is_paused:
             self._is_direct = not self._transport.get_write_buffer_size()
-        self._waiting.extend(_joined(answer.parts))
-        self._waiting.append(answer.release)
+        self._waiting.extend(_joined(response.parts))
+        self._waiting.append(response.release)
         self._go_on()
 
     def pause(self) -> None:
@@ -191,7 +191,7 @@ class ClientOutput:
             first = self._waiting[0]
             if callable(first):
                 self._waiting.popleft()
-                self._end_answer(first)
+                self._end_response(first)
             elif len(first) <= left_bytes:
                 self._waiting.popleft()
                 left_bytes -= len(first)
@@ -200,7 +200,7 @@ class ClientOutput:
                 break
         return written_bytes == offered_bytes
 
-    def _end_answer(self, release: Callable[[], None]) -> None:
+    def _end_response(self, release: Callable[[], None]) -> None:
         self.taken_count += 1
         release()
 
@@ -209,7 +209,7 @@ class ClientOutput:
             each = self._waiting.popleft()
             self._sent_count += 1
             if callable(each):
-                self._end_answer(each)
+                self._end_response(each)
             elif len(each) <= _PIECE_BYTES:
                 self._transport.write(each)
             else:

@@ -16,10 +16,10 @@ from functools import partial
 from rlm.gateway.fetch.remote_result import RemoteOutcome, release_all
 from rlm.gateway.model.actions import (
     Action,
-    AnswerToClient,
     Close,
     PrefetchHint,
     RemoteFetch,
+    ResponseToClient,
     RewriteExchange,
     ToBroker,
     ToClient,
@@ -31,8 +31,8 @@ from rlm.gateway.relay.connection_watch import Arrival
 from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.splice import Splice, plain_socket
-from rlm.gateway.remote.answer_rounds import AnswerRounds
 from rlm.gateway.remote.remote_fetches import RemoteFetches
+from rlm.gateway.remote.response_rounds import ResponseRounds
 from rlm.gateway.session.session import Session
 from rsm.segment.log_line import LogLine
 
@@ -53,7 +53,7 @@ class Relay:
         session: Session,
         *,
         reads: RemoteFetches,
-        rounds: AnswerRounds,
+        rounds: ResponseRounds,
         pools: RewritePools,
         context: Callable[[], GatewayContext],
         client: asyncio.Transport,
@@ -283,8 +283,8 @@ class Relay:
             case ToBroker(data):
                 if self._broker is not None:
                     write_received(self._broker, data)
-            case AnswerToClient():
-                self._output.answer(action)
+            case ResponseToClient():
+                self._output.respond(action)
             case PrefetchHint():
                 self._reads.expect(action)
             case RewriteExchange():

@@ -9,7 +9,7 @@ import socket
 from contextlib import suppress
 
 _RELAYED_BYTES = 256 * 1024
-_ANSWERED_BYTES = 2 << 20
+_RESPONSE_BYTES = 2 << 20
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 # Every Linux kernel has it and every user may set it.
@@ -53,9 +53,9 @@ def keep_little_under_way(client: socket.socket) -> None:
     _send_from(client, _RELAYED_BYTES)
 
 
-def take_answers_whole(client: socket.socket) -> None:
+def take_responses_whole(client: socket.socket) -> None:
     """Set a large send buffer, so that one write takes a response of usual size."""
-    _send_from(client, _ANSWERED_BYTES)
+    _send_from(client, _RESPONSE_BYTES)
 
 
 def _send_from(client: socket.socket, buffer_bytes: int) -> None:

@@ -1,10 +1,10 @@
 """Answers OffsetForLeaderEpoch from the stored lineage, for epochs that the broker forgot.
 
-After a trim the broker's lineage starts at the local log start, so its answers for early epochs are
-wrong, without an error. The stored lineage is complete. The gateway uses it for every epoch up to
-the one in which the local log may start. For later epochs the broker's lineage is newer.
+After a trim the broker's lineage starts at the local log start, so its responses for early epochs
+are wrong, without an error. The stored lineage is complete. The gateway uses it for every epoch up
+to the one in which the local log may start. For later epochs the broker's lineage is newer.
 
-If another program removed local records, the broker's answer shows it. For a forgotten epoch it
+If another program removed local records, the broker's response shows it. For a forgotten epoch it
 returns its log start, which is above the end of the stored epoch. (Source: Kafka's
 LeaderEpochFileCache.endOffsetFor.)
 """
@@ -47,36 +47,36 @@ def rewrite_leader_epochs(
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, answer: _question(tip, answer, asked.leader_epoch, context),
+        lambda tip, asked, response: _question(tip, response, asked.leader_epoch, context),
     )
     return replace(exchange.response, topics=topics)
 
 
 def _question(
-    tip: TopicIdPartition, answer: EpochEndOffset, epoch: int, context: GatewayContext
+    tip: TopicIdPartition, response: EpochEndOffset, epoch: int, context: GatewayContext
 ) -> StoredQuestion[EpochEndOffset] | None:
-    if answer.error_code != ErrorCode.NONE:
+    if response.error_code != ErrorCode.NONE:
         return None
     return StoredQuestion(
         topic_id_partition=tip,
-        ask=lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, answer),
-        failed=lambda code: EpochEndOffset(partition=answer.partition, error_code=code),
+        ask=lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, response),
+        failed=lambda code: EpochEndOffset(partition=response.partition, error_code=code),
     )
 
 
-def end_of_epoch(state: PartitionState, epoch: int, answer: EpochEndOffset) -> EpochEndOffset:
-    """Return the greatest epoch not above `epoch` and its end; the broker's answer if reliable."""
+def end_of_epoch(state: PartitionState, epoch: int, response: EpochEndOffset) -> EpochEndOffset:
+    """Return the greatest epoch up to `epoch` and its end; the broker's response if reliable."""
     local_start_offset = max(state.trimmed_offset or 0, state.first_readable_offset or 0)
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
     lineage = _since(state.lineage, state.first_readable_offset)
     end_offset = lineage.end_offset(epoch)
     if epoch < 0 or first_local_epoch is None or end_offset is None:
-        return answer
-    is_forgotten = answer.leader_epoch == epoch and answer.end_offset > end_offset
+        return response
+    is_forgotten = response.leader_epoch == epoch and response.end_offset > end_offset
     if epoch > first_local_epoch and not is_forgotten:
-        return answer
+        return response
     known = [entry.epoch for entry in lineage.entries if entry.epoch <= epoch]
-    return replace(answer, leader_epoch=known[-1] if known else epoch, end_offset=end_offset)
+    return replace(response, leader_epoch=known[-1] if known else epoch, end_offset=end_offset)
 
 
 def _since(lineage: Lineage, log_start_offset: int | None) -> Lineage:

@@ -72,7 +72,7 @@ def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOf
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, answer: _question(tip, answer, asked.timestamp, exchange, context),
+        lambda tip, asked, response: _question(tip, response, asked.timestamp, exchange, context),
         timeout_ms=exchange.request.timeout_ms,
     )
     return replace(exchange.response, topics=topics)
@@ -80,16 +80,16 @@ def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOf
 
 def _question(
     tip: TopicIdPartition,
-    answer: ListOffsetsPartitionResponse,
+    response: ListOffsetsPartitionResponse,
     question: int,
     exchange: _Exchange,
     context: GatewayContext,
 ) -> StoredQuestion[ListOffsetsPartitionResponse] | None:
-    if answer.error_code != ErrorCode.NONE or not _is_remote_question(question):
+    if response.error_code != ErrorCode.NONE or not _is_remote_question(question):
         return None
 
     def ask() -> ListOffsetsPartitionResponse:
-        found = _over_both_tiers(tip, answer, question, context)
+        found = _over_both_tiers(tip, response, question, context)
         has_epochs = exchange.version >= _FIRST_VERSION_WITH_EPOCHS
         return found if has_epochs else replace(found, leader_epoch=_UNKNOWN)
 
@@ -97,7 +97,7 @@ def _question(
         topic_id_partition=tip,
         ask=ask,
         failed=lambda code: ListOffsetsPartitionResponse(
-            partition_index=answer.partition_index, error_code=_asked_again(question, code)
+            partition_index=response.partition_index, error_code=_asked_again(question, code)
         ),
         waits_for=AnswerDependency.STORE if _waits_for_store(question) else None,
     )

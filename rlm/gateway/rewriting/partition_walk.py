@@ -14,16 +14,16 @@ from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
 from rsm.segment.ids import TopicIdPartition
 
 AskedT = TypeVar("AskedT")
-AnswerT = TypeVar("AnswerT")
+RowT = TypeVar("RowT")
 _TopicT = TypeVar("_TopicT", bound=Any)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionWalk(Generic[AskedT, AnswerT]):
+class PartitionWalk(Generic[AskedT, RowT]):
     """Walks requests and responses. `topic_of` and `number_of` read the rows of both."""
 
     topic_of: Callable[[Any], str]
-    number_of: Callable[[AskedT | AnswerT], int]
+    number_of: Callable[[AskedT | RowT], int]
 
     def tiered(self, topics: Iterable[Any], context: GatewayContext) -> list[AskedT]:
         """Return the request's rows of tiered partitions."""
@@ -36,9 +36,9 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
     def changed(
         self,
         asked_topics: Iterable[Any],
-        answered_topics: Sequence[_TopicT],
+        response_topics: Sequence[_TopicT],
         context: GatewayContext,
-        question: Callable[[TopicIdPartition, AskedT, AnswerT], StoredQuestion[AnswerT] | None],
+        question: Callable[[TopicIdPartition, AskedT, RowT], StoredQuestion[RowT] | None],
         *,
         timeout_ms: int = 0,
     ) -> tuple[_TopicT, ...]:
@@ -49,15 +49,15 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
         """
         asked = self._by_location(asked_topics)
 
-        def question_of(topic: str, answer: AnswerT) -> StoredQuestion[AnswerT] | None:
-            number = self.number_of(answer)
+        def question_of(topic: str, found: RowT) -> StoredQuestion[RowT] | None:
+            number = self.number_of(found)
             partition = context.topics.partition(topic, number)
             row = asked.get((topic, number))
-            return None if partition is None or row is None else question(partition, row, answer)
+            return None if partition is None or row is None else question(partition, row, found)
 
         questions = [
             [question_of(self.topic_of(topic), row) for row in topic.partitions]
-            for topic in answered_topics
+            for topic in response_topics
         ]
         put = [each for rows in questions for each in rows if each is not None]
         answers = iter(answer_all(context, put, timeout_ms=timeout_ms) if put else ())
@@ -69,7 +69,7 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
                     for row, each in zip(topic.partitions, rows, strict=True)
                 ),
             )
-            for topic, rows in zip(answered_topics, questions, strict=True)
+            for topic, rows in zip(response_topics, questions, strict=True)
         )
 
     def _by_location(self, topics: Iterable[Any]) -> dict[tuple[str, int], AskedT]:

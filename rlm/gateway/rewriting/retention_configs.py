@@ -42,8 +42,8 @@ _MESSAGE = "the topic is tiered: change its retention with `rlm topic set`"
 _Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 
 _RequestT = TypeVar("_RequestT", AlterConfigsRequest, IncrementalAlterConfigsRequest)
-_AnswerT = TypeVar(
-    "_AnswerT",
+_ResponseRowT = TypeVar(
+    "_ResponseRowT",
     alter_configs.AlterConfigsResourceResponse,
     incremental_alter_configs.AlterConfigsResourceResponse,
 )
@@ -84,23 +84,27 @@ def pass_incremental_alter_configs(
     return replace(request, resources=sent)
 
 
-def answer_alter_configs(
+def rewrite_alter_configs(
     exchange: Exchange[AlterConfigsRequest, AlterConfigsResponse], _context: GatewayContext
 ) -> AlterConfigsResponse:
     """Return the broker's response, with rejections for its errors about unacceptable values."""
     response = exchange.response
     refused = _refused(exchange)
-    return replace(response, responses=tuple(_answer(each, refused) for each in response.responses))
+    return replace(
+        response, responses=tuple(_refuse_if(each, refused) for each in response.responses)
+    )
 
 
-def answer_incremental_alter_configs(
+def rewrite_incremental_alter_configs(
     exchange: Exchange[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse],
     _context: GatewayContext,
 ) -> IncrementalAlterConfigsResponse:
-    """Do the same as `answer_alter_configs`."""
+    """Do the same as `rewrite_alter_configs`."""
     response = exchange.response
     refused = _refused(exchange)
-    return replace(response, responses=tuple(_answer(each, refused) for each in response.responses))
+    return replace(
+        response, responses=tuple(_refuse_if(each, refused) for each in response.responses)
+    )
 
 
 def _refused(exchange: Exchange[_RequestT, Any]) -> frozenset[tuple[int, str]]:
@@ -118,11 +122,11 @@ def _refused(exchange: Exchange[_RequestT, Any]) -> frozenset[tuple[int, str]]:
     )
 
 
-def _answer(answer: _AnswerT, refused: frozenset[tuple[int, str]]) -> _AnswerT:
-    resource = answer.resource_type, answer.resource_name
-    if resource not in refused or answer.error_code not in _UNACCEPTED:
-        return answer
-    return replace(answer, error_code=ErrorCode.POLICY_VIOLATION, error_message=_MESSAGE)
+def _refuse_if(response: _ResponseRowT, refused: frozenset[tuple[int, str]]) -> _ResponseRowT:
+    resource = response.resource_type, response.resource_name
+    if resource not in refused or response.error_code not in _UNACCEPTED:
+        return response
+    return replace(response, error_code=ErrorCode.POLICY_VIOLATION, error_message=_MESSAGE)
 
 
 def _is_refused(resource: _Resource, context: GatewayContext) -> bool:

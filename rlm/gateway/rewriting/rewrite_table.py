@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
+from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRewrite
 from rlm.gateway.rewriting.addresses import (
     rewrite_describe_cluster,
     rewrite_find_coordinator,
@@ -27,11 +27,11 @@ from rlm.gateway.rewriting.list_offsets import (
     rewrite_list_offsets,
 )
 from rlm.gateway.rewriting.retention_configs import (
-    answer_alter_configs,
-    answer_incremental_alter_configs,
     pass_alter_configs,
     pass_incremental_alter_configs,
     retention_configs_concern,
+    rewrite_alter_configs,
+    rewrite_incremental_alter_configs,
 )
 from rlm.wire.api.alter_configs import ALTER_CONFIGS
 from rlm.wire.api.api_versions import API_VERSIONS
@@ -47,16 +47,16 @@ from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
 from rlm.wire.api.share_fetch import SHARE_FETCH
 from rlm.wire.schema import Versions
 
-Rewrite = AnswerRewrite[Any, Any] | StreamRewrite[Any, Any] | ExchangeRewrite[Any, Any]
+Rewrite = ResponseRewrite[Any, Any] | StreamRewrite[Any, Any] | ExchangeRewrite[Any, Any]
 
 _ALL: tuple[Rewrite, ...] = (
-    AnswerRewrite(api=API_VERSIONS, response=rewrite_api_versions),
+    ResponseRewrite(api=API_VERSIONS, response=rewrite_api_versions),
     StreamRewrite(api=METADATA, scanner=scan_metadata),
-    AnswerRewrite(api=FIND_COORDINATOR, response=rewrite_find_coordinator),
-    AnswerRewrite(api=DESCRIBE_CLUSTER, response=rewrite_describe_cluster),
-    AnswerRewrite(api=PRODUCE, response=rewrite_leader_endpoints, versions=Versions.parse("10+")),
+    ResponseRewrite(api=FIND_COORDINATOR, response=rewrite_find_coordinator),
+    ResponseRewrite(api=DESCRIBE_CLUSTER, response=rewrite_describe_cluster),
+    ResponseRewrite(api=PRODUCE, response=rewrite_leader_endpoints, versions=Versions.parse("10+")),
     StreamRewrite(api=SHARE_FETCH, scanner=scan_share_fetch),
-    AnswerRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
+    ResponseRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
     ExchangeRewrite(
         api=LIST_OFFSETS,
         concerns=list_offsets_concerns,
@@ -80,13 +80,13 @@ _ALL: tuple[Rewrite, ...] = (
         api=ALTER_CONFIGS,
         concerns=retention_configs_concern,
         request=pass_alter_configs,
-        response=answer_alter_configs,
+        response=rewrite_alter_configs,
     ),
     ExchangeRewrite(
         api=INCREMENTAL_ALTER_CONFIGS,
         concerns=retention_configs_concern,
         request=pass_incremental_alter_configs,
-        response=answer_incremental_alter_configs,
+        response=rewrite_incremental_alter_configs,
     ),
 )
 

@@ -7,13 +7,13 @@ from typing import Generic, TypeVar
 
 from rlm.gateway.model.actions import Action, ToBroker, ToClient
 from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
-from rlm.gateway.model.rewrite import AnswerScanner
+from rlm.gateway.model.rewrite import ResponseScanner
 from rlm.wire.frames import SIZE_BYTES
 from rlm.wire.scanning.fetch_scanner import FetchResponseScanner
 
 _MAX_FRAME_BYTES = 0x7FFF_FFFF
 
-ScannerT = TypeVar("ScannerT", FetchResponseScanner, AnswerScanner)
+ScannerT = TypeVar("ScannerT", FetchResponseScanner, ResponseScanner)
 
 
 class ForwardingSink:
@@ -106,7 +106,7 @@ class ScanningSink(_PassThroughSink[FetchResponseScanner]):
         self._actions().extend(map(ToClient, parts))
 
 
-class ResizingSink(_PassThroughSink[AnswerScanner]):
+class ResizingSink(_PassThroughSink[ResponseScanner]):
     """Changes a response and its size while it passes."""
 
     _is_started = False

@@ -12,7 +12,7 @@ from typing import Any
 from rlm.gateway.fetch.exchange import FetchExchange
 from rlm.gateway.fetch.log_ends import LogEndKind, LogEndsQuestion
 from rlm.gateway.fetch.stream import FetchPatches
-from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
+from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRewrite
 from rlm.wire.schema import Buffer, Message, UnknownTags
 
 
@@ -33,16 +33,16 @@ class LoginStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewrittenAnswer:
+class RewrittenResponse:
     """A response that is rewritten without its request."""
 
     correlation_id: int
     version: int
-    rewrite: AnswerRewrite[Any, Any]
+    rewrite: ResponseRewrite[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamedAnswer:
+class StreamedResponse:
     """A response that is rewritten in transit, without its request."""
 
     correlation_id: int
@@ -108,7 +108,7 @@ class TopicIdsQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnAnswer:
+class OwnResponse:
     """A response of the gateway itself, sent after those to earlier requests."""
 
     parts: list[Buffer]
@@ -117,12 +117,12 @@ class OwnAnswer:
 Pending = (
     PendingRelay
     | LoginStep
-    | RewrittenAnswer
-    | StreamedAnswer
+    | RewrittenResponse
+    | StreamedResponse
     | RewrittenExchange
     | StreamedFetch
     | GatheredFetch
     | OwnQuestion
     | TopicIdsQuestion
-    | OwnAnswer
+    | OwnResponse
 )

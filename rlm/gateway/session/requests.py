@@ -14,7 +14,7 @@ from rlm.gateway.fetch.plan import (
 from rlm.gateway.fetch.stream import FetchPatches
 from rlm.gateway.model.actions import ToBroker
 from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
-from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
+from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRewrite
 from rlm.gateway.rewriting.api_versions import REFUSED_VERSION
 from rlm.gateway.rewriting.rewrite_table import REWRITES
 from rlm.gateway.session.frame_sinks import ForwardingSink, GatheringSink
@@ -22,17 +22,17 @@ from rlm.gateway.session.frames import FrameSink, FrameStream
 from rlm.gateway.session.in_flight import (
     GatheredFetch,
     LoginStep,
-    OwnAnswer,
+    OwnResponse,
     Pending,
     PendingRelay,
-    RewrittenAnswer,
     RewrittenExchange,
-    StreamedAnswer,
+    RewrittenResponse,
     StreamedFetch,
+    StreamedResponse,
 )
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
 from rlm.gateway.session.own_requests import ask_log_ends, ask_names
-from rlm.gateway.session.routing import Route, has_answer, route
+from rlm.gateway.session.routing import Route, has_response, route
 from rlm.gateway.session.sasl_login import is_login_step
 from rlm.gateway.session.session_state import SessionParts, SessionState
 from rlm.gateway.session.speculation import SpeculativeFetch
@@ -90,11 +90,11 @@ class ClientRequests:
             return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
         if way is Route.REWRITE_EXCHANGE:
             return self._gathered(frame_bytes, lambda frame: self._exchange(head, frame))
-        answered = has_answer(head, data, frame_bytes=frame_bytes)
-        if answered is None:
+        will_be_answered = has_response(head, data, frame_bytes=frame_bytes)
+        if will_be_answered is None:
             return None
-        if answered:
-            self._owe(_answer_of(head, way))
+        if will_be_answered:
+            self._owe(_pending_of(head, way))
         return ForwardingSink(lambda: self._state.actions, ToBroker, _nothing_more)
 
     def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> GatheringSink:
@@ -105,15 +105,15 @@ class ClientRequests:
             too_large=DisconnectCause.REQUEST_TOO_LARGE,
         )
 
-    def _owe(self, answer: Pending) -> None:
-        self._state.pending.append(answer)
+    def _owe(self, pending: Pending) -> None:
+        self._state.pending.append(pending)
         if len(self._state.pending) >= self._parts.limits.pipelined_count:
             self.stream.stopped = True
 
     def _refuse_api_versions(self, head: RequestHead) -> None:
         parts = response_parts(API_VERSIONS, 0, REFUSED_VERSION, correlation_id=head.correlation_id)
-        self._owe(OwnAnswer(parts))
-        self._state.give_own_answers()
+        self._owe(OwnResponse(parts))
+        self._state.give_own_responses()
 
     def _exchange(self, head: RequestHead, frame: memoryview) -> None:
         rewrite = REWRITES[head.api_key]
@@ -168,7 +168,7 @@ class ClientRequests:
             return
         self._speculative_fetcher.give_up()
         plan = self._parts.plan(request, version)
-        if self._answer_from_cache(plan, head):
+        if self._respond_from_cache(plan, head):
             return
         exchange = self._gather(plan, head) if plan.remote else None
         if exchange is None:
@@ -203,7 +203,7 @@ class ClientRequests:
             speculative.claimed_by = fetch
             self._hold_others()
 
-    def _answer_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
+    def _respond_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
         """Answer the Fetch from the out-of-range cache; return whether that was possible."""
         if head.api_version < FIRST_VERSION or not is_only_speculative(self._state.pending):
             return False
@@ -281,8 +281,8 @@ class ClientRequests:
         """Refuse an incremental fetch session (KIP-227), as the gateway never creates one."""
         refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
-        self._owe(OwnAnswer(parts))
-        self._state.give_own_answers()
+        self._owe(OwnResponse(parts))
+        self._state.give_own_responses()
 
     def _send_frame(self, frame: memoryview) -> None:
         self._send(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
@@ -295,14 +295,14 @@ def _is_beginning(head: RequestHead) -> bool:
     return head.api_key == API_VERSIONS.key or is_login_step(head)
 
 
-def _answer_of(head: RequestHead, way: Route) -> Pending:
+def _pending_of(head: RequestHead, way: Route) -> Pending:
     rewrite = REWRITES.get(head.api_key)
-    if way is Route.REWRITE_ANSWER and isinstance(rewrite, AnswerRewrite):
-        return RewrittenAnswer(
+    if way is Route.REWRITE_RESPONSE and isinstance(rewrite, ResponseRewrite):
+        return RewrittenResponse(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
         )
-    if way is Route.REWRITE_ANSWER and isinstance(rewrite, StreamRewrite):
-        return StreamedAnswer(
+    if way is Route.REWRITE_RESPONSE and isinstance(rewrite, StreamRewrite):
+        return StreamedResponse(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
         )
     if is_login_step(head):

@@ -22,13 +22,13 @@ from rlm.gateway.session.frames import FrameSink, FrameStream
 from rlm.gateway.session.in_flight import (
     GatheredFetch,
     LoginStep,
-    OwnAnswer,
     OwnQuestion,
+    OwnResponse,
     Pending,
-    RewrittenAnswer,
     RewrittenExchange,
-    StreamedAnswer,
+    RewrittenResponse,
     StreamedFetch,
+    StreamedResponse,
     TopicIdsQuestion,
 )
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
@@ -56,7 +56,7 @@ _MAX_FRAME_BYTES = 0x7FFF_FFFF
 _AFTER_CORRELATION_ID = 4
 
 
-class BrokerAnswers:
+class BrokerResponses:
     """The responses of one broker connection.
 
     `stream` takes the broker's bytes; its errors close the connection. At most one response waits
@@ -116,7 +116,7 @@ class BrokerAnswers:
         if not self._state.pending:
             raise CorruptError("broker sent a response without a request")
         pending = self._state.pending[0]
-        assert not isinstance(pending, OwnAnswer)
+        assert not isinstance(pending, OwnResponse)
         if pending.correlation_id != correlation_id:
             expected, found = pending.correlation_id, correlation_id
             raise CorruptError("response is out of order", expected=expected, found=found)
@@ -125,9 +125,9 @@ class BrokerAnswers:
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
             return ScanningSink(lambda: self._state.actions, scanner, self._remove_first)
-        if isinstance(pending, StreamedAnswer):
-            answer = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
-            return ResizingSink(lambda: self._state.actions, answer, self._remove_first)
+        if isinstance(pending, StreamedResponse):
+            resizing = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
+            return ResizingSink(lambda: self._state.actions, resizing, self._remove_first)
         handle = self._handler(pending)
         if handle is not None:
             return self._gathered(frame_bytes, handle)
@@ -138,7 +138,7 @@ class BrokerAnswers:
         match pending:
             case LoginStep():
                 return lambda frame: self._handle_login(pending, frame)
-            case RewrittenAnswer():
+            case RewrittenResponse():
                 return lambda frame: self._rewrite(pending, frame)
             case RewrittenExchange():
                 return lambda frame: self._handle_exchange(pending, frame)
@@ -164,22 +164,22 @@ class BrokerAnswers:
     def _remove_first(self) -> None:
         """Remove the first pending request, which is answered."""
         self._state.pending.popleft()
-        self._state.give_own_answers()
+        self._state.give_own_responses()
 
     def _remove_own(self, own: SpeculativeFetch | OwnQuestion) -> None:
         """Remove an answered request of the gateway, which need not be the first one pending."""
         self._state.pending.remove(own)
-        self._state.give_own_answers()
+        self._state.give_own_responses()
 
     def _give(self, parts: list[Buffer]) -> None:
-        self._state.answer(parts)
+        self._state.respond(parts)
         self._remove_first()
 
     def _handle_login(self, pending: LoginStep, frame: memoryview) -> None:
         self._state.login.process_response(pending.api_key, pending.version, frame)
         self._pass_on(frame)
 
-    def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
+    def _rewrite(self, pending: RewrittenResponse, frame: memoryview) -> None:
         api, version = pending.rewrite.api, pending.version
         if api.key == API_VERSIONS.key and _is_refused(frame):
             self._pass_on(frame)
@@ -306,7 +306,7 @@ class BrokerAnswers:
             header_tags=fetch.header_tags,
         )
         self._speculative_fetcher.plan_next(fetch, outcomes)
-        self._state.answer(parts, lambda: release_all(outcomes))
+        self._state.respond(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
         self._remove_first()
 

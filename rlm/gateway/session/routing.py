@@ -21,7 +21,7 @@ class Route(Enum):
     """The treatment of a request."""
 
     PASS_ON = auto()
-    REWRITE_ANSWER = auto()
+    REWRITE_RESPONSE = auto()
     REWRITE_EXCHANGE = auto()
     FETCH = auto()
     REFUSE_API_VERSIONS = auto()
@@ -47,11 +47,11 @@ def route(head: RequestHead) -> Route:
     if isinstance(rewrite, ExchangeRewrite):
         return Route.REWRITE_EXCHANGE
     if rewrite is not None and version in rewrite.api.versions and version in rewrite.versions:
-        return Route.REWRITE_ANSWER
+        return Route.REWRITE_RESPONSE
     return Route.PASS_ON
 
 
-def has_answer(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
+def has_response(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
     """Whether the broker will respond; None until enough of the request has arrived."""
     if head.api_key != PRODUCE.key:
         return True

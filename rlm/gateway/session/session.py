@@ -2,8 +2,8 @@
 
 A session takes the bytes of both sides and returns actions (rlm.gateway.model.actions), which its
 owner carries out in order. Requests and responses keep their order and correlation ids. Opaque
-frames pass in pieces as they arrive. The halves are ClientRequests and BrokerAnswers; between them
-is the queue of in-flight requests.
+frames pass in pieces as they arrive. The halves are ClientRequests and BrokerResponses; between
+them is the queue of in-flight requests.
 
 The session starts no further request of the client (`reads_client`) while
 
@@ -30,7 +30,7 @@ from rlm.gateway.model.actions import Action, Close
 from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.session.frames import FrameStream
 from rlm.gateway.session.requests import ClientRequests
-from rlm.gateway.session.responses import BrokerAnswers
+from rlm.gateway.session.responses import BrokerResponses
 from rlm.gateway.session.sasl_login import ClientLogin
 from rlm.gateway.session.session_state import SessionParts, SessionState
 from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
@@ -49,9 +49,9 @@ class Session:
     def __init__(self, parts: SessionParts) -> None:
         self._state = SessionState(parts.limits, ClientLogin(parts.logins))
         self._speculative_fetcher = SpeculativeFetcher(parts, self._state)
-        self._answers = BrokerAnswers(parts, self._state, self._speculative_fetcher)
+        self._responses = BrokerResponses(parts, self._state, self._speculative_fetcher)
         self._requests = ClientRequests(
-            parts, self._state, self._speculative_fetcher, self._answers.read_store
+            parts, self._state, self._speculative_fetcher, self._responses.read_store
         )
         self._limit_count = parts.limits.pipelined_count
 
@@ -76,7 +76,7 @@ class Session:
     @property
     def holds_broker(self) -> bool:
         """Whether bytes of the broker are buffered until the waiting response is finished."""
-        return _holds(self._answers.stream)
+        return _holds(self._responses.stream)
 
     @property
     def is_idle(self) -> bool:
@@ -86,10 +86,12 @@ class Session:
     @property
     def may_end(self) -> bool:
         """Whether the client awaits no response and has sent more than ApiVersions and a login."""
-        answers, requests = self._answers.stream, self._requests.stream
+        responses, requests = self._responses.stream, self._requests.stream
         return (
             self._requests.has_started
-            and not (answers.is_within_frame or requests.is_within_frame or self._state.is_working)
+            and not (
+                responses.is_within_frame or requests.is_within_frame or self._state.is_working
+            )
             and is_only_speculative(self._state.pending)
         )
 
@@ -119,21 +121,21 @@ class Session:
 
     def receive_from_broker(self, data: memoryview) -> list[Action]:
         """Process the broker's bytes, as `receive_from_client`; possibly changes them in place."""
-        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.feed, data)
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._responses.stream.feed, data)
 
     @property
     def passing_bytes(self) -> int:
         """How many of the broker's next bytes may be spliced to the client."""
-        return self._answers.stream.passing_bytes
+        return self._responses.stream.passing_bytes
 
     def skip_spliced(self, count: int) -> list[Action]:
         """Skip `count` of these bytes, which were spliced."""
-        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.skip, count)
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._responses.stream.skip, count)
 
     def finish_fetch(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
         """Take one outcome per read of the action RemoteFetch, in order; the session owns them."""
         return self._step(
-            DisconnectCause.MALFORMED_ANSWER, self._answers.finish_waiting_fetch, outcomes
+            DisconnectCause.MALFORMED_ANSWER, self._responses.finish_waiting_fetch, outcomes
         )
 
     def speculate(self) -> list[Action]:
@@ -150,7 +152,7 @@ class Session:
     def finish_exchange(self, response: Message) -> list[Action]:
         """Take the response that the rewrite of the action RewriteExchange returned."""
         return self._step(
-            DisconnectCause.MALFORMED_ANSWER, self._answers.finish_waiting_exchange, response
+            DisconnectCause.MALFORMED_ANSWER, self._responses.finish_waiting_exchange, response
         )
 
     def _step(
@@ -160,7 +162,7 @@ class Session:
         try:
             take(taken)
             # Skipped when neither side is stopped: this runs for every piece that passes.
-            if self._requests.stream.stopped or self._answers.stream.stopped:
+            if self._requests.stream.stopped or self._responses.stream.stopped:
                 self._settle()
         except ConnectionRefusedByGatewayError as error:
             state.actions.append(Close(reason=error.reason, detail=error.detail))
@@ -174,9 +176,9 @@ class Session:
 
     def _settle(self) -> None:
         """Resume the sides that may continue after this call, and stop the others."""
-        answers, requests = self._answers.stream, self._requests.stream
-        answers.stopped = self._state.is_working
-        answers.process_buffered()
+        responses, requests = self._responses.stream, self._requests.stream
+        responses.stopped = self._state.is_working
+        responses.process_buffered()
         requests.stopped = self._must_hold_client()
         requests.process_buffered()
         requests.stopped = self._must_hold_client()

@@ -11,9 +11,9 @@ from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import KnownLogEnds
 from rlm.gateway.fetch.plan import FetchPlan, plan_fetch
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBoundsView
-from rlm.gateway.model.actions import Action, AnswerToClient
+from rlm.gateway.model.actions import Action, ResponseToClient
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.session.in_flight import OwnAnswer, Pending
+from rlm.gateway.session.in_flight import OwnResponse, Pending
 from rlm.gateway.session.out_of_range_cache import OutOfRangeCache
 from rlm.gateway.session.sasl_login import ClientLogin, ListenerLogins
 from rlm.gateway.session.speculation import SpeculativeFetch
@@ -30,7 +30,7 @@ class SessionLimits:
     limits apply to messages that must be buffered whole. With `pipelined_count` requests in
     flight, the session reads no more. `remote_wait_ms` limits a fetch's wait for the store.
     `fetch_max_bytes` limits its size except for its first batch, as the broker's
-    `fetch.max.bytes`. `log_ends_age_ms`: how long a broker's answer about log ends is used.
+    `fetch.max.bytes`. `log_ends_age_ms`: how long a broker's response about log ends is used.
     `cached_response_max_age_ms`: the same for the out-of-range cache on listeners without SASL; 0
     disables the cache. `logged_in_cached_response_max_age_ms`: the same with SASL.
     """
@@ -125,11 +125,11 @@ class SessionState:
         actions, self.actions = self.actions, []
         return actions
 
-    def answer(self, parts: list[Buffer], release: Callable[[], None] = lambda: None) -> None:
+    def respond(self, parts: list[Buffer], release: Callable[[], None] = lambda: None) -> None:
         """Send a response that is not in the broker's receive buffer."""
-        self.actions.append(AnswerToClient(parts=parts, release=release))
+        self.actions.append(ResponseToClient(parts=parts, release=release))
 
-    def give_own_answers(self) -> None:
+    def give_own_responses(self) -> None:
         """Send the gateway's own responses at the front of the in-flight requests."""
-        while self.pending and isinstance(self.pending[0], OwnAnswer):
-            self.answer(self.pending.popleft().parts)  # type: ignore[union-attr]  # as just seen
+        while self.pending and isinstance(self.pending[0], OwnResponse):
+            self.respond(self.pending.popleft().parts)  # type: ignore[union-attr]  # as just seen

@@ -133,9 +133,9 @@ class FetchResponseScanner(StructureScanner):
         end = fixed_unit(data, position, self._response.size)
         topic_count, end = count_unit(data, end, flexible=self._flexible)
         found = ScannedResponse(*self._response.unpack_from(data, position))
-        answer = self._visitor.response(found)
-        if answer != found:
-            fields = answer if self._version >= _SESSION_VERSION else answer[:1]
+        changed = self._visitor.response(found)
+        if changed != found:
+            fields = changed if self._version >= _SESSION_VERSION else changed[:1]
             self._response.pack_into(data, position, *fields)
         self._topics_left = topic_count
         self._next_topic()
@@ -154,9 +154,9 @@ class FetchResponseScanner(StructureScanner):
         end = fixed_unit(data, position, layout.size)
         found = ScannedPartition(*layout.unpack_from(data, position))
         at = self._reader.base_position + position
-        answer = self._visitor.partition(self._topic, found, position=at)
-        if answer != found:
-            fields = answer if self._version >= _LOG_START_VERSION else answer[:-1]
+        changed = self._visitor.partition(self._topic, found, position=at)
+        if changed != found:
+            fields = changed if self._version >= _LOG_START_VERSION else changed[:-1]
             layout.pack_into(data, position, *fields)
         self._partitions_left -= 1
         self._reader.step = self._read_aborted_count

@@ -200,10 +200,10 @@ class AzureChunkStorage(ObjectChunkStorage):
     def _read(self, name: str, positions: ByteRange) -> bytes:
         with self._errors_of(name):
             try:
-                answer = self._container.download_blob(
+                response = self._container.download_blob(
                     name, offset=positions.start_position, length=len(positions)
                 )
-                content = answer.readall()
+                content = response.readall()
             except HttpResponseError as error:
                 if is_past_the_end(error):
                     return b""

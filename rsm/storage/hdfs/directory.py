@@ -110,12 +110,12 @@ class HdfsDirectory:
         last = ""
         while True:
             try:
-                answer = self.web.ask("GET", path, "LISTSTATUS_BATCH", startAfter=last)
+                response = self.web.ask("GET", path, "LISTSTATUS_BATCH", startAfter=last)
             except RemoteError as error:
                 if error.name in ABSENT and directory:
                     return
                 raise store_error(error, directory or self._root) from error
-            listing = answer["DirectoryListing"]
+            listing = response["DirectoryListing"]
             for status in listing["partialListing"]["FileStatuses"]["FileStatus"]:
                 last = status["pathSuffix"]
                 if directory or last != INCOMING:

@@ -155,8 +155,8 @@ class HdfsChunkStorage(ChunkStorage):
         self._directory.status(name)
         with self._directory.reading(name):
             path = self._directory.path(name)
-            answer = self._web.ask("DELETE", path, "DELETE", recursive="false")
-        if not answer.get("boolean"):
+            response = self._web.ask("DELETE", path, "DELETE", recursive="false")
+        if not response.get("boolean"):
             raise NotFoundError("the object is not in the store", name=name)
         self._directory.remove_empty_parents(name)
 

@@ -56,8 +56,8 @@ class WebHdfs:
 
     def ask(self, method: str, path: str, op: str, **parameters: object) -> Mapping[str, Any]:
         """Send a request to the name node; return its JSON, empty for an empty response."""
-        with self._namenode(method, path, op, parameters) as answer:
-            return self._document(answer)
+        with self._namenode(method, path, op, parameters) as response:
+            return self._document(response)
 
     def send(self, method: str, path: str, op: str, body: Body, **parameters: object) -> None:
         """Send content to the data node that the name node chooses.
@@ -68,26 +68,26 @@ class WebHdfs:
         headers = {"Content-Type": "application/octet-stream"}
         if body.length_bytes is not None:
             headers["Content-Length"] = str(body.length_bytes)
-        with self._request(method, location, body.pieces, headers) as answer:
-            self._document(answer)
+        with self._request(method, location, body.pieces, headers) as response:
+            self._document(response)
 
     @contextmanager
     def read(self, path: str, positions: ByteRange) -> Iterator[RangeBody]:
         """Request the bytes at `positions`, fewer at the file's end."""
         parameters = {"offset": positions.start_position, "length": len(positions)}
         location = self._redirection("GET", path, "OPEN", parameters)
-        with self._request("GET", location) as answer:
-            if answer.status != 200:
-                self._document(answer)
-            yield RangeBody(pieces=_pieces(answer), length_bytes=answer.length)
+        with self._request("GET", location) as response:
+            if response.status != 200:
+                self._document(response)
+            yield RangeBody(pieces=_pieces(response), length_bytes=response.length)
 
     def _redirection(
         self, method: str, path: str, op: str, parameters: Mapping[str, object]
     ) -> str:
-        with self._namenode(method, path, op, parameters) as answer:
-            location = answer.getheader("Location")
+        with self._namenode(method, path, op, parameters) as response:
+            location = response.getheader("Location")
             if location is None:
-                self._document(answer)
+                self._document(response)
                 raise RetriableError("the name node named no data node", path=path, op=op)
             return location
 
@@ -101,12 +101,12 @@ class WebHdfs:
         for url in (self._active, *others):
             last = url == (others or [self._active])[-1]
             try:
-                with self._request(method, url + target) as answer:
-                    if answer.status < 400 or last:
+                with self._request(method, url + target) as response:
+                    if response.status < 400 or last:
                         self._active = url
-                        yield answer
+                        yield response
                         return
-                    self._document(answer)
+                    self._document(response)
             except RemoteError as error:
                 if last or error.name not in _NOT_ACTIVE:
                     raise
@@ -136,29 +136,31 @@ class WebHdfs:
         finally:
             connection.close()
 
-    def _document(self, answer: HTTPResponse) -> Mapping[str, Any]:
-        text = self._content(answer, _MAX_DOCUMENT_BYTES)
+    def _document(self, response: HTTPResponse) -> Mapping[str, Any]:
+        text = self._content(response, _MAX_DOCUMENT_BYTES)
         document: object = {}
         if text:
             try:
                 document = json.loads(text)
             except (ValueError, RecursionError) as error:
-                if answer.status < 400:
-                    raise CorruptError("HDFS did not return JSON", status=answer.status) from error
+                if response.status < 400:
+                    raise CorruptError(
+                        "HDFS did not return JSON", status=response.status
+                    ) from error
         if not isinstance(document, dict):
-            raise CorruptError("HDFS did not return a JSON object", status=answer.status)
-        if answer.status >= 400:
+            raise CorruptError("HDFS did not return a JSON object", status=response.status)
+        if response.status >= 400:
             remote = document.get("RemoteException")
             remote = remote if isinstance(remote, dict) else {}
             message = str(remote.get("message", "")).partition("\n")[0]
-            raise RemoteError(remote.get("exception", f"HTTP {answer.status}"), message)
+            raise RemoteError(remote.get("exception", f"HTTP {response.status}"), message)
         return document
 
-    def _content(self, answer: HTTPResponse, most_bytes: int) -> bytes:
+    def _content(self, response: HTTPResponse, most_bytes: int) -> bytes:
         deadline_s = time.monotonic() + self._timeout_s
         pieces = []
         left_bytes = most_bytes
-        while piece := answer.read(min(_READ_BYTES, left_bytes)):
+        while piece := response.read(min(_READ_BYTES, left_bytes)):
             pieces.append(piece)
             left_bytes -= len(piece)
             if time.monotonic() > deadline_s:
@@ -166,9 +168,9 @@ class WebHdfs:
         return b"".join(pieces)
 
 
-def _pieces(answer: HTTPResponse) -> Iterator[bytes]:
+def _pieces(response: HTTPResponse) -> Iterator[bytes]:
     try:
-        while piece := answer.read(_READ_BYTES):
+        while piece := response.read(_READ_BYTES):
             yield piece
     except (OSError, HTTPException) as error:
         raise RetriableError(

@@ -17,10 +17,10 @@ from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_result import RemoteOutcome
 from rlm.gateway.model.actions import (
     Action,
-    AnswerToClient,
     Close,
     PrefetchHint,
     RemoteFetch,
+    ResponseToClient,
     RewriteExchange,
     ToBroker,
     ToClient,
@@ -145,7 +145,7 @@ class SessionWorld:
                     self._broker_frames.add(bytes(data))
                 case ToClient(data):
                     self._to_client(data)
-                case AnswerToClient():
+                case ResponseToClient():
                     for part in action.parts:
                         self._to_client(part)
                     action.release()

@@ -40,8 +40,8 @@ def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
         thread.join()
 
 
-def _exchange(answer_s: float) -> closing[HttpExchange]:
-    return closing(HttpExchange(answer_s=answer_s))
+def _exchange(response_s: float) -> closing[HttpExchange]:
+    return closing(HttpExchange(response_s=response_s))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_answer_when_it_comes_byte_by_byte_then_given_up(at_once: bytes, then: b
     with (
         _trickling(at_once, then) as url,
         _exchange(0.2) as exchange,
-        pytest.raises(RetriableError, match=r"no complete answer within 0\.2 s"),
+        pytest.raises(RetriableError, match=r"no complete response within 0\.2 s"),
     ):
         exchange.send("GET", url, {})
 
@@ -73,7 +73,7 @@ def test_answer_when_none_comes_then_says_so() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         closing(HttpExchange(read_s=0.1)) as exchange,
-        pytest.raises(RetriableError, match=r"^no answer within 0\.1 s$"),
+        pytest.raises(RetriableError, match=r"^no response within 0\.1 s$"),
     ):
         exchange.send("GET", httpx.URL(f"http://127.0.0.1:{silent.getsockname()[1]}/"), {})
 

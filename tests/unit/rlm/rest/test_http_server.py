@@ -19,7 +19,7 @@ from rlm.rest.timed_protocol import ConnectionLimits
 from tests.services import plain_http
 
 _ADMITTED = 64
-_QUICK = ConnectionLimits(request_s=0.2, answer_s=0.2)
+_QUICK = ConnectionLimits(request_s=0.2, response_s=0.2)
 _PATIENCE_S = 20
 _GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
-from rlm.gateway.model.actions import AnswerToClient
+from rlm.gateway.model.actions import ResponseToClient
 from rlm.gateway.relay.client_writer import ClientOutput, write_received
 
 _LARGE = b"x" * 600_000
@@ -36,8 +36,8 @@ def test_answer_when_it_has_small_parts_then_they_leave_as_one() -> None:
     transport = _Transport()
     released: list[bool] = []
 
-    transport.output.answer(
-        AnswerToClient(
+    transport.output.respond(
+        ResponseToClient(
             parts=[b"a", b"b", _LARGE[:20_000], b"c"], release=lambda: released.append(True)
         )
     )
@@ -49,7 +49,9 @@ def test_answer_when_it_has_small_parts_then_they_leave_as_one() -> None:
 def test_answer_when_the_client_is_slow_then_is_released_only_when_all_of_it_was_taken() -> None:
     transport = _Transport(fills=True)
     released: list[bool] = []
-    transport.output.answer(AnswerToClient(parts=[_LARGE], release=lambda: released.append(True)))
+    transport.output.respond(
+        ResponseToClient(parts=[_LARGE], release=lambda: released.append(True))
+    )
     assert transport.output.is_blocked
     assert sum(map(len, transport.written)) < len(_LARGE)
     assert released == []
@@ -63,7 +65,7 @@ def test_answer_when_the_client_is_slow_then_is_released_only_when_all_of_it_was
 
 def test_write_when_an_answer_waits_then_comes_after_it_whatever_becomes_of_the_buffer() -> None:
     transport = _Transport(fills=True)
-    transport.output.answer(AnswerToClient(parts=[_LARGE], release=lambda: None))
+    transport.output.respond(ResponseToClient(parts=[_LARGE], release=lambda: None))
     buffer = bytearray(b"behind")
 
     transport.output.write(memoryview(buffer))
@@ -77,7 +79,9 @@ def test_write_when_an_answer_waits_then_comes_after_it_whatever_becomes_of_the_
 def test_drop_when_an_answer_waits_then_releases_it() -> None:
     transport = _Transport(fills=True)
     released: list[bool] = []
-    transport.output.answer(AnswerToClient(parts=[_LARGE], release=lambda: released.append(True)))
+    transport.output.respond(
+        ResponseToClient(parts=[_LARGE], release=lambda: released.append(True))
+    )
 
     transport.output.drop()
 
@@ -100,8 +104,8 @@ class _Direct:
         )
 
     def answer(self, *parts: bytes) -> None:
-        self.output.answer(
-            AnswerToClient(parts=list(parts), release=lambda: self.events.append("released"))
+        self.output.respond(
+            ResponseToClient(parts=list(parts), release=lambda: self.events.append("released"))
         )
 
     async def received(self, count: int) -> bytes:

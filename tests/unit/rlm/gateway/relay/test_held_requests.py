@@ -18,8 +18,8 @@ from rlm.gateway.model.actions import PrefetchHint, RemoteFetch
 from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.relay import Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
-from rlm.gateway.remote.answer_rounds import AnswerRounds
 from rlm.gateway.remote.remote_fetches import RemoteFetches
+from rlm.gateway.remote.response_rounds import ResponseRounds
 from rlm.gateway.session.session import Session
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.produce import PRODUCE, ProduceRequest
@@ -84,7 +84,7 @@ async def _relayed(reads: _Reads) -> AsyncIterator[tuple[socket.socket, socket.s
             Relay(
                 Session(SessionWorld(facts={TIERED: TRIMMED}).parts),
                 reads=cast(RemoteFetches, reads),
-                rounds=AnswerRounds(),
+                rounds=ResponseRounds(),
                 pools=RewritePools(store=pool, others=pool),
                 context=lambda: None,  # type: ignore[arg-type, return-value]  # nothing is rewritten
                 client=transport,

@@ -11,7 +11,7 @@ from rlm.gateway.relay.socket_tuning import (
     accept_unpaced,
     keep_little_under_way,
     pace_by_distance,
-    take_answers_whole,
+    take_responses_whole,
 )
 
 
@@ -36,7 +36,7 @@ def test_send_buffer_when_answers_come_from_the_store_then_holds_more_than_for_a
     with connected() as (client, _):
         keep_little_under_way(client)
         for_relay_bytes = send_bytes(client)
-        take_answers_whole(client)
+        take_responses_whole(client)
 
         # The system doubles the value for its own use.
         assert for_relay_bytes == 2 * min(256 << 10, most_bytes)
@@ -49,7 +49,7 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
         far.close()
 
         keep_little_under_way(client)
-        take_answers_whole(client)
+        take_responses_whole(client)
         pace_by_distance(client)
 
 
@@ -58,7 +58,7 @@ def test_send_buffer_when_no_address_shows_where_the_client_is_then_is_the_syste
     with client, far:
         before_bytes = send_bytes(client)
 
-        take_answers_whole(client)
+        take_responses_whole(client)
 
         assert send_bytes(client) == before_bytes
 

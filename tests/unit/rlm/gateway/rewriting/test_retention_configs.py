@@ -6,11 +6,11 @@ import pytest
 
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.retention_configs import (
-    answer_alter_configs,
-    answer_incremental_alter_configs,
     pass_alter_configs,
     pass_incremental_alter_configs,
     retention_configs_concern,
+    rewrite_alter_configs,
+    rewrite_incremental_alter_configs,
 )
 from rlm.wire.api import alter_configs as whole
 from rlm.wire.api import incremental_alter_configs as single
@@ -84,7 +84,7 @@ def answered(
         )
     )
     exchange = Exchange(version=1, request=request, response=response, sent=sent)
-    found = answer_incremental_alter_configs(exchange, CONTEXT).responses
+    found = rewrite_incremental_alter_configs(exchange, CONTEXT).responses
     return [(r.resource_name, r.error_code, r.error_message) for r in found]
 
 
@@ -132,7 +132,7 @@ def test_change_when_the_topic_was_not_tiered_as_it_was_sent_then_is_not_called_
 
     exchange = Exchange(version=1, request=request, response=response, sent=request)
 
-    assert answer_incremental_alter_configs(exchange, CONTEXT) == response
+    assert rewrite_incremental_alter_configs(exchange, CONTEXT) == response
 
 
 @pytest.mark.parametrize(
@@ -169,6 +169,6 @@ def test_replacement_when_it_resets_retention_then_is_refused(
 
     assert retention_configs_concern(request, CONTEXT) == refused
     assert (sent != request) == refused
-    (answer,) = answer_alter_configs(exchange, CONTEXT).responses
+    (answer,) = rewrite_alter_configs(exchange, CONTEXT).responses
     expected = ErrorCode.POLICY_VIOLATION if refused else ErrorCode.INVALID_CONFIG
     assert answer.error_code == expected

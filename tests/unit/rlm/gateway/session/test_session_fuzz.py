@@ -158,7 +158,9 @@ class _Fuzz:
     def check(self) -> None:
         """After every step."""
         session = self.world.session
-        buffered = session._requests.stream.buffered_bytes + session._answers.stream.buffered_bytes
+        buffered = (
+            session._requests.stream.buffered_bytes + session._responses.stream.buffered_bytes
+        )
         assert buffered <= _HELD_BYTES
         assert self.answered == self.owed[: len(self.answered)]
 

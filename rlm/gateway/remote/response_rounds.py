@@ -1,4 +1,4 @@
-"""AnswerRounds: spreads responses from the store over the loop's iterations.
+"""ResponseRounds: spreads responses from the store over the loop's iterations.
 
 A response from the store takes the loop ten times as long as relaying one of the broker. If several
 readers wait, each iteration sends one such response, in order of arrival. Clients that read from
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 
 
-class AnswerRounds:
+class ResponseRounds:
     """The delayed responses of one loop, which calls all methods. Memory: an entry for each."""
 
     def __init__(self) -> None:

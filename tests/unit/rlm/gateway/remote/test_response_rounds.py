@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from rlm.gateway.remote.answer_rounds import AnswerRounds
+from rlm.gateway.remote.response_rounds import ResponseRounds
 
 
 def test_answers_when_several_readers_want_one_then_what_passes_comes_in_between() -> None:
     async def act() -> list[str]:
-        rounds, happened = AnswerRounds(), list[str]()
+        rounds, happened = ResponseRounds(), list[str]()
         for reader in "abcd":
             if rounds.may_give(reader):
                 happened.append(reader)
@@ -26,7 +26,7 @@ def test_answers_when_several_readers_want_one_then_what_passes_comes_in_between
 
 def test_answers_when_one_reads_alone_then_each_is_given_at_once() -> None:
     async def act() -> list[bool]:
-        rounds = AnswerRounds()
+        rounds = ResponseRounds()
         rounds.may_give("a")
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -37,7 +37,7 @@ def test_answers_when_one_reads_alone_then_each_is_given_at_once() -> None:
 
 def test_answers_when_one_waits_then_none_is_given_before_it() -> None:
     async def act() -> str:
-        rounds, happened = AnswerRounds(), list[str]()
+        rounds, happened = ResponseRounds(), list[str]()
         assert rounds.may_give("a")
         rounds.wait(partial(happened.append, "b"))
         assert not rounds.may_give("a")
