@@ -30,7 +30,7 @@ class IdleWatch:
         self._broker = ports.broker
         self._clock = ports.clock
 
-    def look(self, task: PartitionTask, view: PartitionView) -> PartitionView:
+    def check_age(self, task: PartitionTask, view: PartitionView) -> PartitionView:
         """Return the view; set `is_past_retention` if the partition is due for a check."""
         if not may_be_past_retention(view):
             task.age_asked_ms = None
@@ -58,7 +58,7 @@ class IdleWatch:
 
     def _has_any(self, view: PartitionView, since_ms: int = 0) -> bool:
         tip = view.topic_id_partition
-        answer = self._broker.first_offsets_since({tip: view.writer.leader_epoch}, since_ms)
-        if tip in answer.failed:
-            raise answer.failed[tip]
-        return answer.succeeded[tip] is not None
+        response = self._broker.first_offsets_since({tip: view.writer.leader_epoch}, since_ms)
+        if tip in response.failed:
+            raise response.failed[tip]
+        return response.succeeded[tip] is not None

@@ -189,7 +189,7 @@ class LeaderCycle:
         task.log.clear(_VIEW)
         if self._outages is not None:
             self._outages.see(view)
-        view = self._idle.look(task, view)
+        view = self._idle.check_age(task, view)
         decided = plan(view)
         self._gaps.record_if_repeated(task, view, decided.gaps)
         self._record_losses(task, view, decided)
