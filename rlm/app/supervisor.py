@@ -69,8 +69,9 @@ class _ManagerSockets:
 def supervise_host(config_path: Path) -> int:
     """Run until a signal ends it, or a child reports a wrong configuration at its first start.
 
-    Returns the exit code. Raises InvalidConfigError if files or addresses show a problem, before it
-    changes anything. Only the main thread may call it.
+    Returns the exit code. Before it changes anything, it raises InvalidConfigError if files or
+    addresses show a problem, and HostNotReadyError if the problem may pass by itself. Only the main
+    thread may call it.
     """
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)

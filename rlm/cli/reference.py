@@ -29,6 +29,7 @@ An error is one line on standard error, which ends with what to do. Exit code 1 
 - a broker, a manager or the store that does not answer in time, or refuses a right,
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
+- a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,
 - a work that another process took over, and a time limit of a wait.
 
 The same command can succeed later, and part of its work can be done. Exit code 2 is for:

@@ -14,18 +14,21 @@ from rlm.process.state_dir import check_state_dir
 from rlm.source.denied_access import denied_access
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
 from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError
 
 _LOG_DIRS = "log.dirs"
-_SET_LOG_DIR = "Set the log.dirs of the broker's server.properties, or mount the disk"
-_MOUNT_IT = "Mount it or create it: rlm never does"
+_SET_LOG_DIR = (
+    "rlm starts once the disk is mounted, or set the log.dirs of the broker's server.properties"
+)
+_MOUNT_IT = "Mount it or create it: rlm never does, and starts once it is there"
 
 
 def check_host(config: Config) -> BrokerIdentity:
     """Return the broker whose logs are in `log.dirs`.
 
-    Raises InvalidConfigError for a missing log dir or store root, for log dirs of different
-    brokers, and for a log dir or state dir that this user cannot use. Also raises it for a state
+    Raises HostNotReadyError for a missing log dir or store root, or if no broker has formatted a
+    log dir yet. Raises InvalidConfigError for log dirs of different brokers, and for a log dir or
+    state dir that this user cannot use. Also raises it for a state
     dir or store root within a log dir: a broker does not start with a directory there that belongs
     to no partition.
     """
@@ -86,7 +89,7 @@ def _require_directory(path: Path, *, key: str, advice: str = _SET_LOG_DIR) -> N
             advice="Let this user search the directory that refuses it",
         ) from error
     if not is_found:
-        raise InvalidConfigError("cannot find the directory", key=key, found=path, advice=advice)
+        raise HostNotReadyError("cannot find the directory", key=key, found=path, advice=advice)
 
 
 def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> None:

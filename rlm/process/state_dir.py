@@ -16,7 +16,7 @@ from typing import Protocol
 from uuid import UUID
 
 from rlm.source.denied_access import denied_access
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError, RetriableError
 from rsm.segment.ids import id_from_text, id_to_text
 
 _LOCK = "lock"
@@ -77,8 +77,8 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
     """Create the directory if it does not exist, and lock it until the context ends.
 
     Users outside of its group can neither read nor search a directory that this created. The lock
-    is the kernel's (flock), so it ends with its process. Raises InvalidConfigError if another
-    process has it, or the directory cannot be created or written.
+    is the kernel's (flock), so it ends with its process. Raises HostNotReadyError if another
+    process has it, and InvalidConfigError if the directory cannot be created or written.
     """
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -152,9 +152,9 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise InvalidConfigError(
+        raise HostNotReadyError(
             "another rlm run or rlm gateway uses this state.dir",
             key="state.dir",
             found=path,
-            advice="Stop it, or set another directory",
+            advice="rlm starts once the other has ended: stop it, or set another directory",
         ) from error

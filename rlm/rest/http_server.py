@@ -7,6 +7,7 @@ restarted children.
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import threading
@@ -17,17 +18,18 @@ from starlette.types import ASGIApp
 from rlm.config.host_address import is_unspecified
 from rlm.config.values import HostPort
 from rlm.rest.timed_protocol import ConnectionLimits, TimedConfig, TimedProtocol
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError, RetriableError
 
 _CONNECTION_COUNT_MAX = 64
 _BACKLOG_COUNT = 64
 _KEEP_ALIVE_S = 5
 _STOP_S = 2
 _LIMITS = ConnectionLimits()
+_PASSING_ERRORS = {errno.EADDRINUSE, errno.EADDRNOTAVAIL, socket.EAI_AGAIN}
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
-    """Listen on the address; InvalidConfigError with `key` if it cannot be bound."""
+    """Listen on the address; `listen_error` with `key` if it cannot be bound."""
     try:
         address = socket.getaddrinfo(
             listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -41,14 +43,26 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
             bound.close()
             raise
     except OSError as error:
-        raise InvalidConfigError(
-            "address cannot be listened on",
-            key=key,
-            found=listener,
-            reason=error.strerror,
-            advice="Give an address of this host and a free port",
-        ) from error
+        raise listen_error(error, listener, key=key) from error
     return bound
+
+
+def listen_error(error: OSError, listener: HostPort, *, key: str) -> InvalidConfigError:
+    """Return the error for an address that cannot be bound: HostNotReadyError if it may be later.
+
+    Another process may end, the network may still start, or the name service may answer again.
+    """
+    passes = error.errno in _PASSING_ERRORS
+    advice = "Give an address of this host and a free port"
+    if passes:
+        advice = f"rlm starts once the address is free and on this host, or {advice.lower()}"
+    return (HostNotReadyError if passes else InvalidConfigError)(
+        "address cannot be listened on",
+        key=key,
+        found=listener,
+        reason=error.strerror,
+        advice=advice,
+    )
 
 
 def bound_address(bound: socket.socket) -> HostPort:

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from rlm.source.denied_access import denied_access
 from rsm.segment.checkpoints import parse_meta_properties
-from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
+from rsm.segment.errors import (
+    CorruptError,
+    HostNotReadyError,
+    InvalidConfigError,
+    UnsupportedError,
+)
 
 META_PROPERTIES_FILE = "meta.properties"
 
@@ -29,9 +34,10 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
     """Read the identity of the broker that owns these log dirs.
 
     Ignores a log dir without the file or on a failed disk: the broker formats a new one and runs
-    without a failed one, if others identify it. Raises InvalidConfigError if a log dir is missing
-    or unreadable, or a file is malformed. Also raises it if two log dirs belong to different
-    brokers or clusters (with both names), or if none has the file.
+    without a failed one, if others identify it. Raises InvalidConfigError if a log dir is
+    unreadable, or a file is malformed. Also raises it if two log dirs belong to different brokers
+    or clusters (with both names). Raises HostNotReadyError if a log dir is missing, or if none has
+    the file.
     """
     identities: dict[Path, BrokerIdentity] = {}
     for log_dir in log_dirs:
@@ -39,9 +45,10 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
         if identity is not None:
             identities[log_dir] = identity
     if not identities:
-        raise InvalidConfigError(
+        raise HostNotReadyError(
             f"no log dir has a {META_PROPERTIES_FILE}: not formatted yet, or not a broker's",
             log_dirs=",".join(map(str, log_dirs)),
+            advice="rlm starts once the broker has formatted one, or correct log.dirs",
         )
     first_dir, first = next(iter(identities.items()))
     for log_dir, identity in identities.items():
@@ -58,10 +65,10 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
     path = log_dir / META_PROPERTIES_FILE
     try:
         if not log_dir.is_dir():
-            raise InvalidConfigError(
+            raise HostNotReadyError(
                 "log dir does not exist",
                 log_dir=log_dir,
-                advice="Correct log.dirs, or look for a missing mount",
+                advice="rlm starts once it is mounted, or correct log.dirs",
             )
         with os.scandir(log_dir):  # rlm also lists it
             content = path.read_bytes()

@@ -23,8 +23,7 @@ from contextlib import suppress
 from rlm.config.values import HostPort
 from rlm.process.child import ChildSpec
 from rlm.process.supervisor import ChildStatus
-from rlm.rest.http_server import bind_listener
-from rsm.segment.errors import InvalidConfigError
+from rlm.rest.http_server import bind_listener, listen_error
 
 
 def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
@@ -47,13 +46,7 @@ def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
         refusing.listen()
     except OSError as error:
         refusing.close()
-        raise InvalidConfigError(
-            "address cannot be listened on",
-            key=key,
-            found=listener,
-            reason=error.strerror,
-            advice="Give an address of this host and a free port",
-        ) from error
+        raise listen_error(error, listener, key=key) from error
     refuse_connections(refusing)
     return refusing
 

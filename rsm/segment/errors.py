@@ -95,3 +95,11 @@ class UnsupportedError(TieredStorageError):
 
 class InvalidConfigError(TieredStorageError):
     """The user's input is invalid; the context names key, found value and expected value."""
+
+
+class HostNotReadyError(InvalidConfigError):
+    """The host does not fit a valid setting yet, and may do so later without a change of it.
+
+    For example a disk is not mounted yet. A command ends with exit code 1, so that systemd starts
+    it again.
+    """

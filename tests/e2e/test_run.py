@@ -82,7 +82,7 @@ def test_run_when_one_runs_already_then_refuses_and_leaves_it_alone(host: Broker
         host.set(**{"metrics.listener": "127.0.0.1:0", "rest.listener": "127.0.0.1:0"})
 
         with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as second:
-            assert second.wait(deadline_s=20.0) == 2
+            assert second.wait(deadline_s=20.0) == 1  # it may start once the first one has ended
 
         assert process.exit_code() is None
         wait_until(lambda: host.readiness() == (200, []), 60.0, "the first one is ready")

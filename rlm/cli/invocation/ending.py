@@ -1,7 +1,7 @@
 """Ends a command with an exit code, and prints its error; a terminal wraps the lines.
 
 exit code 0  done
-          1  failed
+          1  failed; also if only the host is not ready yet: start it again
           2  the command line, the configuration or the cluster's address is wrong
         130  ended by Ctrl-C
 
@@ -23,7 +23,7 @@ import typer
 
 from rlm.cli.invocation.command_start import CommandStart
 from rlm.cli.terminal.lines import error_width, fitted
-from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError, TieredStorageError
 
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -83,6 +83,8 @@ def usage_lines(error: Any) -> Sequence[str]:  # noqa: ANN401 - typer's is priva
 
 def exit_code(error: TieredStorageError) -> int:
     """Return the exit code for an error."""
+    if isinstance(error, HostNotReadyError):
+        return 1
     return 2 if isinstance(error, InvalidConfigError) else 1
 
 

@@ -188,7 +188,7 @@ def naming_config_check(file: Path) -> Iterator[None]:
         advice = f"`rlm config check --config {shlex.quote(str(file))}` reports all problems"
         given = error.context.get("advice")
         context = {**error.context, "advice": f"{given}. {advice}" if given else advice}
-        raise InvalidConfigError(error.message, **context) from error
+        raise type(error)(error.message, **context) from error
 
 
 @contextmanager

@@ -12,12 +12,16 @@ _UNIT = _CHECKOUT / "deploy" / "systemd" / "rlm.service"
 _PAGE = (_CHECKOUT / "docs" / "deployment.md").read_text()
 
 
-def _service() -> dict[str, str]:
+def _section(name: str) -> dict[str, str]:
     # Not strict: a unit may have several lines of one name.
     parser = ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # the way to keep capitals
     parser.read(_UNIT)
-    return dict(parser["Service"])
+    return dict(parser[name])
+
+
+def _service() -> dict[str, str]:
+    return _section("Service")
 
 
 def test_unit_when_it_ends_rlm_then_waits_longer_than_rlm_needs() -> None:
@@ -26,6 +30,11 @@ def test_unit_when_it_ends_rlm_then_waits_longer_than_rlm_needs() -> None:
     assert int(service["TimeoutStopSec"]) > 20
     assert service["KillMode"] == "mixed"
     assert service["RestartPreventExitStatus"] == "2"
+
+
+def test_unit_when_the_host_is_not_ready_for_long_then_systemd_does_not_give_up() -> None:
+    assert _section("Unit")["StartLimitIntervalSec"] == "0"
+    assert _service()["Restart"] == "on-failure"
 
 
 def test_unit_when_it_makes_directories_then_they_are_those_of_the_configurations() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host, directory_problems
 from rlm.process.state_dir import locked_state_dir
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError
 
 
 def _log_dir(path: Path, *, node_id: int = 1) -> Path:
@@ -44,14 +44,14 @@ def test_check_host_when_all_is_there_then_returns_the_broker(tmp_path: Path) ->
 def test_check_host_when_log_dir_missing_then_names_setting_and_path(tmp_path: Path) -> None:
     config = _config(tmp_path, [_log_dir(tmp_path / "a"), tmp_path / "absent"])
 
-    with pytest.raises(InvalidConfigError, match=r"key=log\.dirs, found=.*absent"):
+    with pytest.raises(HostNotReadyError, match=r"key=log\.dirs, found=.*absent.*rlm starts once"):
         check_host(config)
 
 
 def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path) -> None:
     config = _config(tmp_path, [_log_dir(tmp_path / "a")], root=tmp_path / "absent")
 
-    with pytest.raises(InvalidConfigError, match=r"filesystem\.root, found=.*absent"):
+    with pytest.raises(HostNotReadyError, match=r"filesystem\.root, found=.*absent"):
         check_host(config)
 
     assert not (tmp_path / "absent").exists()
@@ -78,7 +78,7 @@ def test_directory_problems_when_several_directories_are_unusable_then_returns_a
         ("rsm.config.storage.filesystem.root", tmp_path / "unmounted"),
         ("state.dir", state),
     ]
-    assert "Mount it or create it: rlm never does." in str(problems[2])
+    assert "Mount it or create it: rlm never does, and starts once it is there." in str(problems[2])
     assert all("advice" in each.context for each in problems)
 
 
@@ -111,7 +111,7 @@ def test_check_host_when_state_dir_is_within_a_log_dir_then_refuses(tmp_path: Pa
 def test_locked_state_dir_when_locked_then_refuses_a_second_holder(tmp_path: Path) -> None:
     with (
         locked_state_dir(tmp_path / "state"),
-        pytest.raises(InvalidConfigError, match="another rlm run or rlm gateway uses"),
+        pytest.raises(HostNotReadyError, match="another rlm run or rlm gateway uses"),
         locked_state_dir(tmp_path / "state"),
     ):
         pass

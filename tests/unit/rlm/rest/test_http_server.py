@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,8 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rlm.config.values import HostPort
-from rlm.rest.http_server import HttpServer, bind_listener, bound_address
+from rlm.rest.http_server import HttpServer, bind_listener, bound_address, listen_error
 from rlm.rest.timed_protocol import ConnectionLimits
+from rsm.segment.errors import HostNotReadyError
 from tests.services import plain_http
 
 _ADMITTED = 64
@@ -115,3 +117,21 @@ def test_request_when_sent_in_parts_within_its_time_then_answered() -> None:
             connection.sendall(part)
 
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_bind_listener_when_the_port_is_occupied_then_it_may_be_free_later() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(HostNotReadyError, match="rlm starts once the address is free"):
+            bind_listener(HostPort(host="127.0.0.1", port=port), key="test")
+
+
+def test_bind_listener_when_the_user_may_not_use_the_port_then_the_setting_is_wrong() -> None:
+    error = listen_error(
+        PermissionError(errno.EACCES, "Permission denied"),
+        HostPort(host="127.0.0.1", port=1),
+        key="test",
+    )
+
+    assert not isinstance(error, HostNotReadyError)
+    assert "rlm starts" not in str(error)

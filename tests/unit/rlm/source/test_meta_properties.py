@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError
 
 pytestmark = pytest.mark.unit
 
@@ -81,6 +81,13 @@ def test_read_broker_identity_when_nothing_has_it_then_invalid(
         read_broker_identity([directory])
 
 
-def test_read_broker_identity_when_dir_is_missing_then_invalid(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="does not exist"):
+def test_read_broker_identity_when_no_dir_is_formatted_then_says_when_it_can_start(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(HostNotReadyError, match="rlm starts once the broker has formatted one"):
+        read_broker_identity([log_dir(tmp_path, "a", None)])
+
+
+def test_read_broker_identity_when_dir_is_missing_then_not_ready(tmp_path: Path) -> None:
+    with pytest.raises(HostNotReadyError, match="does not exist"):
         read_broker_identity([log_dir(tmp_path, "a", kraft()), tmp_path / "gone"])

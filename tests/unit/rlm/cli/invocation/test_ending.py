@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from rlm.cli.invocation.ending import exit_code
+from rsm.segment.errors import HostNotReadyError, InvalidConfigError
+
 _PROGRAM = """
 import os, signal
 import typer
@@ -143,3 +146,14 @@ def _run(error: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(HostNotReadyError("no disk"), 1), (InvalidConfigError("no number"), 2)],
+)
+def test_exit_code_when_the_host_is_not_ready_then_systemd_starts_the_command_again(
+    error: InvalidConfigError, code: int
+) -> None:
+    """The unit prevents a restart after exit code 2 only."""
+    assert exit_code(error) == code
