@@ -103,6 +103,18 @@ def test_spark_jobs_when_they_run_then_fit_the_worker() -> None:
     assert command[command.index("--memory") + 1] == settings["spark.executor.memory"]
 
 
+def test_images_when_built_then_one_service_of_a_profile_builds_each_and_none_is_pulled() -> None:
+    """Compose builds all services at once, and an engine refuses a second image of one tag."""
+    own = {name: each for name, each in _SERVICES.items() if "localhost/" in each["image"]}
+    profiles = {
+        (each["image"], *each.get("profiles", ())) for name, each in own.items() if name != "spark"
+    }
+
+    built = [(each["image"], *each.get("profiles", ())) for each in own.values() if "build" in each]
+    assert sorted(built) == sorted(profiles)
+    assert {each["pull_policy"] for each in own.values()} == {"never"}
+
+
 @pytest.mark.parametrize("service", _HOSTS)
 def test_configuration_when_loaded_then_fits_the_service(service: str) -> None:
     config = load_config(_properties_path(service))
