@@ -17,11 +17,26 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 _CONFIGURATION = _CHECKOUT / "deploy" / "configurations" / "s3-sasl-ssl.properties"
 
 
-def _pod() -> dict[str, Any]:
+def _examples() -> tuple[str, str]:
+    """Service and StatefulSet, and the part of the pod template."""
     page = (_CHECKOUT / "docs" / "deployment.md").read_text()
-    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    pod: dict[str, Any] = yaml.safe_load(text)["spec"]
+    around, pod = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    return around, pod
+
+
+def _pod() -> dict[str, Any]:
+    pod: dict[str, Any] = yaml.safe_load(_examples()[1])["spec"]
     return pod
+
+
+def test_names_of_brokers_when_rlm_starts_or_fails_then_stay() -> None:
+    service, brokers = yaml.safe_load_all(_examples()[0])
+
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert brokers["spec"]["serviceName"] == service["metadata"]["name"]
+    assert brokers["spec"]["podManagementPolicy"] == "Parallel"
+    assert "readinessProbe" not in _pod()["containers"][0]
 
 
 def test_container_when_described_then_has_few_rights_and_reads_the_brokers_log_only() -> None:
@@ -75,7 +90,7 @@ def test_container_when_the_secret_ends_with_or_without_a_newline_then_adds_its_
 
     done = subprocess.run(
         [*container["command"], script],
-        env={"PATH": os.environ["PATH"], "POD_NAME": "kafka-2"},
+        env={"PATH": os.environ["PATH"], "POD_NAME": "kafka-2", "NAMESPACE": "events"},
         capture_output=True,
         text=True,
         check=True,
@@ -84,7 +99,7 @@ def test_container_when_the_secret_ends_with_or_without_a_newline_then_adds_its_
     assert done.stdout == f"rlm run --config {written}\n"
     assert [each for each in written.read_text().splitlines() if each] == [
         "state.dir=/var/lib/rlm",
-        "gateway.advertised.listener=kafka-2.kafka.default.svc.cluster.local:19092",
+        "gateway.advertised.listener=kafka-2.kafka.events.svc.cluster.local:19092",
     ]
 
 
