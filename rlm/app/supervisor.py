@@ -23,6 +23,7 @@ from rlm.broker.client_check import check_client
 from rlm.config.effective import SecretMask, secret_settings
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
+from rlm.gateway.app.open_files import raise_open_file_limit
 from rlm.process.child import ChildSpec
 from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
@@ -78,6 +79,7 @@ def supervise_host(config_path: Path) -> int:
     for check in HOST_CHECKS:
         check(config)
     warn_of_open_access(config, config_path)
+    raise_open_file_limit()
     state_dir = config.host.state_dir
     nearly_full = nearly_full_disk(state_dir)
     if nearly_full is not None:

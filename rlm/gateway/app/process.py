@@ -9,6 +9,7 @@ from typing import Protocol
 
 from rlm.config.load import Config
 from rlm.config.values import HostPort
+from rlm.gateway.app.open_files import raise_open_file_limit, warn_of_few_open_files
 from rlm.metrics.metrics import Metrics
 from rlm.process.state_dir import locked_state_dir
 from rlm.rest.http_server import HttpServer, bound_address
@@ -66,6 +67,9 @@ class _GatewayProgram(WorkerProgram):
     ) -> tuple[Worker, Server]:
         clients = self._clients_socket(config)
         stack.callback(clients.close)
+        warn_of_few_open_files(
+            raise_open_file_limit(), connection_count=config.gateway.max_connections
+        )
         if not config.host.log_dirs:  # with `log.dirs` the supervisor has locked it
             stack.enter_context(locked_state_dir(config.host.state_dir))
         gateway = self._build(config, clients, bound_address(bound), metrics)

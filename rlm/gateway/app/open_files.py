@@ -1,0 +1,47 @@
+"""Raise the process's limit of open files, and warn if its clients need a higher one.
+
+Container engines start processes with a soft limit of 1024, and with a much higher hard limit.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+
+from rsm.segment.log_line import LogLine
+
+# One of the client and one of the broker. A large response takes four more while it is in flight,
+# and passes without them if there are none left.
+_OF_CONNECTION = 2
+# Metadata cache, disk cache, clients of the store and of the cluster, and listening sockets.
+_OF_OTHERS = 1024
+_log = logging.getLogger(__name__)
+
+
+def raise_open_file_limit() -> int:
+    """Raise the soft limit to the hard limit, also for later child processes; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError) as error:
+        _log.warning(LogLine("cannot raise the limit of open files", limit=soft, reason=str(error)))
+        return soft
+    _log.info(LogLine("raised the limit of open files", before=soft, limit=hard))
+    return hard
+
+
+def warn_of_few_open_files(limit: int, *, connection_count: int) -> None:
+    """Log a warning if the limit is too low for this number of connections of clients."""
+    needed = _OF_CONNECTION * connection_count + _OF_OTHERS
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        _log.warning(
+            LogLine(
+                "the limit of open files is too low for gateway.max.connections: raise LimitNOFILE "
+                "of the unit or nofile of the container, or lower the setting",
+                limit=limit,
+                needed=needed,
+                connections=connection_count,
+            )
+        )
