@@ -77,6 +77,9 @@ def _panel(panel: Panel) -> stat.Panel | timeseries.Panel:
         built.no_value(panel.if_empty)
     for ref_id, query in zip(ascii_uppercase, panel.queries, strict=False):
         target = prometheus.Dataquery().ref_id(ref_id).expr(query.expression).datasource(_SOURCE)
+        if panel.chart is Chart.NUMBER:
+            # A range has values of the past, too: a fault that is over would still be shown.
+            target.instant()
         built.with_target(target.legend_format(query.legend) if query.legend else target)
     return built
 

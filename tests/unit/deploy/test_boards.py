@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,6 +22,24 @@ _SUFFIX = re.compile(r"_(?:bucket|count|sum)$")
 def test_board_when_rendered_then_is_the_committed_file(board: Board) -> None:
     """Stale files: `make boards`."""
     assert (_DASHBOARDS / f"{board.uid}.json").read_text() == render(board)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
+def test_number_when_a_fault_is_over_then_shows_the_present_and_not_the_last_fault(
+    board: Board,
+) -> None:
+    panels = [
+        each
+        for each in json.loads(render(board))["panels"]
+        for each in (each, *each.get("panels", ()))
+    ]
+
+    kinds = {
+        (each["type"], target.get("instant", False), target.get("range", True))
+        for each in panels
+        for target in each.get("targets", ())
+    }
+    assert kinds <= {("stat", True, False), ("timeseries", False, True)}
 
 
 def test_dashboards_when_listed_then_each_is_of_a_board() -> None:
