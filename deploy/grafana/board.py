@@ -101,8 +101,11 @@ def increase(metric: str, duration: str, *, by: str = "") -> str:
 
 
 def largest(metric: str, *, by: str) -> str:
-    """Return the query of a gauge's largest value by labels, where several processes report it."""
-    return f"max{_by(by)} ({metric})"
+    """Return the query of a gauge's largest value by labels, where several processes report it.
+
+    Clusters remain apart: each may have a topic of the same name.
+    """
+    return f"max{_by(f'cluster, {by}')} ({metric})"
 
 
 def total(metric: str, *, by: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from string import ascii_uppercase
 
@@ -21,7 +22,10 @@ from deploy.grafana.board import AdjustablePrice, Board, Chart, Panel
 _SOURCE = DataSourceRef(type_val="prometheus", uid="$datasource")
 _LINES_WIDTH, _NUMBER_WIDTH = 8, 4
 _LINES_HEIGHT, _NUMBER_HEIGHT = 8, 4
-_TOPICS = "label_values(kafka_server_remote_log_metadata_count, topic)"
+_CHOSEN_CLUSTERS = 'cluster=~"$cluster"'
+_CLUSTERS = "label_values(rlm_process_up, cluster)"
+_TOPICS = f"label_values(kafka_server_remote_log_metadata_count{{{_CHOSEN_CLUSTERS}}}, topic)"
+_METRIC = re.compile(r"\b((?:rlm|kafka)_\w+)(\{?)")
 
 
 def render(board: Board) -> str:
@@ -40,8 +44,9 @@ def render(board: Board) -> str:
             dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
         )
     )
+    builder.with_variable(_choice("cluster", "Cluster", _CLUSTERS))
     if board.has_topics:
-        builder.with_variable(_topics())
+        builder.with_variable(_choice("topic", "Topic", _TOPICS))
     for price in board.prices:
         builder.with_variable(_price(price))
     numbers = count(1)
@@ -52,11 +57,24 @@ def render(board: Board) -> str:
     return str(JSONEncoder(sort_keys=True, indent=2).encode(builder.build())) + "\n"
 
 
-def _topics() -> dashboard.QueryVariable:
+def of_chosen_clusters(expression: str) -> str:
+    """Return the query with a selector of `$cluster` for each metric.
+
+    Its default selects all clusters, and also series without the label.
+    """
+
+    def selected(found: re.Match[str]) -> str:
+        name, has_selector = found.groups()
+        return f"{name}{{{_CHOSEN_CLUSTERS}{', ' if has_selector else '}'}"
+
+    return _METRIC.sub(selected, expression)
+
+
+def _choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
     return (
-        dashboard.QueryVariable("topic")
-        .label("Topic")
-        .query(_TOPICS)
+        dashboard.QueryVariable(name)
+        .label(label)
+        .query(query)
         .datasource(_SOURCE)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(VariableSort.ALPHABETICAL_ASC)
@@ -76,7 +94,8 @@ def _panel(panel: Panel) -> stat.Panel | timeseries.Panel:
     if panel.if_empty:
         built.no_value(panel.if_empty)
     for ref_id, query in zip(ascii_uppercase, panel.queries, strict=False):
-        target = prometheus.Dataquery().ref_id(ref_id).expr(query.expression).datasource(_SOURCE)
+        expression = of_chosen_clusters(query.expression)
+        target = prometheus.Dataquery().ref_id(ref_id).expr(expression).datasource(_SOURCE)
         if panel.chart is Chart.NUMBER:
             # A range has values of the past, too: a fault that is over would still be shown.
             target.instant()

@@ -21,7 +21,7 @@ _RULES = _DEPLOY / "prometheus"
 _DEADLINE_S = 60.0
 _NOBODY_LISTENS = "127.0.0.1:1"
 _ABSENT = re.compile(r"absent\((.+)\)")
-_LABEL_VALUES = re.compile(r"^label_values\((\w+), (\w+)\)$")
+_LABEL_VALUES = re.compile(r"^label_values\((\w+)(?:\{.*\})?, (topic)\)$")
 _LABEL = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -108,7 +108,7 @@ def _queries(uid: str) -> Iterator[tuple[str, str]]:
     dashboard = json.loads((_DASHBOARDS / f"{uid}.json").read_text())
     panels = [*dashboard["panels"]]
     panels += [inner for each in panels for inner in each.get("panels", ())]
-    values = {"$__rate_interval": "10s", "$topic": ".*"}
+    values = {"$__rate_interval": "10s", "$topic": ".*", "$cluster": ".*"}
     for variable in dashboard["templating"]["list"]:
         if variable["type"] == "textbox":
             values[f"${variable['name']}"] = variable["query"]

@@ -59,6 +59,20 @@ def test_runbooks_when_the_documented_command_adds_an_address_then_are_links() -
     assert found == [base + rule["annotations"]["runbook_url"] for rule in _RULES]
 
 
+def test_rules_when_they_aggregate_then_keep_clusters_apart() -> None:
+    """Topics of two clusters may have one name, and so may hosts."""
+    found = [
+        labels for rule in _RULES for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
+    ]
+
+    assert found
+    assert [each for each in found if "cluster" not in each.split(", ")] == []
+    (target,) = yaml.safe_load((_PROMETHEUS / "prometheus.yml").read_text())["scrape_configs"][0][
+        "static_configs"
+    ]
+    assert "cluster" in target["labels"]
+
+
 def test_rules_when_they_select_a_job_then_it_is_that_of_the_configuration() -> None:
     configuration = yaml.safe_load((_PROMETHEUS / "prometheus.yml").read_text())
     jobs = {each["job_name"] for each in configuration["scrape_configs"]}

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.grafana.board import Board
 from deploy.grafana.boards import BOARDS
-from deploy.grafana.rendering import render
+from deploy.grafana.rendering import of_chosen_clusters, render
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _DASHBOARDS = _CHECKOUT / "deploy" / "grafana" / "dashboards"
@@ -46,6 +46,44 @@ def test_dashboards_when_listed_then_each_is_of_a_board() -> None:
     names = {path.stem for path in _DASHBOARDS.glob("*.json")}
 
     assert names == {board.uid for board in BOARDS}
+
+
+@pytest.mark.parametrize(
+    ("query", "selecting"),
+    [
+        ("count(rlm_process_up == 0)", 'count(rlm_process_up{cluster=~"$cluster"} == 0)'),
+        (
+            'rate(rlm_a_total{kind="b"}[5m])',
+            'rate(rlm_a_total{cluster=~"$cluster", kind="b"}[5m])',
+        ),
+        (
+            "sum by (topic) (kafka_a_total) / rlm_b",
+            'sum by (topic) (kafka_a_total{cluster=~"$cluster"}) / rlm_b{cluster=~"$cluster"}',
+        ),
+    ],
+)
+def test_query_when_rendered_then_each_metric_is_of_the_chosen_clusters(
+    query: str, selecting: str
+) -> None:
+    assert of_chosen_clusters(query) == selecting
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
+def test_board_when_rendered_then_its_viewer_chooses_clusters_and_gauges_stay_apart(
+    board: Board,
+) -> None:
+    dashboard = json.loads(render(board))
+    variables = {each["name"]: each for each in dashboard["templating"]["list"]}
+
+    assert variables["cluster"]["allValue"] == ".*"  # also of series without the label
+    assert variables["cluster"]["includeAll"] is True
+    merged = [
+        query.expression
+        for panel in board.panels
+        for query in panel.queries
+        if re.search(r"\bmax by \((?!cluster, )", query.expression)
+    ]
+    assert merged == []
 
 
 def test_boards_when_read_then_show_every_documented_metric() -> None:
