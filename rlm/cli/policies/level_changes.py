@@ -24,7 +24,7 @@ from rlm.cli.policies.level_text import (
 )
 from rlm.cli.policies.policies_file import TopicEntry
 from rlm.cli.terminal.lines import print_lines
-from rlm.policy.topic.levels import tiering_level
+from rlm.policy.topic.levels import LevelIndex
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.level_effects import LevelEffects, TopicEffect
 from rlm.topics.policy_writer import PolicyWriter
@@ -126,11 +126,12 @@ def find_change(
 def _notes(
     changes: Iterable[LevelChange], effects: Sequence[TopicEffect], levels: Sequence[PolicyLevel]
 ) -> Iterable[str]:
+    index = LevelIndex(levels)
+    matched = {level.pattern for each in effects for level in index.levels_of(each.topic)}
     for change in changes:
         if change.after is None or change.pattern == DEFAULT_LEVEL:
             continue
-        alone = (change.after,)
-        if all(tiering_level(each.topic, alone) is None for each in effects):
+        if change.pattern not in matched:
             yield f"{level_name(change.pattern)} matches no topic yet"
     if changes and all(each.pattern == DEFAULT_LEVEL for each in levels):
         yield "without a pattern, topics are tiered only by `rlm topic`"

@@ -15,7 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -84,6 +86,24 @@ def levels_of(topic: str, levels: Iterable[PolicyLevel]) -> tuple[PolicyLevel, .
     return tuple(sorted(matching, key=_rank))
 
 
+class LevelIndex:
+    """Represents many levels, to find those of a topic without a look at each one. Immutable.
+
+    Finds the levels by what their patterns have before the first `*` or `?`.
+    """
+
+    def __init__(self, levels: Iterable[PolicyLevel]) -> None:
+        self._by_prefix: dict[str, list[PolicyLevel]] = {}
+        for level in levels:
+            self._by_prefix.setdefault(_prefix(level.pattern), []).append(level)
+
+    def levels_of(self, topic: str) -> tuple[PolicyLevel, ...]:
+        """Return the levels that apply to a topic, in the order of the function `levels_of`."""
+        lengths = range(len(topic) + 1)
+        found = (self._by_prefix.get(topic[:length], ()) for length in lengths)
+        return levels_of(topic, chain.from_iterable(found))
+
+
 def tiering_level(topic: str, levels: Iterable[PolicyLevel]) -> PolicyLevel | None:
     """Return the most specific pattern that matches a topic; None if no pattern tiers it."""
     first = next(iter(levels_of(topic, levels)), None)
@@ -131,10 +151,10 @@ def resolved(
     """
     values: dict[str, Any] = {}
     unset = set()
+    given = _given(levels_of(policy.topic, levels)) if policy.inherited else {}
     for setting in policy.inherited:
-        level = giving_level(setting, policy.topic, levels)
-        if level is not None:
-            values[setting.field] = level.values[setting]
+        if setting in given:
+            values[setting.field] = given[setting]
         elif setting in file:
             values[setting.field] = file[setting]
         else:
@@ -149,6 +169,14 @@ def resolved(
     return found
 
 
+def _given(applying: Sequence[PolicyLevel]) -> Mapping[PolicySetting, SettingValue]:
+    """Return the settings that levels give; the first of two levels has priority."""
+    given: dict[PolicySetting, SettingValue] = {}
+    for level in reversed(applying):
+        given |= level.values
+    return given
+
+
 def _without_level(setting: PolicySetting, policy: TopicPolicy) -> SettingValue | None:
     """Return what a topic has if no level gives the setting; an unknown retention stays."""
     if setting is PolicySetting.RETENTION_MS:
@@ -160,8 +188,18 @@ def _without_level(setting: PolicySetting, policy: TopicPolicy) -> SettingValue 
     return _BUILT_IN[setting]
 
 
+def _prefix(pattern: str) -> str:
+    return pattern.partition("*")[0].partition("?")[0]
+
+
 def _applies(pattern: str, topic: str) -> bool:
-    return pattern == DEFAULT_LEVEL or fnmatchcase(topic, pattern)
+    return pattern == DEFAULT_LEVEL or _expression(pattern).match(topic) is not None
+
+
+# fnmatch remembers 256 patterns, which is less than a cluster may have.
+@lru_cache(maxsize=10_000)
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def _rank(level: PolicyLevel) -> tuple[bool, int, int, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from rlm.policy.topic.levels import (
+    LevelIndex,
     check_pattern,
     giving_level,
     levels_of,
@@ -61,6 +63,31 @@ def test_levels_when_several_apply_then_the_most_specific_is_first_and_the_defau
     patterns: tuple[str, ...], ordered: list[str]
 ) -> None:
     assert [each.pattern for each in levels_of("orders", map(level, patterns))] == ordered
+
+
+@pytest.mark.parametrize("topic", ["orders", "order", "xorders", "o", "", "orders-eu.1"])
+def test_index_when_levels_apply_then_finds_those_of_the_plain_search(topic: str) -> None:
+    patterns = ("", "*", "?*", "o*", "ord?rs", "orders", "*ers", "orders-*", "orders-eu.?", "p*")
+    levels = tuple(map(level, patterns))
+
+    assert LevelIndex(levels).levels_of(topic) == levels_of(topic, levels)
+
+
+def test_settings_when_many_are_inherited_then_the_levels_are_searched_once() -> None:
+    """A cluster may have a thousand patterns, and a thousand topics that inherit from them."""
+    searched: list[int] = []
+
+    class Levels(tuple[PolicyLevel, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[PolicyLevel]:
+            searched.append(len(self))
+            return super().__iter__()
+
+    levels = Levels((level("", retention_ms=1, copy_lag_ms=5), level("o*", retention_ms=2)))
+
+    assert resolved(INHERITS_ALL, levels).retention_ms == 2
+    assert searched == [2]
 
 
 def test_tiering_level_when_only_the_default_applies_then_none() -> None:
