@@ -138,7 +138,7 @@ class CopyWork(Protocol):
         The task knows of the result when this returns.
         """
 
-    def given_up(self) -> None:
+    def give_up(self) -> None:
         """Handle an attempt that ended with FencedError: its decision no longer holds."""
 
     def following(self) -> CopyWork | None:
@@ -280,7 +280,7 @@ class AttemptRunner:
         except (FencedError, StoppedError) as error:
             what = f"gave up a {self._kind.value}"
             _log.info(LogLine(what, topic_partition=tip, **work.facts, error=error))
-            work.given_up()
+            work.give_up()
             return False
         except TieredStorageError as error:
             if job.attempt is not None:

@@ -67,7 +67,7 @@ class _SegmentCopies:
             )
         )
 
-    def given_up(self) -> None:
+    def give_up(self) -> None:
         """Leave it to the next cycle, which decides again."""
 
     def following(self) -> _SegmentCopies | None:

@@ -51,7 +51,7 @@ class _Merging:
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         return self.lanes.run(self.task, self.merge, self.lineage, segment_id)
 
-    def given_up(self) -> None:
+    def give_up(self) -> None:
         """Leave it to the next cycle, which decides again."""
 
     def following(self) -> None:

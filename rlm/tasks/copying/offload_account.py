@@ -94,7 +94,7 @@ class OffloadAccount:
         running = in_flight()  # read later: a segment that has ended since has its last record
         ended = [self._is_ended(each, lineage) for each in accounts if each.id not in running]
         if all(ended):
-            self._state.completed_accounts(missing_count)
+            self._state.mark_account_complete(missing_count)
 
     def _is_ended(self, account: OffloadSegmentRecord, lineage: Lineage) -> bool:
         """End the account if its segment has ended; return whether it has."""
@@ -134,15 +134,15 @@ class OffloadAccount:
             end=end,
         )
 
-    def offloaded(self, assigned: OffloadSegmentRecord, end: LogPosition) -> None:
+    def record_offloaded(self, assigned: OffloadSegmentRecord, end: LogPosition) -> None:
         """Record that the segment is stored up to a position."""
         self._note(self._stored(assigned, _position(end)))
 
-    def failed(self, assigned: OffloadSegmentRecord) -> None:
+    def record_failed(self, assigned: OffloadSegmentRecord) -> None:
         """Record that the segment was given up."""
         self._note(replace(assigned, status=OffloadSegmentStatus.FAILED))
 
-    def unknown(self) -> None:
+    def leave_unknown(self) -> None:
         """Let a later cycle find out what became of the segment."""
         self._state.miss_account()
 

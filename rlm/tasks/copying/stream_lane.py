@@ -53,11 +53,11 @@ class _Stream:
             self.streamed = self.lanes.stream(self, segment_id)
         finally:
             state.open_stream = None
-        state.sealed(self.streamed.following)
+        state.continue_after(self.streamed.following)
         return self.streamed.metadata
 
-    def given_up(self) -> None:
-        self.task.streaming.given_up()
+    def give_up(self) -> None:
+        self.task.streaming.withdraw_permit()
 
     def following(self) -> _Stream | None:
         """Return the next segment if committed records wait; else the watch finds it."""

@@ -145,7 +145,7 @@ class Streamer:
             stored = self._seal(order, segment, attempt)
         finished = self._finish(order, segment, stored)
         tip = order.lead.topic_id_partition
-        order.account.offloaded(segment.assigned, segment.following)
+        order.account.record_offloaded(segment.assigned, segment.following)
         _log.info(
             LogLine(
                 "streamed segment",
@@ -169,7 +169,7 @@ class Streamer:
         except BaseException as error:
             segment.writer.abort(error)
             if isinstance(error, TieredStorageError):
-                order.account.failed(segment.assigned)
+                order.account.record_failed(segment.assigned)
             raise
 
     def _assign_and_begin(
@@ -179,7 +179,7 @@ class Streamer:
         try:
             return self._begin(order, assigned, first, offsets, attempt)
         except TieredStorageError:
-            order.account.failed(assigned)
+            order.account.record_failed(assigned)
             raise
 
     def _begin(
@@ -340,10 +340,10 @@ class Streamer:
         try:
             return self._records.finish(stored, copy_deadline_ms=segment.deadline_ms)
         except FencedError:
-            order.account.failed(segment.assigned)
+            order.account.record_failed(segment.assigned)
             raise
         except TieredStorageError:
-            order.account.unknown()
+            order.account.leave_unknown()
             raise
 
     def _seal(

@@ -238,7 +238,7 @@ class LeaderCycle:
         if busy.deletes_by not in (None, view.policy):
             # The view still counts segments as stored that these deletions may remove.
             raise RetriableError("deletions by an earlier policy are still running")
-        return self._fence.look(view)
+        return self._fence.fence_open_streams(view)
 
     def _record_losses(self, task: PartitionTask, view: PartitionView, decided: Plan) -> None:
         """Record the gaps of accepted losses, in a cycle that records no other gap."""

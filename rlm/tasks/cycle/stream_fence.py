@@ -26,7 +26,7 @@ class StreamFence:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def look(self, view: PartitionView) -> PartitionView:
+    def fence_open_streams(self, view: PartitionView) -> PartitionView:
         """Fence what is open, also while deletions are paused, and return the view after that.
 
         Raises RetriableError if the metadata topic cannot be written.

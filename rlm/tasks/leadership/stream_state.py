@@ -168,19 +168,19 @@ class StreamState:
             self._is_account_complete = False
 
     def missing_accounts(self) -> int | None:
-        """Return a number for `completed_accounts`; None if the account lacks nothing.
+        """Return a number for `mark_account_complete`; None if the account lacks nothing.
 
         At first it may lack what an earlier lead missed.
         """
         with self._lock:
             return None if self._is_account_complete else self._missed_count
 
-    def completed_accounts(self, missed_count: int) -> None:
+    def mark_account_complete(self, missed_count: int) -> None:
         """Remember that the account is complete, unless more was missed since that number."""
         with self._lock:
             self._is_account_complete = missed_count == self._missed_count
 
-    def sealed(self, following: LogPosition) -> None:
+    def continue_after(self, following: LogPosition) -> None:
         """Continue after a stored segment.
 
         If it reaches what is stored above, wait for the next cycle, which knows where that ends.
@@ -193,7 +193,7 @@ class StreamState:
             if above is not None and following.offset >= above:
                 self._permit = None
 
-    def given_up(self) -> None:
+    def withdraw_permit(self) -> None:
         """Wait for the next cycle: what it decided no longer holds."""
         with self._lock:
             self._version += 1

@@ -245,7 +245,7 @@ def test_account_when_a_last_record_is_lost_during_a_completion_then_the_next_on
 
     def in_flight() -> frozenset[UUID]:
         following.effects.fail(ACCOUNT, UNREACHABLE)
-        account.failed(assigned)
+        account.record_failed(assigned)
         return frozenset({assigned.id})
 
     account.complete(Lineage(entries=()), in_flight)

@@ -48,7 +48,7 @@ def test_stream_when_sealed_while_a_cycle_looked_then_the_cycle_moves_nothing_ba
     """Otherwise the next segment would store the same records again."""
     state = permitted()
     seen = state.version()
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
 
     state.permit_from(PERMIT, seen)
 
@@ -63,7 +63,7 @@ def test_stream_when_it_reaches_what_is_stored_above_then_waits_for_a_cycle(
     state = StreamState()
     state.permit_from(replace(PERMIT, stored_from_offset=stored_from), state.version())
 
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
     before = len(offered(state))
     state.permit_from(replace(PERMIT, begin_offset=300), state.version())
 
@@ -74,7 +74,7 @@ def test_stream_when_a_later_cycle_sees_the_sealed_end_then_keeps_the_position_i
     None
 ):
     state = permitted()
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
 
     state.permit_from(replace(PERMIT, begin_offset=200), state.version())
 
@@ -83,7 +83,7 @@ def test_stream_when_a_later_cycle_sees_the_sealed_end_then_keeps_the_position_i
 
 def test_stream_when_a_later_cycle_finds_a_hole_then_begins_there() -> None:
     state = permitted()
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
 
     state.permit_from(replace(PERMIT, begin_offset=150), state.version())
 
@@ -93,7 +93,7 @@ def test_stream_when_a_later_cycle_finds_a_hole_then_begins_there() -> None:
 def test_stream_when_given_up_then_waits_for_a_cycle_that_looks_afterwards() -> None:
     state = permitted()
     seen = state.version()
-    state.given_up()
+    state.withdraw_permit()
     state.permit_from(PERMIT, seen)
     before = offered(state)
 
@@ -147,7 +147,7 @@ def test_wait_when_the_begin_moves_before_the_first_look_then_counts_from_that_l
 def test_wait_when_a_segment_is_sealed_then_counts_again_for_the_next_records() -> None:
     state = permitted()
     state.waited_ms(LogPosition(offset=100), 0, has_records=True)
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
 
     assert state.waited_ms(LogPosition(offset=100), 70, has_records=True) == 0
     assert state.waited_ms(SEALED, 80, has_records=True) == 0
@@ -169,14 +169,14 @@ def test_unstored_when_records_are_known_then_counts_on_while_their_segment_is_o
 
     while_open = state.unstored_ms(70)
     state.open_stream = None
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
 
     assert (none_known, while_open, state.unstored_ms(80)) == (None, 60, None)
 
 
 def test_unstored_when_a_segment_follows_at_once_then_counts_from_its_begin() -> None:
     state = permitted()
-    state.sealed(SEALED)
+    state.continue_after(SEALED)
     state.open_stream = opened(40)
 
     assert state.unstored_ms(70) == 30
