@@ -71,6 +71,10 @@ class SegmentStorageManager(RemoteStorageManager):
         self._read_back = read_back
         self._objects = ObjectReader(storage, decoded_bytes=decoded_cache_bytes)
 
+    @property
+    def can_reuse_unfinished(self) -> bool:
+        return self._storage.capabilities.has_reusable_uploads
+
     def plan_objects(
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:

@@ -13,9 +13,10 @@ caller's thread writes all other objects.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from uuid import UUID
 
 from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
 from rsm.layout.log_chunks import divided
@@ -29,7 +30,13 @@ from rsm.layout.segment_layout import (
 from rsm.object_deletion import delete_objects
 from rsm.segment.errors import AlreadyExistsError, CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions, SizedSource
+from rsm.segment.local_segment import (
+    BatchExtents,
+    ContentReuse,
+    ContentSource,
+    SegmentCompanions,
+    SizedSource,
+)
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject, short_keys
 from rsm.spi import CopiedSegment, CopyAttempt, SegmentWriter
@@ -66,6 +73,7 @@ class ObjectsWriter(SegmentWriter):
         self._log_objects: tuple[StoredObject, ...] | None = None
         self._log_bytes = 0
         self._ledgers = LedgerMarks()
+        self._reuse: ContentReuse | None = None
         self._written: list[str] = []
         self._error: BaseException | None = None
         self._is_sealed = False
@@ -77,6 +85,31 @@ class ObjectsWriter(SegmentWriter):
                     log_position=self._log_bytes, ledger_id=ledger_id, first_entry_id=first_entry_id
                 )
             )
+
+    def reuse(
+        self,
+        earlier: Sequence[RemoteLogSegmentMetadata],
+        *,
+        reused: Callable[[int], None],
+        unused: Callable[[UUID], None],
+    ) -> None:
+        """Use one object of the log's layout again; of chunks, nothing."""
+        if self._layout.chunk_bytes is not None:
+            super().reuse(earlier, reused=reused, unused=unused)
+            return
+        ids = {}
+        for each in earlier:
+            if each.layout == self._layout.name:
+                ids[each.object_keys[0]] = each.segment_id.id
+            else:
+                unused(each.segment_id.id)
+        self._reuse = ContentReuse(
+            names=tuple(ids), reused=reused, unused=lambda name: unused(ids[name])
+        )
+
+    def end_reuse(self) -> None:
+        if self._reuse is not None:
+            self._reuse.end_at(self._log_bytes)
 
     def append(self, log: memoryview) -> None:
         with self._until_failed():
@@ -175,10 +208,10 @@ class ObjectsWriter(SegmentWriter):
         """Write the log's object, or its chunks one after the other."""
         chunk_bytes = self._layout.chunk_bytes
         if chunk_bytes is None:
-            return (self._put(content),)
+            return (self._put(content, self._reuse),)
         return tuple(self._put(chunk) for chunk in divided(content, self._log_keys, chunk_bytes))
 
-    def _put(self, content: ObjectContent) -> StoredObject:
+    def _put(self, content: ObjectContent, reuse: ContentReuse | None = None) -> StoredObject:
         """Write and verify an object; add its key to `_written` if the object may exist."""
         self._written.append(content.key)
         attributes = content.attributes
@@ -192,6 +225,7 @@ class ObjectsWriter(SegmentWriter):
                 attempt=self._attempt,
                 read_back=self._read_back,
                 attributes=attributes,
+                reuse=reuse,
             )
         except AlreadyExistsError:
             self._written.remove(content.key)  # another writer's object, not to be deleted

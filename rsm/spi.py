@@ -7,9 +7,10 @@ Offsets and leader epochs are passed through, not interpreted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from uuid import UUID
 
 from rsm.segment.errors import UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -99,6 +100,29 @@ class SegmentWriter(ABC):
         without ledgers ignore it.
         """
 
+    def reuse(
+        self,
+        earlier: Sequence[RemoteLogSegmentMetadata],
+        *,
+        reused: Callable[[int], None],
+        unused: Callable[[UUID], None],
+    ) -> None:
+        """Use again what unfinished writers of these segments have sent, where it is the same.
+
+        Call it before the first `append`. All of them begin at this segment's base offset, and
+        their ends are fenced. Objects of their names may be created, for which the caller is
+        responsible. `reused` gets the lengths that are not sent again, and `unused` the id of each
+        segment that is needed no longer; both are called by any thread. If this writer fails, what
+        it has sent stays for a later one, until the segment is deleted. This default uses nothing
+        again.
+        """
+        del reused
+        for each in earlier:
+            unused(each.segment_id.id)
+
+    def end_reuse(self) -> None:  # noqa: B027 - most use nothing again
+        """Use nothing again of what is appended from now on."""
+
     @abstractmethod
     def append(self, log: memoryview) -> None:
         """Append the log's next bytes, in pieces of any length. The caller may then reuse them.
@@ -142,6 +166,11 @@ class ObjectFault:
 
 class RemoteStorageManager(ABC):
     """Stores, reads and deletes the objects of log segments. All methods are thread-safe."""
+
+    @property
+    def can_reuse_unfinished(self) -> bool:
+        """Whether a writer may use again what an unfinished one has sent (SegmentWriter.reuse)."""
+        return False
 
     @abstractmethod
     def plan_objects(

@@ -16,7 +16,13 @@ from functools import partial
 
 from crc32c import crc32c
 
-from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, parts_of
+from rsm.segment.local_segment import (
+    ContentReuse,
+    ContentSource,
+    acknowledge,
+    interrupt_of,
+    parts_of,
+)
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -37,9 +43,12 @@ class _AttemptSource:
     It counts the bytes.
     """
 
-    def __init__(self, source: ContentSource, attempt: CopyAttempt) -> None:
+    def __init__(
+        self, source: ContentSource, attempt: CopyAttempt, reuse: ContentReuse | None
+    ) -> None:
         self._source = source
         self._attempt = attempt
+        self.reuse = reuse
         self.length_bytes = source.length_bytes
         self.parts = parts_of(source)
         self.interrupt = interrupt_of(source)
@@ -65,13 +74,15 @@ def put_verified(
     attempt: CopyAttempt,
     read_back: ReadBack | None = None,
     attributes: Mapping[str, str] | None = None,
+    reuse: ContentReuse | None = None,
 ) -> StoredObject:
     """Write one object, verify it, and return it with length and CRC32C.
 
+    The store may use again what earlier creations sent, as `reuse` says.
     Raises AlreadyExistsError (nothing was written), and the errors of source, attempt and store.
     Raises CorruptError if the store has other bytes; the object may then exist.
     """
-    attempted = _AttemptSource(source, attempt)
+    attempted = _AttemptSource(source, attempt, reuse)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
     length_bytes = attempted.read_bytes

@@ -153,6 +153,13 @@ class Metrics(StorageMetrics):
             "stream a segment",
             written="Bytes of segments in successful streams; those of copies have them, too.",
         )
+        self.stream_reused_bytes = self._counter(
+            "rlm_stream_reused_bytes",
+            MetricUnit.BYTES,
+            "Bytes that streams did not send again, because the store copied them from unfinished "
+            "uploads of earlier attempts.",
+            labels.BY_TOPIC,
+        )
         self.merges = self._attempts(
             "rlm_stream_merge",
             "merge small streamed segments",

@@ -36,6 +36,7 @@ from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.stream.deletion import find_replacement, replaced_streamed
 from rlm.policy.stream.merging import SegmentMerge, merged_segments, next_merge
 from rlm.policy.stream.permit import StreamPermit, stream_permit
+from rlm.policy.stream.reuse import awaited_streams
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlmm.events.pause import PausableTask
@@ -186,9 +187,11 @@ def _requested_start(view: PartitionView, current: int) -> int | None:
 
 def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked | None]:
     """Return the deletions to start or continue, and what blocks the first of the others."""
+    awaited = {record.metadata.segment_id for record in awaited_streams(view)}
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
         for record in dangling_copies(view)
+        if record.metadata.segment_id not in awaited
     ]
     grace_ms = view.limits.unreferenced_grace_ms
     kinds = (
@@ -207,6 +210,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
         DeleteSegment(record=record, reason=reason)
         for records, reason in kinds
         for record in records
+        if record.metadata.segment_id not in awaited
     ]
     wanted.extend(
         DeleteSegment(

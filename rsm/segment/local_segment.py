@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -95,6 +95,46 @@ def interrupt_of(source: ContentSource) -> Interrupt | None:
     return source.interrupt if isinstance(source, PushedSource) else None
 
 
+@dataclass(slots=True, kw_only=True)
+class ContentReuse:
+    """The objects whose unfinished creations may have sent the beginning of a content. Thread-safe.
+
+    A store that keeps what such a creation sent may use it again if it is the same, and then calls
+    `reused` with its length. It calls `unused` with each of `names` that it needs no longer. It may
+    create objects of these names, for which the caller is responsible. All of their own creators
+    are fenced. If the creation of the content itself fails, the store keeps what it has sent for a
+    later one, until the caller discards it.
+    """
+
+    names: tuple[str, ...]
+    reused: Callable[[int], None]
+    unused: Callable[[str], None]
+    end_position: int | None = field(default=None, init=False)
+
+    def end_at(self, position: int) -> None:
+        """Use nothing again from this position of the content on. The first call counts."""
+        if self.end_position is None:
+            self.end_position = position
+
+    def allows(self, end_position: int) -> bool:
+        """Return whether the content before this position may be used again."""
+        return self.end_position is None or end_position <= self.end_position
+
+
+@runtime_checkable
+class ReusingSource(ContentSource, Protocol):
+    """Content that may have been sent before, in an unfinished creation of another object."""
+
+    @property
+    def reuse(self) -> ContentReuse | None:
+        """What may be used again; None if the content is new."""
+
+
+def reuse_of(source: ContentSource) -> ContentReuse | None:
+    """Return what may be used again of earlier creations; None if the content is new."""
+    return source.reuse if isinstance(source, ReusingSource) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedSource(ABC):
     """A PartedSource with the bytes and the parts of another source, and its own `chunks`."""
@@ -116,6 +156,10 @@ class WrappedSource(ABC):
     @property
     def interrupt(self) -> Interrupt | None:
         return interrupt_of(self.source)
+
+    @property
+    def reuse(self) -> ContentReuse | None:
+        return reuse_of(self.source)
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:

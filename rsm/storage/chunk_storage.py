@@ -44,7 +44,8 @@ class Capabilities:
 
     With `has_inline_attributes` the creation request carries the attributes; otherwise they need a
     file or a request of their own. With `has_confirmed_creation` the store confirmed the length and
-    CRC32C of each created chunk, so that no further check is needed.
+    CRC32C of each created chunk, so that no further check is needed. With `has_reusable_uploads`
+    the store keeps what unfinished creations sent, and others can use it (ContentReuse).
     """
 
     can_append: bool
@@ -53,6 +54,7 @@ class Capabilities:
     has_inline_attributes: bool
     has_stored_checksum: bool
     has_confirmed_creation: bool = False
+    has_reusable_uploads: bool = False
     is_read_only: bool = False
 
 
@@ -95,9 +97,11 @@ class ChunkStorage(ABC):
 
         A source may announce no length (None); then its end decides. A known length needs fewer
         requests in some stores. An AcknowledgedSource learns which bytes the store accepted: all of
-        them before the return. Returns the CRC32C of the bytes sent. Not idempotent. Raises
-        AlreadyExistsError (nothing changed), CorruptError if the length of `source` differs from
-        its announcement, and the errors of `source`; the latter two leave no chunk. Also raises
+        them before the return. A ReusingSource names unfinished creations whose bytes may be used
+        again; only stores with `has_reusable_uploads` do so. Returns the CRC32C of the content. Not
+        idempotent. Raises AlreadyExistsError (nothing changed), CorruptError if the length of
+        `source` differs from its announcement, RetriableError if reuse fails after all, and the
+        errors of `source`; the latter three leave no chunk. Also raises
         CorruptError if the store reports other bytes than were sent; the chunk may then exist.
         """
 

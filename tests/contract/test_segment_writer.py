@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 
@@ -344,3 +345,24 @@ def test_write_when_the_log_is_begun_then_refused_and_nothing_is_left(
         writer.write(source_of(LOG))
 
     assert stored_keys(storage) == []
+
+
+def test_reuse_when_the_store_uses_nothing_again_then_the_objects_are_the_same(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    """No store of this suite keeps what an unfinished creation has sent."""
+    data = segment_data()
+    earlier, metadata = planned(manager), planned(manager, number=2)
+    unused: list[UUID] = []
+    lengths: list[int] = []
+    writer = opened(manager, metadata)
+
+    writer.reuse([earlier], reused=lengths.append, unused=unused.append)
+    writer.end_reuse()
+    append_all(writer, [LOG])
+    copied = writer.seal(metadata, data.companions)
+
+    assert not manager.can_reuse_unfinished
+    assert lengths == []
+    assert set(unused) <= {earlier.segment_id.id}
+    assert stored_keys(storage) == sorted(each.key for each in copied.objects)

@@ -29,6 +29,7 @@ def set_mode(
     local_retention_ms: int = UNLIMITED,
     retention_ms: int = UNLIMITED,
     rollover_ms: int = ROLLOVER_MS,
+    object_bytes: int = OBJECT_BYTES,
 ) -> None:
     """Have the topic tiered in a mode, with small objects."""
     policy = TopicPolicy(
@@ -39,7 +40,7 @@ def set_mode(
         retention_bytes=UNLIMITED,
         local_retention_ms=local_retention_ms,
         offload_mode=mode,
-        offload_segment_max_bytes=OBJECT_BYTES,
+        offload_segment_max_bytes=object_bytes,
         offload_segment_rollover_ms=rollover_ms,
     )
     assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted

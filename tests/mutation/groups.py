@@ -85,7 +85,7 @@ GROUPS = (
     Group(name="candidates", sources=("rlm/policy/candidates.py",), tests=_POLICY_TESTS),
     Group(
         name="stream",
-        sources=_below("rlm/policy/stream", "deletion", "permit", "ending", "merging"),
+        sources=_below("rlm/policy/stream", "deletion", "permit", "ending", "merging", "reuse"),
         tests=_POLICY_TESTS,
     ),
     Group(name="retention", sources=("rlm/policy/retention.py",), tests=_POLICY_TESTS),

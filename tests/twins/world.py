@@ -107,11 +107,12 @@ class World:
         policy: TopicPolicy | None = KEEP_REMOTE,
         settings: ProcessSettings | None = None,
         process_type: type[Process] = Process,
+        storage_type: type[MemoryChunkStorage] = MemoryChunkStorage,
     ) -> None:
         self.clock = FakeClock()
         self.new_id = CountedIds()
         self.topic = MemoryLog(self.clock)
-        self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.objects = storage_type(wall_ms=self.clock.wall_ms)
         self.storage = SegmentStorageManager(
             storage=self.objects, keys=ObjectKeys(), layouts=LAYOUTS
         )

@@ -229,3 +229,14 @@ def known_epochs(
     first = max(entry.epoch for entry in entries if entry.start_offset <= log_start_offset)
     later = (entry for entry in entries if entry.start_offset > log_start_offset)
     return Lineage(entries=(EpochEntry(epoch=first, start_offset=log_start_offset), *later))
+
+
+def covering(lineage: Lineage, base_offset: int) -> Lineage:
+    """Return the lineage from the base offset on, which may be below the first known epoch.
+
+    The first batch contains the log start then. The finished state has the known epochs only.
+    """
+    first, *later = lineage.entries
+    if first.start_offset <= base_offset:
+        return lineage
+    return Lineage(entries=(replace(first, start_offset=base_offset), *later))

@@ -11,6 +11,7 @@ from rlm.policy.stream.ending import EndReason, StreamProgress, end_because, giv
 from rlm.policy.stream.permit import StreamPermit
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import AttemptContext, AttemptKind, AttemptLanes, AttemptRunner
+from rlm.tasks.copying.earlier_streams import earlier_streams
 from rlm.tasks.copying.offload_account import OffloadAccount
 from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.leadership.partition_task import PartitionTask
@@ -153,6 +154,8 @@ class StreamLanes(AttemptLanes):
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
         if joined.conflict_offset is not None:
             raise RetriableError("the stored lineage and the log contradict each other")
+        reused_bytes = self.context.metrics.stream_reused_bytes.labels(tip.topic)
+        begin_offset = wanted.begin.offset
         return self._streamer.stream(
             StreamOrder(
                 lead=task.lead,
@@ -160,6 +163,9 @@ class StreamLanes(AttemptLanes):
                 segment_id=segment_id,
                 begin=wanted.begin,
                 lineage=joined.lineage,
+                earlier=earlier_streams(
+                    self._ports, task, begin_offset, joined.lineage, reused_bytes.inc
+                ),
                 limits=limits,
                 waited_ms=wanted.waited_ms,
                 stored_from_offset=wanted.permit.stored_from_offset,

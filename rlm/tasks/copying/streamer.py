@@ -11,7 +11,8 @@ A stream differs from a copy (rlm/tasks/copying/copier.py) only in that its end 
 starts (PIP-76). Its records are those of an ordinary segment. The high watermark and the last
 stable offset of each confirmation bound the next part. Only followers truncate, so nothing that was
 read changes while the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as
-stored; after any error the objects are deleted, and the next attempt begins at the same offset.
+stored. After any error the next attempt begins at the same offset. It uses what this one has sent
+(earlier_streams.py), or the objects are deleted.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from rlm.source.log_part import JoinedParts
 from rlm.source.log_source import OpenPart
 from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copy_records import CopyRecords, known_epochs, with_copied
+from rlm.tasks.copying.copy_records import CopyRecords, covering, known_epochs, with_copied
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
+from rlm.tasks.copying.earlier_streams import EarlierStreams
 from rlm.tasks.copying.offload_account import OffloadAccount
 from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
 from rlmm.state.offload_segments import OffloadSegmentRecord
@@ -56,6 +58,7 @@ _LONGEST_NAP_MS = 200
 class StreamOrder:
     """Represents one segment to stream from a position on.
 
+    It may use again what the `earlier` streams have sent; None if the store uses none again.
     `waited_ms` is how long its oldest record was known before. `stored_from_offset` is the first
     stored offset above; None if there is none. `timeout_ms` is the time limit, with the rollover
     time in it. `limits` may become smaller meanwhile. The attempt ends once the process is
@@ -68,6 +71,7 @@ class StreamOrder:
     segment_id: UUID
     begin: LogPosition
     lineage: Lineage
+    earlier: EarlierStreams | None
     limits: Callable[[], OffloadSettings]
     waited_ms: int
     stored_from_offset: int | None
@@ -196,7 +200,7 @@ class Streamer:
             order.lead,
             order.segment_id,
             OffsetRange(start_offset=base_offset, end_offset=base_offset + 1),
-            _covering(order.lineage, base_offset),
+            covering(order.lineage, base_offset),
             size_bytes=0,
             max_timestamp_ms=NO_TIMESTAMP,
             open_most_bytes=greatest_bytes(order.limits()),
@@ -207,15 +211,15 @@ class Streamer:
             OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET),
             offsets.log_start_offset,
         )
+        planned = PlannedObjects(layout=started.layout, objects=started.objects)
+        writer = self._storage.open_segment_writer(started.segment_id, planned, attempt)
+        if order.earlier is not None:
+            order.earlier.offer_to(writer)
         return _OpenSegment(
             assigned=assigned,
             started=started,
             deadline_ms=append_time_ms + order.timeout_ms,
-            writer=self._storage.open_segment_writer(
-                started.segment_id,
-                PlannedObjects(layout=started.layout, objects=started.objects),
-                attempt,
-            ),
+            writer=writer,
             joined=JoinedParts(base_offset),
             following=order.begin,
         )
@@ -289,7 +293,7 @@ class Streamer:
     def _open_part(
         self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
     ) -> Iterator[OpenPart]:
-        """Open the next part, which ends below what is stored above.
+        """Open the next part, which ends below what is stored above, and where the reuse ends.
 
         If a batch reaches across that offset, the part has it, too: else it would never be stored.
         """
@@ -300,9 +304,12 @@ class Streamer:
             lineage=order.lineage,
             max_bytes=max(1, min(order.limits().segment_max_bytes - size_bytes, OPEN_BYTES)),
         )
-        end_offset, above = offsets.committed_end_offset, order.stored_from_offset
+        reuse_end = None if order.earlier is None else order.earlier.end_offset
+        bounds = (each for each in (order.stored_from_offset, reuse_end) if each is not None)
+        above = min((each for each in bounds if begin.offset < each), default=None)
+        end_offset = offsets.committed_end_offset
         with ExitStack() as opened:
-            if above is None or not begin.offset < above < end_offset:
+            if above is None or above >= end_offset:
                 part = opened.enter_context(open_below(end_offset=end_offset))
             else:
                 try:
@@ -317,6 +324,8 @@ class Streamer:
         if part.file_base_offset != segment.ledger_id:
             segment.writer.begin_ledger(part.file_base_offset, part.first_entry_id)
             segment.ledger_id = part.file_base_offset
+        if order.earlier is not None:
+            order.earlier.limit(segment.writer, part.offsets)
         content: SizedSource = part.log
         if self._throttle is not None:
             content = ThrottledContent(source=content, throttle=self._throttle, attempt=attempt)
@@ -384,14 +393,3 @@ class Streamer:
 def _with_known_epochs(order: StreamOrder, offsets: PartitionOffsets) -> Lineage:
     wanted = OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET)
     return known_epochs(order.lineage, wanted, offsets.log_start_offset, is_whole_file=False)
-
-
-def _covering(lineage: Lineage, base_offset: int) -> Lineage:
-    """Return the lineage from the base offset on, which may be below the first known epoch.
-
-    The first batch contains the log start then. The finished state has the known epochs only.
-    """
-    first, *later = lineage.entries
-    if first.start_offset <= base_offset:
-        return lineage
-    return Lineage(entries=(replace(first, start_offset=base_offset), *later))

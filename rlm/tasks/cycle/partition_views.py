@@ -58,6 +58,7 @@ class PartitionViews:
         self._source = ports.source
         self._metadata = ports.metadata
         self._clock = ports.clock
+        self._can_reuse = ports.storage.can_reuse_unfinished
         self._leadership = leadership
         self._lanes = lanes
         self._limits = limits
@@ -123,6 +124,7 @@ class PartitionViews:
             newer=self._metadata.newer_record(tip),
             copy_failure=(task.stream_history if is_streamed else task.copying).failure,
             paused=paused_tasks(self._metadata, tip.topic_id),
+            spent_streams=task.streaming.spent() if self._can_reuse else None,
         )
 
     def _in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:

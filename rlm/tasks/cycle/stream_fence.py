@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from rlm.policy.leftovers import unfenced_streams
 from rlm.policy.view import PartitionView
+from rlm.tasks.context.deletion_start import start_deletion
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.deleting.expirer import start_deletion
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine

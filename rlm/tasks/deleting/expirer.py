@@ -16,12 +16,13 @@ from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
+from rlm.tasks.context.deletion_start import start_deletion
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.registration import registrations
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
-from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 
@@ -174,27 +175,3 @@ class Expirer:
             ),
         )
         self._is_dead_lettering = True
-
-
-def start_deletion(
-    ports: Ports, metadata: RemoteLogSegmentMetadata, writer: Writer
-) -> RemoteLogSegmentMetadata:
-    """Record that a segment's deletion has started, and return the segment in that state.
-
-    Raises FencedError if the metadata refuses it, RetriableError if it cannot be written.
-    """
-    started = metadata.in_state(
-        SegmentState.DELETE_SEGMENT_STARTED,
-        event_timestamp_ms=ports.clock.wall_ms(),
-        writer=writer,
-    )
-    result = ports.metadata.publish(
-        SegmentEvent(event_id=ports.new_id(), metadata=started, expected_state=metadata.state)
-    )
-    if not result.accepted:
-        raise FencedError(
-            "deletion refused by the metadata",
-            segment=metadata.segment_id,
-            reason=result.refusal,
-        )
-    return started

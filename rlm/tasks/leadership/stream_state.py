@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import RLock
+from threading import Lock, RLock
+from uuid import UUID
 
 from rlm.facts.local_log import LogFileSize, LogPosition
 from rlm.facts.partition_offsets import PartitionOffsets
@@ -44,6 +45,8 @@ class StreamState:
         "_lock",
         "_missed_count",
         "_permit",
+        "_spent",
+        "_spent_lock",
         "_stable_since",
         "_version",
         "is_new",
@@ -62,6 +65,8 @@ class StreamState:
         self._missed_count = 0
         self._is_account_complete = False
         self._stable_since: tuple[int, int] | None = None
+        self._spent: frozenset[UUID] = frozenset()
+        self._spent_lock = Lock()  # of its own: the store's threads note it
         self.is_new = True
         """Whether no cycle has counted the wait before this process knew the partition."""
         self.open_stream: OpenStream | None = None
@@ -84,6 +89,15 @@ class StreamState:
         """Return a number that changes with each sealed segment."""
         with self._lock:
             return self._version
+
+    def spent(self) -> frozenset[UUID]:
+        """Return the unfinished streams whose parts the next segment does not use again."""
+        return self._spent
+
+    def spend(self, segment_id: UUID) -> None:
+        """Note that the parts of an unfinished stream are needed no longer."""
+        with self._spent_lock:
+            self._spent |= {segment_id}
 
     def count_from(self, since_ms: int) -> None:
         """Count the wait of the records at the first begin from an earlier time (monotonic)."""
@@ -185,6 +199,8 @@ class StreamState:
 
         If it reaches what is stored above, wait for the next cycle, which knows where that ends.
         """
+        with self._spent_lock:
+            self._spent = frozenset()
         with self._lock:
             self._version += 1
             self._begin = following

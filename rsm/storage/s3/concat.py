@@ -24,8 +24,8 @@ class PartReceiver(Protocol):
     def put(self, number: int, content: bytes | bytearray) -> None:
         """Send a part."""
 
-    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> None:
-        """Copy a part of an object that must still have this `etag`."""
+    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> str | None:
+        """Copy a part of an object that must still have this `etag`; return its checksum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,8 @@ _CONFIGURATION: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_NO_LISTING = frozenset({"AccessDenied", "403", "NotImplemented", "MethodNotAllowed"})
+
 _STALE_CREDENTIALS = frozenset(code for code, text in _RETRIABLE.items() if text is CREDENTIALS)
 
 _NO_CREDENTIALS = (
@@ -80,6 +82,11 @@ def code_of(error: ClientError) -> str:
     """Return S3's error code; for a response without a body, the HTTP status."""
     code: str = error.response["Error"].get("Code", "")
     return code
+
+
+def is_no_listing(error: ClientError) -> bool:
+    """Return whether the store does not list uploads, or not for this user."""
+    return code_of(error) in _NO_LISTING
 
 
 def was_repeated(error: ClientError) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from botocore.exceptions import ClientError
 from crc32c import crc32c
 
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError, UnsupportedError
@@ -19,11 +20,12 @@ from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.checksum_text import spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.errors import is_no_listing
 
-_MAX_PARTS = 10_000
+MAX_PARTS = 10_000
 _MAX_LISTINGS = 5
-_CHECKSUM = "ChecksumCRC32C"
-_OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
+CHECKSUM = "ChecksumCRC32C"
+OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +34,7 @@ class MultipartUpload:
     """An upload that `multipart_upload` started. Part numbers begin at 1. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket, name: str, upload_id: str) -> None:
+        self.name = name
         self._bucket = bucket
         self._target = {"Key": name, "UploadId": upload_id}
         self._parts: dict[int, Mapping[str, object]] = {}
@@ -39,12 +42,15 @@ class MultipartUpload:
 
     def put(self, number: int, content: bytes | bytearray) -> None:
         """Send one part; the store checks its CRC32C."""
-        checksum = {_CHECKSUM: spell_crc32c(crc32c(content))}
+        checksum = {CHECKSUM: spell_crc32c(crc32c(content))}
         answer = self._part(number, "upload_part", Body=content, **checksum)
         self._keep(number, {"ETag": answer["ETag"], **checksum})
 
-    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> None:
-        """Have the store copy a part of another object, which must still have this `etag`."""
+    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> str | None:
+        """Have the store copy a part of another object, which must still have this `etag`.
+
+        Returns the store's checksum of the part, in its text form; None if it has none.
+        """
         answer = self._part(
             number,
             "upload_part_copy",
@@ -53,7 +59,9 @@ class MultipartUpload:
             CopySourceIfMatch=etag,
         )
         part = answer["CopyPartResult"]
-        self._keep(number, {key: part[key] for key in ("ETag", _CHECKSUM) if key in part})
+        self._keep(number, {key: part[key] for key in ("ETag", CHECKSUM) if key in part})
+        checksum: str | None = part.get(CHECKSUM)
+        return checksum
 
     def complete(self, **conditions: object) -> Mapping[str, Any]:
         """Create the object from all parts, and return the store's response.
@@ -65,7 +73,7 @@ class MultipartUpload:
             "complete_multipart_upload",
             **self._target,
             MultipartUpload={"Parts": parts},
-            ChecksumType=_OF_THE_WHOLE,
+            ChecksumType=OF_THE_WHOLE,
             **conditions,
         )
 
@@ -79,11 +87,11 @@ class MultipartUpload:
             _log.warning(LogLine("cannot abort a multipart upload, its parts stay", error=error))
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
-        if number > _MAX_PARTS:
+        if number > MAX_PARTS:
             raise UnsupportedError(
                 "cannot upload the object: it needs too many parts",
                 name=self._target["Key"],
-                most_parts=_MAX_PARTS,
+                most_parts=MAX_PARTS,
                 advice="Raise the size of a part",
             )
         return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
@@ -95,17 +103,40 @@ class MultipartUpload:
 
 @contextmanager
 def multipart_upload(
-    bucket: S3Bucket, name: str, **attributes: object
+    bucket: S3Bucket, name: str, look: Mapping[str, object], *, is_kept: bool = False
 ) -> Iterator[MultipartUpload]:
-    """Start an upload, which the context must complete; an error in it aborts the upload."""
-    checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": _OF_THE_WHOLE}
-    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **attributes)
+    """Start an upload, which the context must complete; an error in it aborts the upload.
+
+    `look` are the settings and the user metadata of the object. With `is_kept` the parts stay after
+    an error, if `discard_uploads` can find them later.
+    """
+    checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
+    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
     upload = MultipartUpload(bucket, name, answer["UploadId"])
     try:
         yield upload
     except BaseException:
-        upload.abort()
+        if not (is_kept and can_list_uploads(bucket, name)):
+            upload.abort()
         raise
+
+
+def can_list_uploads(bucket: S3Bucket, name: str) -> bool:
+    """Return whether the store lists unfinished uploads; True also if it does not answer now."""
+    try:
+        bucket.call("list_multipart_uploads", Prefix=name, MaxUploads=1)
+    except ClientError as error:
+        return not is_no_listing(error)
+    except TieredStorageError:
+        return True
+    return True
+
+
+def upload_ids(bucket: S3Bucket, name: str) -> list[str]:
+    """Return the ids of the unfinished uploads of an object. Raises the SDK's ClientError."""
+    found = bucket.call("list_multipart_uploads", Prefix=name).get("Uploads", ())
+    # The name precedes all others with this prefix, so it is on the first page.
+    return [each["UploadId"] for each in found if each.get("Key") == name]
 
 
 def discard_uploads(bucket: S3Bucket, name: str) -> None:
@@ -116,12 +147,10 @@ def discard_uploads(bucket: S3Bucket, name: str) -> None:
     other requests, and RetriableError if there is always another upload.
     """
     for _ in range(_MAX_LISTINGS):
-        found = bucket.call("list_multipart_uploads", Prefix=name).get("Uploads", ())
-        # The name precedes all others with this prefix, so it is on the first page.
-        upload_ids = [each.get("UploadId") for each in found if each.get("Key") == name]
-        if not upload_ids:
+        found = upload_ids(bucket, name)
+        if not found:
             return
-        for upload_id in upload_ids:
+        for upload_id in found:
             with suppress(NotFoundError):  # its process completed or aborted it meanwhile
                 bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
     raise RetriableError("uploads of an object are not finished", name=name)

@@ -38,7 +38,7 @@ from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.s3 import lifecycle
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.concat import JoinedObject, send_joined
-from rsm.storage.s3.errors import code_of, store_error
+from rsm.storage.s3.errors import code_of, is_no_listing, store_error
 from rsm.storage.s3.multipart import discard_uploads, multipart_upload
 from rsm.storage.s3.upload import S3Uploads
 
@@ -49,8 +49,8 @@ _CAPABILITIES = Capabilities(
     has_inline_attributes=True,
     has_stored_checksum=True,
     has_confirmed_creation=True,
+    has_reusable_uploads=True,
 )
-_NO_LISTING = frozenset({"AccessDenied", "403", "NotImplemented", "MethodNotAllowed"})
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
 _READ_BYTES = 8 << 20  # a default chunk and its layout's overhead in one piece, without a join
@@ -93,7 +93,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         objects = [self._joined(name) for name in (target, *sources)]
         attributes = decode_attributes(objects[0].metadata, name=target)
         look = self._uploads.look(attributes)
-        with multipart_upload(self._bucket, target, **look) as upload:
+        with multipart_upload(self._bucket, target, look) as upload:
             send_joined(upload, objects, self.read_range)
             try:
                 upload.complete()
@@ -135,7 +135,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         try:
             discard_uploads(self._bucket, name)
         except ClientError as error:
-            if code_of(error) not in _NO_LISTING:
+            if not is_no_listing(error):
                 raise self._error(error, name) from error
             if not self._has_warned:
                 self._has_warned = True

@@ -9,7 +9,8 @@ The SDK may repeat a request whose response was lost, and the store then reports
 Each creation therefore has its own id, to recognize the object as its own.
 
 A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
-Content of unknown length is a multipart upload, unless it is empty.
+Content of unknown length is a multipart upload, unless it is empty. Content that may have been sent
+before is copied from there (rsm.storage.s3.earlier_upload).
 
 Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, for streams at
 most `stream_memory_bytes`. A part is read only when there is room for it.
@@ -29,8 +30,9 @@ from rsm.storage.checksum_text import parse_crc32c, spell_crc32c
 from rsm.storage.confirmation import require_stored
 from rsm.storage.object_metadata import creation_of, encode_metadata
 from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.earlier_upload import EarlierUploads
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
-from rsm.storage.s3.multipart import multipart_upload
+from rsm.storage.s3.multipart import MultipartUpload, multipart_upload
 from rsm.storage.uploads.part_senders import PartSenders
 from rsm.storage.uploads.parts import PartReader
 
@@ -45,6 +47,7 @@ class S3Uploads:
     def __init__(self, bucket: S3Bucket) -> None:
         settings = bucket.settings
         self._bucket = bucket
+        self._earlier = EarlierUploads(bucket)
         self._senders = PartSenders(
             "s3-upload",
             part_bytes=settings.part_bytes,
@@ -99,13 +102,33 @@ class S3Uploads:
     def _put_in_parts(
         self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Iterable[int]
     ) -> Mapping[str, Any]:
-        with multipart_upload(self._bucket, name, **look) as upload:
-            self._senders.send(reader, lengths, upload.put)
+        is_kept = reader.reuse is not None
+        with multipart_upload(self._bucket, name, look, is_kept=is_kept) as upload:
+            self._send_parts(reader, lengths, upload)
             return upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
                 MpuObjectSize=reader.read_bytes,
             )
+
+    def _send_parts(
+        self, reader: PartReader, lengths: Iterable[int], upload: MultipartUpload
+    ) -> None:
+        """Send the parts; the store copies those that an unfinished upload has."""
+        earlier = None if reader.reuse is None else self._earlier.find(reader.reuse)
+        if earlier is None:
+            self._senders.send(reader, lengths, upload.put)
+            return
+
+        def take(content: bytearray) -> bool:
+            return earlier.take(upload, content, reader.checksum)
+
+        def put(number: int, content: bytearray) -> None:
+            copied_count = 1 if earlier.taken_count else 0
+            upload.put(number - earlier.taken_count + copied_count, content)
+
+        self._senders.send(reader, lengths, put, take)
+        earlier.end(upload)
 
     def _confirm(
         self, name: str, answer: Mapping[str, Any], length_bytes: int, checksum: int

@@ -25,6 +25,9 @@ from rsm.storage.uploads.parts import PartReader
 SendPart = Callable[[int, bytearray], None]
 """Sends the part of a number, from 1 on; called by any thread."""
 
+TakePart = Callable[[bytearray], bool]
+"""Gets each part in order; returns whether it need not be sent. Called by the reading thread."""
+
 
 class UploadRoom:
     """A budget of bytes for parts. A part larger than the budget is sent alone. Thread-safe.
@@ -125,9 +128,16 @@ class PartSenders:
         finally:
             self._room.give_back(length_bytes)
 
-    def send(self, reader: PartReader, lengths: Iterable[int], send_part: SendPart) -> None:
+    def send(
+        self,
+        reader: PartReader,
+        lengths: Iterable[int],
+        send_part: SendPart,
+        take_part: TakePart = lambda _content: False,
+    ) -> None:
         """Send all parts; return, or raise the first error, when no part is in flight.
 
+        Parts that `take_part` takes are numbered, too, and count as accepted.
         A failed part interrupts content that a writer pushes, so that the writer need not fill
         another part to get the error.
         """
@@ -136,7 +146,9 @@ class PartSenders:
             for number, length_bytes in enumerate(lengths, start=1):
                 while under_way and under_way[0].done():
                     under_way.popleft().result()
-                under_way.append(self._send_next(reader, number, length_bytes, send_part))
+                sending = self._send_next(reader, number, length_bytes, send_part, take_part)
+                if sending is not None:
+                    under_way.append(sending)
             for sending in under_way:
                 sending.result()
         finally:
@@ -153,13 +165,25 @@ class PartSenders:
             yield chunk_bytes if is_each_chunk else self._part_bytes
 
     def _send_next(
-        self, reader: PartReader, number: int, length_bytes: int, send_part: SendPart
-    ) -> Future[None]:
-        """Read one part as soon as there is room for it; its completion frees the room."""
+        self,
+        reader: PartReader,
+        number: int,
+        length_bytes: int,
+        send_part: SendPart,
+        take_part: TakePart,
+    ) -> Future[None] | None:
+        """Read one part as soon as there is room for it; its completion frees the room.
+
+        Returns None if the part was taken.
+        """
         room = self._stream_room if reader.is_pushed else self._room
         room.take(length_bytes)
         try:
             content = reader.read(length_bytes)
+            if take_part(content):
+                reader.acknowledge(len(content))
+                room.give_back(length_bytes)
+                return None
             sending = self._threads.submit(_send, reader, number, content, send_part)
         except BaseException:
             room.give_back(length_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of
+from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, reuse_of
 
 
 class PartReader:
@@ -23,6 +23,7 @@ class PartReader:
         self._name = name
         self._interrupt = interrupt_of(source)
         self._length_bytes = source.length_bytes
+        self.reuse = reuse_of(source)
         self.read_bytes = 0
         self.checksum = 0
 

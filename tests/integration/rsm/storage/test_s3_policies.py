@@ -7,15 +7,18 @@ as principal.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.local_segment import ContentReuse, WrappedSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.probe import ProbeResult, probe
 from rsm.storage.s3.bucket import S3Bucket
@@ -23,6 +26,7 @@ from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.sources import PiecesSource, source_of
 from tests.services.s3 import S3Server, credentials_environment
+from tests.services.waiting import wait_until
 
 _ROOM = Path(__file__).resolve().parents[4] / "deploy" / "s3"
 _ROLES = sorted(path.stem for path in _ROOM.glob("*.json"))
@@ -44,6 +48,7 @@ _ACTIONS_OF = {
     "head_object": {"s3:GetObject"},
     "list_multipart_uploads": {"s3:ListBucketMultipartUploads"},
     "list_objects_v2": {"s3:ListBucket"},
+    "list_parts": {"s3:ListMultipartUploadParts"},
     "put_object": {"s3:PutObject"},
     "upload_part": {"s3:PutObject"},
     "upload_part_copy": {"s3:GetObject", "s3:PutObject"},
@@ -111,11 +116,28 @@ def test_role_that_writes_when_it_sends_all_requests_then_its_policy_allows_thes
     _break_off_an_upload(storage, f"{role}-two")
     storage.discard_uploads(f"{role}-two")
     if role == "host":
+        assert _use_an_upload_again(storage, requests, f"{role}-three") == [5 * _MIB]
         with suppress(TieredStorageError):  # the server keeps no such rules
             storage.expiry_rules()
 
     assert {each.verb: each.problem for each in found if each.result is ProbeResult.FAILED} == {}
     assert {action for each in requests for action in _ACTIONS_OF[each]} == _actions(role)
+
+
+def test_role_that_may_not_list_parts_when_it_creates_then_all_is_sent_and_logged_once(
+    open_as: OpenAs, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The policy of a repair job lacks the right: it streams nothing."""
+    storage, requests = open_as("repair")
+
+    with caplog.at_level(logging.INFO):
+        first = _use_an_upload_again(storage, requests, "repair-three")
+        second = _use_an_upload_again(storage, requests, "repair-four")
+
+    assert (first, second) == ([], [])
+    assert "upload_part_copy" not in requests
+    noted = [each for each in caplog.records if "sends all again" in each.getMessage()]
+    assert [each.levelname for each in noted] == ["INFO"]
 
 
 @pytest.mark.parametrize("role", _READERS)
@@ -149,6 +171,40 @@ def test_role_that_reads_when_it_writes_or_deletes_then_is_denied(
         storage.delete(f"{role}-kept")
     assert [each.name for each in storage.list(f"{role}-kept")] == [f"{role}-kept"]
     assert [*storage.list(f"{role}-new")] == []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again(WrappedSource):
+    """Content that may have been sent before."""
+
+    reuse: ContentReuse
+    length_bytes: None = None
+
+    def chunks(self) -> Iterator[memoryview]:
+        return self.source.chunks()
+
+
+def _use_an_upload_again(storage: S3ChunkStorage, requests: set[str], name: str) -> list[int]:
+    """Leave an upload of this name, and create an object with its part; return what was used."""
+    used: list[int] = []
+    pieces = (b"x" * _MIB,) * 6
+    requests.discard("upload_part")
+
+    def fail(number: int) -> None:
+        if number == 5:
+            wait_until(lambda: "upload_part" in requests)
+            raise RetriableError("the source ended")
+
+    def content(names: tuple[str, ...], before: Callable[[int], None]) -> _Again:
+        return _Again(
+            source=PiecesSource(pieces=pieces, before_piece=before),
+            reuse=ContentReuse(names=names, reused=used.append, unused=lambda _name: None),
+        )
+
+    with pytest.raises(RetriableError, match="the source ended"):
+        storage.create_with_content(name, content((), fail))
+    storage.create_with_content(f"{name}-again", content((name,), lambda _number: None))
+    return used
 
 
 def _break_off_an_upload(storage: S3ChunkStorage, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.facts.local_log import LogPosition
-from rlm.tasks.deleting.expirer import start_deletion
+from rlm.tasks.context.deletion_start import start_deletion
 from rsm.segment.metadata import SegmentState
 from tests.twins.process import Process
 from tests.twins.world import TIP, World

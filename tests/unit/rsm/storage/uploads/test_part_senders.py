@@ -48,6 +48,45 @@ def test_send_when_the_length_is_unknown_then_equal_parts_and_a_rest(
     assert sent(senders, UnsizedSource(source=source_of(*pieces))) == expected
 
 
+def test_send_when_parts_are_taken_then_they_are_not_sent_and_count_as_accepted(
+    senders: PartSenders,
+) -> None:
+    source = CountingSource(pieces=(b"abcdefghij",))
+    reader = PartReader(source, "a")
+    taken: list[bytes] = []
+    parts: dict[int, bytes] = {}
+
+    def take(content: bytearray) -> bool:
+        taken.append(bytes(content))
+        return len(taken) < 3
+
+    senders.send(
+        reader,
+        senders.lengths(source, reader),
+        lambda number, content: parts.update({number: bytes(content)}),
+        take,
+    )
+
+    assert taken == [b"abcd", b"efgh", b"ij"]
+    assert parts == {3: b"ij"}
+    assert source.accepted == [4, 4, 2]
+
+
+def test_send_when_taking_a_part_fails_then_its_error_and_its_room_is_free(
+    senders: PartSenders,
+) -> None:
+    def fail(_content: bytearray) -> bool:
+        raise RetriableError("the copy failed")
+
+    for _ in range(8):
+        source = UnsizedSource(source=source_of(b"abcdefghij"))
+        reader = PartReader(source, "a")
+        with pytest.raises(RetriableError, match="the copy failed"):
+            senders.send(reader, senders.lengths(source, reader), lambda *_: None, fail)
+
+    assert sent(senders, UnsizedSource(source=source_of(b"abcdefgh"))) == [b"abcd", b"efgh"]
+
+
 def test_send_when_each_chunk_is_a_part_then_the_chunks_of_any_length(senders: PartSenders) -> None:
     source = UnsizedSource(
         source=source_of(b"abcdefghij", b"", b"k", b"lm"), parts=PartBounds.EACH_CHUNK

@@ -1,0 +1,67 @@
+"""Finds unfinished streams whose parts the next segment of the stream may use again. Pure.
+
+Such a stream begins where the next segment begins, and its end is fenced. Its own process may have
+died, lost the lead, or failed to send a part. Its objects stay until the next segment needs them no
+longer, or is stored, at most until the deadline of the unfinished stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from rlm.policy.stream.permit import stream_permit
+from rlm.policy.view import PartitionView
+from rlmm.spi import SegmentRecord
+from rsm.segment.metadata import SegmentState
+
+_MOST = 8
+
+
+def reusable_streams(
+    records: Iterable[SegmentRecord],
+    *,
+    begin_offset: int,
+    incarnation: UUID,
+    broker_ms: int,
+    spent: Collection[UUID],
+) -> tuple[SegmentRecord, ...]:
+    """Return the unfinished streams from `begin_offset` on, the oldest ones first, at most 8.
+
+    Those of this process may not be fenced yet. `spent` are those that are needed no longer.
+    """
+    found = [
+        record
+        for record in records
+        if record.metadata.is_open
+        and record.metadata.offsets.start_offset == begin_offset
+        and record.metadata.segment_id.id not in spent
+        and not record.is_dead_lettered
+        and broker_ms <= record.copy_deadline_ms
+        and _is_ended(record, incarnation)
+    ]
+    found.sort(key=lambda record: (record.changed_ms, record.metadata.segment_id.id))
+    return tuple(found[:_MOST])
+
+
+def awaited_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Return the unfinished streams whose objects stay for the next segment of the stream."""
+    if view.spent_streams is None or not any(each.metadata.is_open for each in view.segments):
+        return ()
+    permit = stream_permit(view)
+    if permit is None:
+        return ()
+    return reusable_streams(
+        view.segments,
+        begin_offset=permit.begin_offset,
+        incarnation=view.writer.incarnation,
+        broker_ms=view.moment.broker_ms,
+        spent=view.spent_streams,
+    )
+
+
+def _is_ended(record: SegmentRecord, incarnation: UUID) -> bool:
+    metadata = record.metadata
+    if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
+        return metadata.writer.incarnation == incarnation
+    return metadata.state is SegmentState.DELETE_SEGMENT_STARTED

@@ -1,0 +1,109 @@
+"""Has a stream use again what unfinished streams of the same records have sent.
+
+    an unfinished stream found → its deletion started, which fences its end
+    → the writer of the next segment may use its parts, as far as its log is in this lineage
+
+A log has the same records as another one up to the end of the last leader epoch that both have
+(KIP-101). So nothing is used beyond the end of the epoch in which the unfinished stream was
+written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.policy.stream.reuse import reusable_streams
+from rlm.tasks.context.deletion_start import start_deletion
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.offload_segment import offload_segments
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import FencedError
+from rsm.segment.log_line import LogLine
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import SegmentWriter
+
+_log = logging.getLogger(__name__)
+
+_UNFINISHED = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierStreams:
+    """Represents fenced streams that never finished, for the next segment.
+
+    `end_offset` is where their logs may leave the lineage; None if they do not. `reused` and
+    `unused` as in SegmentWriter.reuse.
+    """
+
+    segments: tuple[RemoteLogSegmentMetadata, ...]
+    end_offset: int | None
+    reused: Callable[[int], None]
+    unused: Callable[[UUID], None]
+
+    def offer_to(self, writer: SegmentWriter) -> None:
+        """Let a new writer use what they have sent."""
+        writer.reuse(self.segments, reused=self.reused, unused=self.unused)
+
+    def limit(self, writer: SegmentWriter, appended: OffsetRange) -> None:
+        """End the use before these offsets are appended, if they are not in all of the logs."""
+        if self.end_offset is not None and appended.end_offset > self.end_offset:
+            writer.end_reuse()
+
+
+def earlier_streams(
+    ports: Ports,
+    task: PartitionTask,
+    begin_offset: int,
+    lineage: Lineage,
+    reused: Callable[[int], None],
+) -> EarlierStreams | None:
+    """Fence and return the unfinished streams from an offset on; None if the store uses none again.
+
+    Raises RetriableError if the metadata topic cannot be written.
+    """
+    if not ports.storage.can_reuse_unfinished:
+        return None
+    state, writer = task.streaming, task.lead.writer
+    found = reusable_streams(
+        ports.metadata.list_remote_log_segments(task.topic_id_partition, states=_UNFINISHED),
+        begin_offset=begin_offset,
+        incarnation=writer.incarnation,
+        broker_ms=ports.metadata.broker_time_ms(),
+        spent=state.spent(),
+    )
+    segments, ends = [], []
+    # Not the writer of the segment's record: that is the process that has fenced it.
+    assigned = offload_segments(ports.metadata, task.topic_id_partition) if found else ()
+    epochs = {each.id: each.writer.leader_epoch for each in assigned}
+    for metadata in (record.metadata for record in found):
+        epoch = epochs.get(metadata.segment_id.id)
+        if epoch is None or lineage.start_offset(epoch) is None:
+            state.spend(metadata.segment_id.id)
+        elif (fenced := _fenced(ports, task, metadata)) is not None:
+            segments.append(fenced)
+            ends.append(lineage.end_offset(epoch))
+    return EarlierStreams(
+        segments=tuple(segments),
+        end_offset=min((each for each in ends if each is not None), default=None),
+        reused=reused,
+        unused=state.spend,
+    )
+
+
+def _fenced(
+    ports: Ports, task: PartitionTask, metadata: RemoteLogSegmentMetadata
+) -> RemoteLogSegmentMetadata | None:
+    """Return the segment in deletion; None if the metadata refuses that."""
+    if metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
+        return metadata
+    try:
+        return start_deletion(ports, metadata, task.lead.writer)
+    except FencedError as error:
+        segment_id = metadata.segment_id
+        _log.info(LogLine("failed stream not fenced", segment_id=segment_id, error=error))
+        return None

@@ -1,0 +1,318 @@
+"""Parts of an unfinished upload are copied by the store instead of sent again (PIP-76)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pytest
+from botocore.exceptions import ClientError
+
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.local_segment import ContentReuse
+from rsm.segment.ranges import ByteRange
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.multipart import OF_THE_WHOLE, MultipartUpload, upload_ids
+from rsm.storage.s3.settings import S3Settings
+from rsm.storage.s3.storage import S3ChunkStorage
+from tests.contract.sources import failing_source
+
+PART = 5 << 20
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+CONTENT = b"".join(bytes([65 + number]) * PART for number in range(4)) + b"the rest"
+
+
+@dataclass(slots=True, kw_only=True)
+class Reused:
+    """Content of unknown length, and what the store says about the uploads that it names."""
+
+    content: bytes
+    names: tuple[str, ...] = ()
+    before_part: Callable[[int], None] = lambda _number: None
+    sizes: list[int] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    length_bytes: None = None
+    reuse: ContentReuse = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reuse = ContentReuse(
+            names=self.names, reused=self.sizes.append, unused=self.unused.append
+        )
+
+    def chunks(self) -> Iterator[memoryview]:
+        for number, position in enumerate(range(0, len(self.content), PART)):
+            self.before_part(number)
+            yield memoryview(self.content)[position : position + PART]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """The bucket, and how many requests of each kind were sent to it."""
+
+    storage: S3ChunkStorage
+    requests: Counter[str]
+
+    def left(self, name: str, content: bytes = CONTENT) -> None:
+        """Leave an unfinished upload with all whole parts, as a process does that is killed."""
+        looks = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
+        started = self.storage._bucket.ask("create_multipart_upload", Key=name, **looks)
+        upload = MultipartUpload(self.storage._bucket, name, started["UploadId"])
+        for number in range(1, len(content) // PART + 1):
+            upload.put(number, content[(number - 1) * PART : number * PART])
+
+    def broke_off(self, name: str, names: tuple[str, ...]) -> None:
+        """Leave an unfinished upload, after a creation that has used all whole parts again."""
+
+        def fail(number: int) -> None:
+            if number == len(CONTENT) // PART:
+                raise RetriableError("the source broke off")
+
+        source = Reused(content=CONTENT, names=names, before_part=fail)
+        with pytest.raises(RetriableError, match="broke off"):
+            self.storage.create_with_content(name, source)
+
+    def created(self, source: Reused) -> str:
+        """Create an object; count only the requests of its creation."""
+        name = f"new/{uuid4()}"
+        self.requests.clear()
+        self.storage.create_with_content(name, source)
+        assert self.storage.read_range(name, WHOLE) == source.content
+        return name
+
+    def upload_of(self, name: str) -> MultipartUpload:
+        """The unfinished upload of an object, as its own process has it."""
+        bucket = self.storage._bucket
+        (upload_id,) = upload_ids(bucket, name)
+        return MultipartUpload(bucket, name, upload_id)
+
+
+@pytest.fixture
+def bucket(s3_settings: S3Settings) -> Iterator[Bucket]:
+    requests = Counter[str]()
+    storage = S3ChunkStorage(S3Bucket(s3_settings, observe=lambda each: requests.update([each])))
+    yield Bucket(storage=storage, requests=requests)
+    for each in storage._bucket.ask("list_multipart_uploads").get("Uploads", ()):
+        storage.discard_uploads(each["Key"])
+    storage.delete_many([info.name for info in storage.list("")])
+    storage.close()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"old/{uuid4()}"
+
+
+def test_creation_when_an_upload_has_the_same_parts_then_the_store_copies_them(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT, names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], bucket.requests["upload_part_copy"]) == (1, 1)
+    assert (source.sizes, source.unused) == ([4 * PART], [name])
+    assert bucket.storage.read_range(name, WHOLE) == CONTENT[: 4 * PART]
+
+
+def test_creation_when_the_second_part_differs_then_it_and_the_later_ones_are_sent(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name, CONTENT[:PART] + b"?" + CONTENT[PART + 1 :])
+    source = Reused(content=CONTENT, names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], bucket.requests["upload_part_copy"]) == (4, 1)
+    assert (source.sizes, source.unused) == ([PART], [name])
+
+
+def test_creation_when_the_first_part_differs_then_all_is_sent_and_the_upload_stays_unfinished(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name, b"?" + CONTENT[1:])
+    source = Reused(content=CONTENT, names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes, source.unused) == (5, [], [name])
+    assert not bucket.storage.exists(name)
+
+
+def test_creation_when_the_content_is_shorter_then_only_its_parts_are_used(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT[: 2 * PART + 3], names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes) == (1, [2 * PART])
+
+
+def test_creation_when_it_has_no_more_than_the_upload_then_nothing_is_sent(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT[: 3 * PART], names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes) == (0, [3 * PART])
+
+
+def test_creation_when_content_leaves_the_lineage_then_nothing_from_there_on_is_used(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT, names=(name,))
+    source.reuse.end_at(2 * PART + 1)
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes) == (3, [2 * PART])
+
+
+def test_creation_when_the_first_name_has_no_upload_then_the_second_one_is_used(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT, names=("old/none", name, "old/other"))
+
+    bucket.created(source)
+
+    assert source.sizes == [4 * PART]
+    assert sorted(source.unused) == sorted(["old/none", name, "old/other"])
+
+
+def test_creation_when_the_upload_began_with_a_copy_then_its_large_part_is_used(
+    bucket: Bucket, name: str
+) -> None:
+    """A process that restarts twice in a row."""
+    bucket.left(name)
+    second = f"old/{uuid4()}"
+    bucket.broke_off(second, (name,))
+    source = Reused(content=CONTENT, names=(second,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes) == (1, [4 * PART])
+
+
+def test_creation_when_a_large_part_differs_in_its_midst_then_the_next_attempt_sends_all(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    second = f"old/{uuid4()}"
+    bucket.broke_off(second, (name,))
+    other = CONTENT[:PART] + b"?" + CONTENT[PART + 1 :]
+    source = Reused(content=other, names=(second,))
+
+    with pytest.raises(RetriableError, match="the next attempt sends all"):
+        bucket.storage.create_with_content("new/differs", source)
+
+    assert (source.sizes, source.unused) == ([], [second])
+    assert not bucket.storage.exists("new/differs")
+    bucket.created(Reused(content=other))
+
+
+def test_creation_when_the_upload_was_completed_then_all_is_sent(bucket: Bucket, name: str) -> None:
+    """The upload's own process was faster."""
+    bucket.left(name)
+    upload = bucket.upload_of(name)
+    upload.put(1, b"the only part")
+    upload.complete()
+    source = Reused(content=CONTENT, names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes, source.unused) == (5, [], [name])
+    assert bucket.storage.read_range(name, WHOLE) == b"the only part"
+
+
+def test_creation_when_the_upload_is_completed_after_the_listing_then_the_next_attempt_sends_all(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    upload = bucket.upload_of(name)
+
+    def complete(number: int) -> None:
+        if number == 2:
+            upload.put(1, b"the only part")
+            upload.complete()
+
+    source = Reused(content=CONTENT, names=(name,), before_part=complete)
+
+    with pytest.raises(RetriableError, match="the next attempt sends all"):
+        bucket.storage.create_with_content("new/late", source)
+
+    assert (source.sizes, source.unused) == ([], [name])
+    assert bucket.storage.read_range(name, WHOLE) == b"the only part"
+    bucket.created(Reused(content=CONTENT, names=(name,)))
+
+
+def test_creation_when_a_part_is_sent_again_after_the_listing_then_the_completion_is_refused(
+    bucket: Bucket, name: str
+) -> None:
+    """The completion names each part by its ETag."""
+    bucket.left(name)
+    upload = bucket.upload_of(name)
+
+    def overwrite(number: int) -> None:
+        if number == 2:
+            upload.put(1, b"x" * PART)
+
+    source = Reused(content=CONTENT, names=(name,), before_part=overwrite)
+
+    with pytest.raises(RetriableError, match="the next attempt sends all"):
+        bucket.storage.create_with_content("new/overwritten", source)
+
+    assert (source.sizes, source.unused) == ([], [name])
+    assert not bucket.storage.exists(name)
+    assert not bucket.storage.exists("new/overwritten")
+
+
+def test_creation_when_the_object_is_deleted_before_the_copy_then_the_next_attempt_sends_all(
+    s3_settings: S3Settings, bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+
+    def delete(operation: str) -> None:
+        if operation == "upload_part_copy":
+            bucket.storage.delete(name)
+
+    other = S3ChunkStorage(S3Bucket(s3_settings, observe=delete))
+    source = Reused(content=CONTENT, names=(name,))
+
+    with closing(other), pytest.raises(RetriableError, match="the next attempt sends all"):
+        other.create_with_content("new/deleted", source)
+
+    assert (source.sizes, source.unused) == ([], [name])
+    assert not bucket.storage.exists("new/deleted")
+
+
+def test_own_process_when_its_upload_was_used_then_its_late_part_and_its_end_change_nothing(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    upload = bucket.upload_of(name)
+    upload.put(1, CONTENT[:PART])
+    bucket.created(Reused(content=CONTENT, names=(name,)))
+
+    with pytest.raises(NotFoundError):
+        upload.put(5, b"late")
+    with suppress(ClientError):  # a store may answer a repeated end as it answered the first one
+        upload.complete()
+    assert bucket.storage.read_range(name, WHOLE) == CONTENT[: 4 * PART]
+
+
+def test_failed_creation_when_nothing_may_be_used_again_then_its_upload_is_aborted(
+    bucket: Bucket, name: str
+) -> None:
+    with pytest.raises(RetriableError, match="the source broke"):
+        bucket.storage.create_with_content(name, failing_source(*[b"x" * PART] * 4))
+
+    assert upload_ids(bucket.storage._bucket, name) == []
