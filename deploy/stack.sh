@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 tag=${RLM_TAG:-latest}
 targets="rlm${SPARK:+ spark}"
-profiles="--profile client --profile quickstart --profile streaming --profile monitoring --profile spark --profile spark-job"
+# All of them: `down` ends the services of these only.
+profiles="--profile cluster --profile client --profile quickstart --profile streaming --profile monitoring --profile spark --profile spark-job"
 
 main() {
     command=${1:-}
@@ -174,7 +175,11 @@ start() {
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     echo "Starting containers; this takes a minute or two"
-    if ! compose ${MONITORING:+--profile monitoring} ${SPARK:+--profile spark} up -d "$@" >"$log" 2>&1; then
+    # Without --profile, compose takes the profiles of .env. Named services need none.
+    started="--profile cluster ${MONITORING:+--profile monitoring} ${SPARK:+--profile spark}"
+    case ${1:-} in quickstart | streaming) started="--profile $1" ;; esac
+    # shellcheck disable=SC2086 # options
+    if ! compose $started up -d "$@" >"$log" 2>&1; then
         explain "cannot start the stack:" "$(tail -n 15 "$log")"
     fi
     case ${1:-} in

@@ -103,6 +103,25 @@ def test_spark_jobs_when_they_run_then_fit_the_worker() -> None:
     assert command[command.index("--memory") + 1] == settings["spark.executor.memory"]
 
 
+def test_profiles_when_chosen_then_compose_alone_starts_the_cluster_with_its_boards() -> None:
+    """A service without a profile would start with each profile, also with quickstart."""
+    profiles = {name: each.get("profiles", []) for name, each in _SERVICES.items()}
+    (chosen,) = re.findall(r"(?m)^COMPOSE_PROFILES=(.+)$", (_CHECKOUT / ".env").read_text())
+
+    assert [name for name, each in profiles.items() if len(each) != 1] == []
+    started = {name for name, (each,) in profiles.items() if each in chosen.split(",")}
+    of_cluster = {f"{role}-{n}" for role in ("broker", "rlm") for n in (1, 2, 3)}
+    assert started == {*of_cluster, "store", "prometheus", "grafana"}
+
+
+@pytest.mark.parametrize("service", _LASTING)
+def test_service_when_its_profile_is_started_then_has_all_that_it_depends_on(service: str) -> None:
+    described = _SERVICES[service]
+
+    for needed in described.get("depends_on", ()):
+        assert _SERVICES[needed]["profiles"] == described["profiles"]
+
+
 def test_images_when_built_then_one_service_of_a_profile_builds_each_and_none_is_pulled() -> None:
     """Compose builds all services at once, and an engine refuses a second image of one tag."""
     own = {name: each for name, each in _SERVICES.items() if "localhost/" in each["image"]}

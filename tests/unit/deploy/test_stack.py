@@ -187,9 +187,9 @@ def test_up_when_compose_fails_then_prints_its_message_and_a_way_out(
 @pytest.mark.parametrize(
     ("variables", "passed"),
     [
-        ({"MONITORING": "1"}, "compose --profile monitoring up"),
-        ({"SPARK": "1"}, "compose --profile spark up"),
-        ({"MONITORING": "", "SPARK": ""}, "compose up"),
+        ({"MONITORING": "1"}, "compose --profile cluster --profile monitoring up"),
+        ({"SPARK": "1"}, "compose --profile cluster --profile spark up"),
+        ({"MONITORING": "", "SPARK": ""}, "compose --profile cluster up"),
     ],
 )
 def test_up_when_a_profile_is_asked_for_then_starts_its_services_too(
@@ -222,7 +222,7 @@ def test_up_when_options_of_compose_are_given_with_a_profile_then_passes_them_on
     environment = {"DOCKER_HOST": "unix:///absent", "SPARK": "1"}
     refusal = _refusal(programs, "up", "--scale", "spark-worker=2", environment=environment)
 
-    assert "compose --profile spark up -d --scale spark-worker=2" in refusal
+    assert "compose --profile cluster --profile spark up -d --scale spark-worker=2" in refusal
 
 
 @pytest.mark.parametrize(
