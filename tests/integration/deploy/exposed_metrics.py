@@ -1,7 +1,7 @@
 """/metrics of a host: every metric of the product's own registries, with changing values.
 
 The supervisor's own application serves them. Its two processes have the same metrics: gauges are 0
-in one and 1 in the other, but the copy lag rises. Counters grow by 10 a second. A third process
+in one and 1 in the other, but the copy lags rise. Counters grow by 10 a second. A third process
 is down, and a fourth hangs.
 """
 
@@ -32,12 +32,15 @@ from tests.unit.rlm.rest.test_supervisor_api import status_of
 _VALUES = {
     "kind": ("missing",),
     "operation": ("put_object", "get_object"),
-    "reason": ("share_groups_hidden", "diverged", "lineage_conflict"),
+    "reason": ("share_groups_hidden", "diverged", "lineage_conflict", "corrupt"),
     "result": ("ok", "failed"),
 }
 _GROWTH_PER_SECOND = 10.0
 _GAUGES = {"manager": 0.0, "gateway": 1.0}
-_RISING = {"kafka_server_remote_copy_lag_bytes": 1e6}  # per count of a counter
+_RISING = {  # per count of a counter
+    "kafka_server_remote_copy_lag_bytes": 1e6,
+    "kafka_server_remote_copy_lag_segments": 1.0,
+}
 
 
 def descriptions() -> tuple[MetricDescription, ...]:

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 
-from rlm.metrics.labels import COPY_BLOCKED
+from rlm.metrics.labels import COPY_BLOCKED, TRIM_BLOCKED
 from rlm.policy.blocked import Blocked
 from rlm.status.block_explanations import LONG_UNSTABLE_MS, BlockedWork, explain_block
 from rsm.segment.ids import TopicIdPartition
@@ -93,6 +93,22 @@ def test_blocked_copies_when_rlm_status_expects_the_reason_or_a_pause_then_are_n
     }
     assert expected
     assert set(excluded.split("|")) == {*expected, "paused"}
+
+
+def test_blocked_trims_when_a_person_should_act_then_are_an_alert_for_each_reason() -> None:
+    """Excluded are a pause, reasons that end by themselves, and those with a rule of their own."""
+    expressions = {rule["alert"]: rule["expr"] for rule in _RULES}
+    (excluded,) = re.findall(r'reason!~"([\w|]+)"', expressions.pop("RlmTrimBlocked"))
+    own = set(re.findall(r'rlm_trim_blocked\{reason="(\w+)"', " ".join(expressions.values())))
+    tip = TopicIdPartition(topic_id=UUID(int=1), topic="t", partition=0)
+
+    ending = {
+        reason
+        for reason in TRIM_BLOCKED.values
+        if not explain_block(BlockedWork.TRIM, Blocked(reason=reason), tip, age_ms=LONG_UNSTABLE_MS)
+    }
+    assert set(excluded.split("|")) <= {*ending, *own, "paused"}
+    assert own <= set(excluded.split("|"))
 
 
 @pytest.mark.parametrize("rule", _RULES, ids=lambda rule: rule["alert"])
