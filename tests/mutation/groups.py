@@ -91,7 +91,9 @@ GROUPS = (
     Group(name="retention", sources=("rlm/policy/retention.py",), tests=_POLICY_TESTS),
     Group(
         name="policy_levels",
-        sources=_below("rlm/policy", "topic/levels", "peers/differing_files"),
+        sources=_below(
+            "rlm/policy", "topic/levels", "topic/level_combinations", "peers/differing_files"
+        ),
         tests=_POLICY_TESTS,
     ),
     Group(

@@ -24,6 +24,7 @@ from rlm.cli.policies.level_text import (
 )
 from rlm.cli.policies.policies_file import TopicEntry
 from rlm.cli.terminal.lines import print_lines
+from rlm.policy.topic.level_combinations import check_combinations
 from rlm.policy.topic.levels import LevelIndex
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.level_effects import LevelEffects, TopicEffect
@@ -102,10 +103,12 @@ def find_change(
     """Return the difference between the present levels and `wanted`, which are all levels.
 
     `named` are topics whose own settings change, too. InvalidConfigError if one does not exist, or
-    cannot have its settings.
+    cannot have its settings, or if the wanted levels contradict each other.
     """
     before = {each.pattern: each for each in policy_levels(session.metadata)}
     after = {each.pattern: each for each in wanted}
+    if before != after:
+        check_combinations(before.values(), after.values(), managers_defaults(session))
     changes = tuple(
         LevelChange(pattern=pattern, before=before.get(pattern), after=after.get(pattern))
         for pattern in sorted(before.keys() | after.keys())

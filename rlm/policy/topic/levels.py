@@ -99,7 +99,7 @@ class LevelIndex:
 
     def levels_of(self, topic: str) -> tuple[PolicyLevel, ...]:
         """Return the levels that apply to a topic, in the order of the function `levels_of`."""
-        lengths = range(len(topic) + 1)
+        lengths = range(min(len(topic), PATTERN_MAX_CHARACTERS) + 1)
         found = (self._by_prefix.get(topic[:length], ()) for length in lengths)
         return levels_of(topic, chain.from_iterable(found))
 

@@ -17,6 +17,7 @@ from rlm.policy.topic.topic_policy import RETENTIONS, OffloadModeFlag, PolicyFla
 from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.offload_settings import OffloadMode
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TOPIC, Process, World
 
 OWN = PolicyFlags(
@@ -226,6 +227,22 @@ def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing
     assert "max.offload.segment.rollover.time.ms=60001" in reason
     assert policy_levels(process.metadata) == ()
     assert topic_policies(process.metadata) == ()
+
+
+def test_levels_when_they_contradict_each_other_then_refused_although_no_topic_matches(
+    process: Process,
+) -> None:
+    default = PolicyLevel(pattern="", local_retention_ms=60_000)
+    pattern = PolicyLevel(
+        pattern="a*", offload_mode=OffloadMode.STREAM, offload_segment_rollover_ms=600_000
+    )
+
+    with pytest.raises(InvalidConfigError, match="contradict each other") as refused:
+        find_change(session(process), (default, pattern))
+
+    assert "local.retention.ms=60000" in str(refused.value)
+    assert "max.offload.segment.rollover.time.ms=600000" in str(refused.value)
+    assert process.metadata.policy_levels() == ()
 
 
 def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:

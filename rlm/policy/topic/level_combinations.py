@@ -1,0 +1,71 @@
+"""Checks what policy levels make of topics together, whether or not such a topic exists. Pure.
+
+rlm.policy.topic.topic_policy checks each level alone. Two levels can be valid alone and yet
+contradict each other: one gives a rollover time, another a shorter local retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from rlm.policy.topic.levels import PATTERN_MAX_CHARACTERS, LevelIndex, resolved
+from rlm.policy.topic.policy_values import FileDefaults, check_values
+from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolicy
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rsm.segment.errors import InvalidConfigError
+
+# In no pattern, so that only `*` and `?` match it.
+_ANY_CHARACTER = "!"
+
+
+def check_combinations(
+    before: Iterable[PolicyLevel], after: Iterable[PolicyLevel], managers: FileDefaults
+) -> None:
+    """Raise InvalidConfigError with the values if levels contradict each other or the file.
+
+    `before` are all present levels and `after` all wanted ones. Checks each pattern, and the
+    default, for which a topic has other settings than before. The topic has unlimited retention
+    and no settings of its own. Each less specific level that covers the pattern applies to it.
+    """
+    present, wanted = LevelIndex(before), LevelIndex(after)
+    existing = {each.pattern for each in before}
+    for pattern in sorted(each.pattern for each in after):
+        found = _followed(pattern, wanted, managers)
+        if pattern in existing and found == _followed(pattern, present, managers):
+            continue
+        try:
+            check_values(found, managers.offload)
+        except InvalidConfigError as error:
+            values = {name: value for name, value in error.context.items() if name != "topic"}
+            raise InvalidConfigError(
+                "policy levels contradict each other",
+                pattern=pattern or "(default)",
+                reason=error.message,
+                **values,
+            ) from error
+
+
+def _followed(pattern: str, levels: LevelIndex, managers: FileDefaults) -> TopicPolicy:
+    """Return what an untiered topic has if it follows a pattern, or only the default."""
+    topic = TopicPolicy(
+        topic=_example(pattern),
+        topic_id=UUID(int=0),
+        state=PolicyState.ENABLING,
+        retention_ms=UNLIMITED,
+        retention_bytes=UNLIMITED,
+        inherited=frozenset(PolicySetting),
+    )
+    applying = levels.levels_of(topic.topic)
+    if pattern == DEFAULT_LEVEL:
+        applying = tuple(each for each in applying if each.pattern == DEFAULT_LEVEL)
+    return resolved(topic, applying, managers.values)
+
+
+def _example(pattern: str) -> str:
+    """Return a name that the pattern matches, and of others only those that cover it.
+
+    A `*` is longer than any pattern, so that other patterns match it with `*` only.
+    """
+    any_name = _ANY_CHARACTER * (PATTERN_MAX_CHARACTERS + 1)
+    return pattern.replace("?", _ANY_CHARACTER).replace("*", any_name)
