@@ -64,7 +64,8 @@ class OffloadSegmentRecord:
 
     `id` is also the id of the first stored segment in `segment_ids`: the account ends with it.
     `begin` is the position of the first batch, and `end` the one after the last batch. Only an
-    offloaded segment has `end` and `offloaded_ms`. Times are the writer's. Raises ValueError.
+    offloaded segment has `end` and `offloaded_ms`. If the log did not show the end any more, `end`
+    has its offset as ledger id, and entry 0. Times are the writer's. Raises ValueError.
     """
 
     id: UUID

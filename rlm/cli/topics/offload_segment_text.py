@@ -38,7 +38,10 @@ OFFLOAD_SEGMENT = JsonShape(
         ),
         "begin": JsonField(_POSITION, "Position of the first batch."),
         "end": JsonField(
-            _POSITION, "Position after the last batch; null if not offloaded.", is_nullable=True
+            _POSITION,
+            "Position after the last batch; null if not offloaded. If the log did not show the "
+            "batch any more, the ledger id is the offset, and the entry id 0.",
+            is_nullable=True,
         ),
         "driver_metadata": JsonField(
             JsonKind.MAP,

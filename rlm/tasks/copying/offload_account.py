@@ -11,7 +11,7 @@ completes by the segments' own records.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -92,11 +92,19 @@ class OffloadAccount:
             return
         accounts = offload_segments(self._metadata, self._tip)
         running = in_flight()  # read later: a segment that has ended since has its last record
-        ended = [self._is_ended(each, lineage) for each in accounts if each.id not in running]
+        begins = {each.begin.offset: each.begin for each in accounts}
+        ended = [
+            self._is_ended(each, begins, lineage) for each in accounts if each.id not in running
+        ]
         if all(ended):
             self._state.mark_account_complete(missing_count)
 
-    def _is_ended(self, account: OffloadSegmentRecord, lineage: Lineage) -> bool:
+    def _is_ended(
+        self,
+        account: OffloadSegmentRecord,
+        begins: Mapping[int, OffloadPosition],
+        lineage: Lineage,
+    ) -> bool:
         """End the account if its segment has ended; return whether it has."""
         if account.status is OffloadSegmentStatus.OFFLOADED:
             return True
@@ -104,27 +112,37 @@ class OffloadAccount:
         record = self._metadata.segment(segment_id)
         state = None if record is None else record.metadata.state
         if record is not None and state is SegmentState.COPY_SEGMENT_FINISHED:
-            end = self._end_position(record.metadata.offsets.end_offset, lineage)
-            if end is not None:
-                self._publish(self._stored(account, end))
+            end_offset = record.metadata.offsets.end_offset
+            end = begins.get(end_offset) or self._end_position(end_offset, lineage)
+            self._publish(self._stored(account, end))
         elif state is SegmentState.COPY_SEGMENT_STARTED:
             return False
         elif account.status is OffloadSegmentStatus.ASSIGNED:
             self._publish(replace(account, status=OffloadSegmentStatus.FAILED))
         return True
 
-    def _end_position(self, end_offset: int, lineage: Lineage) -> OffloadPosition | None:
-        """Return the position after the last batch; None if the log cannot show it.
+    def _end_position(self, end_offset: int, lineage: Lineage) -> OffloadPosition:
+        """Return the position after the last batch.
 
-        The batch may be trimmed, or cut off by an election. That must not stop the next stream.
+        The log may no longer show it: the batch was trimmed, an election cut it off, or its disk is
+        lost. Its data is stored, so the end offset is certain. The position is then that of a log
+        segment that begins there, as if the broker had rolled.
         """
         last = LogPosition(offset=end_offset - 1)
         try:
             with self._source.open_part(self._tip, last, end_offset, lineage, max_bytes=1) as part:
-                found = part.following
-        except TieredStorageError:
-            return None
-        return _position(found) if found.offset == end_offset else None
+                if part.following.offset == end_offset:
+                    return _position(part.following)
+        except TieredStorageError as error:
+            _log.info(
+                LogLine(
+                    "the log no longer has the end of an offload segment, its offset is recorded",
+                    topic_partition=self._tip,
+                    offset=end_offset,
+                    error=error,
+                )
+            )
+        return OffloadPosition(ledger_id=end_offset, entry_id=0, offset=end_offset)
 
     def _stored(self, segment: OffloadSegmentRecord, end: OffloadPosition) -> OffloadSegmentRecord:
         return replace(

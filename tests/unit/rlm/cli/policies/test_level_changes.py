@@ -242,7 +242,7 @@ def test_levels_when_they_contradict_each_other_then_refused_although_no_topic_m
 
     assert "local.retention.ms=60000" in str(refused.value)
     assert "max.offload.segment.rollover.time.ms=600000" in str(refused.value)
-    assert process.metadata.policy_levels() == ()
+    assert policy_levels(process.metadata) == ()
 
 
 def test_topic_when_it_is_compacted_and_in_the_file_then_refused(process: Process) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from rlm.tasks.copying.offload_account import OffloadAccount
-from rlmm.events.offload_segment import offload_segments
+from rlmm.events.offload_segment import OffloadSegmentChanged, offload_segments
 from rlmm.events.policy import TopicPolicy
 from rlmm.state.offload_segments import (
     OffloadPosition,
@@ -30,6 +31,7 @@ from tests.unit.rlm.tasks.copying.test_streams import (
 
 ACCOUNT = "publish OffloadSegmentChanged"
 ASSIGNED, OFFLOADED, FAILED = OffloadSegmentStatus
+FOLLOWING_ID = UUID(int=99)
 UNREACHABLE = RetriableError("store cannot be reached")
 
 
@@ -190,7 +192,7 @@ def test_account_when_the_last_record_is_lost_then_the_next_cycle_completes_it()
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_continues(
+def test_account_when_the_log_no_longer_has_the_end_then_the_end_has_only_its_offset(
     *, is_cut: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Trimmed, or cut off by an unclean election."""
@@ -210,8 +212,33 @@ def test_account_when_the_log_no_longer_has_the_end_then_the_cycle_continues(
     world.restart()
     world.cycle()
 
-    assert [each.status for each in accounts(world)] == [ASSIGNED]
+    (account,) = accounts(world)
+    assert account.status is OFFLOADED
+    assert account.end == OffloadPosition(ledger_id=10, entry_id=0, offset=10)
+    assert account.offloaded_ms is not None
     assert "account of offload segments is incomplete" not in caplog.text
+
+
+def test_account_when_the_end_is_trimmed_and_another_begins_there_then_has_its_position() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    world.produce(5)
+    process = world.start()
+    process.effects.after(FINISHED, lambda: process.effects.fail(ACCOUNT, UNREACHABLE))
+    run(world, process)
+    (left,) = accounts(world)
+    end = OffloadPosition(ledger_id=10, entry_id=1, offset=15)
+    following = replace(left, id=FOLLOWING_ID, segment_ids=(FOLLOWING_ID,), begin=end)
+    world.metadata.publish(
+        OffloadSegmentChanged(event_id=UUID(int=98), topic_id_partition=TIP, segment=following)
+    )
+    world.leader().truncate(5)
+
+    world.cycle()
+
+    found = {each.id: each for each in accounts(world)}
+    assert (left.status, found[left.id].status) == (ASSIGNED, OFFLOADED)
+    assert found[left.id].end == end
 
 
 def test_account_when_the_answer_to_the_end_is_lost_then_a_later_cycle_completes_it() -> None:
