@@ -15,6 +15,9 @@ import javaproperties
 
 from rsm.segment.errors import InvalidConfigError
 
+_MAX_BYTES = 1 << 20
+"""The greatest length of a file: a device such as /dev/zero has no end."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
@@ -57,7 +60,8 @@ def named_source(source: str) -> dict[str, object]:
 def read_properties(path: Path) -> Properties:
     """Read a file. InvalidConfigError if it is unreadable or not a .properties file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror
         raise InvalidConfigError(
@@ -66,12 +70,23 @@ def read_properties(path: Path) -> Properties:
             reason=reason,
             advice="Check its path and permissions",
         ) from error
+    if len(content) > _MAX_BYTES:
+        raise InvalidConfigError(
+            "configuration file cannot be read: it is too long",
+            file=path,
+            most_bytes=_MAX_BYTES,
+            advice="Give the file with the settings",
+        )
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidConfigError(
             "configuration file cannot be read: it is not UTF-8",
             file=path,
             advice="Save it as UTF-8",
         ) from error
+    # As a text file is read: each end of a line is one character.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     return parse_properties(text, source=str(path))
 
 

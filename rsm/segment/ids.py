@@ -26,10 +26,18 @@ def id_from_text(text: str) -> UUID:
     try:
         raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise InvalidConfigError("the text is not an id in Kafka's form", text=text) from error
+        raise _not_an_id(text) from error
     if len(raw) != 16 or len(text) != ID_TEXT_LENGTH:
-        raise InvalidConfigError("the text is not an id in Kafka's form", text=text)
+        raise _not_an_id(text)
     return UUID(bytes=raw)
+
+
+def _not_an_id(text: str) -> InvalidConfigError:
+    return InvalidConfigError(
+        "the text is not an id in Kafka's form",
+        found=text,
+        expected=f"{ID_TEXT_LENGTH} letters, digits, '-' and '_'",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

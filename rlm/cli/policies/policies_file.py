@@ -167,7 +167,8 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
 def read_policies(path: Path) -> Policies:
     """Read all policies of a file. InvalidConfigError with line and column."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX_BYTES + 1)
     except OSError as error:
         raise InvalidConfigError(
             "cannot read the file",
@@ -179,7 +180,6 @@ def read_policies(path: Path) -> Policies:
         raise InvalidConfigError(
             "the file is too large",
             file=path,
-            found=f"{len(data)} bytes",
             expected=f"at most {FILE_MAX_BYTES} bytes",
             advice="Divide it into several files",
         )

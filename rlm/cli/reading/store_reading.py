@@ -106,10 +106,11 @@ def _only_id(topic: str, ids: Sequence[UUID], *, key_prefix: str) -> UUID:
 
 def _no_topic(topic: str, *, key_prefix: str, **context: object) -> NotFoundError:
     return NotFoundError(
-        "the store has no objects of the topic: check its name and rsm.config.key.prefix",
+        "the store has no objects of the topic",
         topic=topic,
         key_prefix=repr(key_prefix),
         **context,
+        advice="Check its name, its id and rsm.config.key.prefix",
     )
 
 

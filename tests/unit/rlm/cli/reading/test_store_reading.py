@@ -162,6 +162,7 @@ def test_read_when_the_topics_id_is_given_then_its_records(
         (("other:0",), 1, "no objects of the topic"),
         (("orders:5",), 1, "stored_partitions=0"),
         (("orders:0", "--topic-id", id_to_text(UUID(int=9))), 1, "no objects of the topic"),
+        (("orders:0", "--topic-id", "x"), 2, "expected=22 letters, digits, '-' and '_'"),
         (("orders:0", "--topic-id", "short"), 2, "not an id"),
         (("a/b:0",), 2, "name is invalid"),
         (("orders", "--from", "5"), 2, "--from"),
