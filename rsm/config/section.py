@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from rsm.config.units import unit_of
 from rsm.config.value_form import ValueForm
-from rsm.secret_keys import is_secret
+from rsm.secret_keys import NOT_SHOWN, is_secret, without_credentials
 from rsm.segment.errors import InvalidConfigError
 
 SET_IT = "Set it; docs/config.md describes it"
@@ -80,5 +80,7 @@ def _invalid(
         return InvalidConfigError("a setting is missing", key=key, advice=SET_IT)
     is_own_text = details["type"] == "value_error"
     expected = str(details["ctx"]["error"]) if is_own_text else ValueForm.of(name, field).expected
-    found = "(not shown)" if is_secret(key) else repr(values.get(key))
+    value = values.get(key)
+    shown = repr(without_credentials(value) if isinstance(value, str) else value)
+    found = NOT_SHOWN if is_secret(key) else shown
     return InvalidConfigError("the setting is invalid", key=key, found=found, expected=expected)
