@@ -21,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from confluent_kafka.cimpl import NewTopic
 
 from rlmm.dead_letters.dead_letter import topic_configs
+from rsm.secret_keys import without_credentials
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
@@ -69,7 +70,7 @@ def find_topics(
     except KafkaException as exception:
         raise InvalidConfigError(
             "the topics cannot be listed",
-            servers=client.get("bootstrap.servers"),
+            servers=without_credentials(client.get("bootstrap.servers", "")),
             reason=exception.args[0].str(),
             advice=_CHECK_ADDRESS,
         ) from exception
@@ -169,7 +170,7 @@ def _describe(
             if error.code() < 0:  # librdkafka's own code: no broker answered
                 raise InvalidConfigError(
                     "the brokers do not answer",
-                    servers=client.get("bootstrap.servers"),
+                    servers=without_credentials(client.get("bootstrap.servers", "")),
                     reason=error.str(),
                     advice=_CHECK_ADDRESS,
                 ) from exception
@@ -177,7 +178,7 @@ def _describe(
             raise (MissingTopicError if missing else InvalidConfigError)(
                 "the topic cannot be found",
                 topic=topic,
-                servers=client.get("bootstrap.servers"),
+                servers=without_credentials(client.get("bootstrap.servers", "")),
                 reason=error.str(),
                 advice="Check the name" if missing else _CHECK_RIGHTS,
             ) from exception

@@ -36,6 +36,7 @@ from rlmm.topic.shape import TopicSettings
 from rsm.plugins.calls import ignore_failure
 from rsm.plugins.plugin import Plugin
 from rsm.plugins.subclass import start_subclass
+from rsm.secret_keys import without_credentials
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -264,7 +265,7 @@ def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSetting
         raise InvalidConfigError(
             "the metadata topic cannot be read",
             topic=name,
-            servers=connection.client.get("bootstrap.servers"),
+            servers=without_credentials(connection.client.get("bootstrap.servers", "")),
             reason=error,
         ) from error
     finally:
