@@ -30,14 +30,14 @@ class ObjectChunkStorage(ChunkStorage):
 
     def exists(self, name: str) -> bool:
         try:
-            self._look(name)
+            self._look_up(name)
         except NotFoundError:
             return False
         return True
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         if not len(positions):  # HTTP cannot request an empty range
-            self._look(name)
+            self._look_up(name)
             return b""
         self._check_name(name)
         return self._read(name, positions)
@@ -47,7 +47,7 @@ class ObjectChunkStorage(ChunkStorage):
         """Check that the store allows an object of that name. Raises InvalidConfigError."""
 
     @abstractmethod
-    def _look(self, name: str) -> object:
+    def _look_up(self, name: str) -> object:
         """Check the name and look the object up. Raises InvalidConfigError, NotFoundError."""
 
     @abstractmethod

@@ -120,7 +120,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         raise self._refusal(target)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._look(name)
+        found = self._look_up(name)
         attributes = decode_attributes(found.metadata or {}, name=name, names=IDENTIFIER_NAMES)
         return _info(found, attributes=attributes)
 
@@ -182,7 +182,7 @@ class AzureChunkStorage(ObjectChunkStorage):
     def _is_own_blob(self, name: str, creation: str) -> bool:
         """Return whether an earlier attempt of the same request created the blob."""
         try:
-            found = self._look(name).metadata or {}
+            found = self._look_up(name).metadata or {}
         except TieredStorageError:
             return False
         return creation_of(found, names=IDENTIFIER_NAMES) == creation
@@ -192,7 +192,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # Azure converts it to a slash
             raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
 
-    def _look(self, name: str) -> BlobProperties:
+    def _look_up(self, name: str) -> BlobProperties:
         self._check_name(name)
         with self._errors_of(name):
             return self._container.get_blob_client(name).get_blob_properties()

@@ -30,7 +30,7 @@ SDK_ERRORS = (
 )
 """All errors that the SDK raises, including those of its dependencies."""
 
-_ANSWERED: Mapping[int | None, str] = MappingProxyType(
+_BY_STATUS: Mapping[int | None, str] = MappingProxyType(
     {
         HTTPStatus.UNAUTHORIZED: CREDENTIALS,
         HTTPStatus.FORBIDDEN: PERMISSION,
@@ -70,7 +70,7 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     if isinstance(cause, PreconditionFailed):
         return AlreadyExistsError("the chunk already exists", **context)
     if isinstance(cause, GoogleAPICallError):
-        message = _ANSWERED.get(cause.code, "the store failed")
+        message = _BY_STATUS.get(cause.code, "the store failed")
     elif is_about_credentials(cause):
         message = "no credentials that the store accepts were found"
     elif isinstance(cause, DataCorruption):

@@ -100,7 +100,7 @@ class GcsChunkStorage(ObjectChunkStorage):
 
     def concat(self, target: str, sources: Sequence[str]) -> None:
         require_distinct(target, sources)
-        joined, *others = (self._look(name) for name in (target, *sources))
+        joined, *others = (self._look_up(name) for name in (target, *sources))
         with self._bucket.errors(target):
             for first in range(0, len(others), _MAX_COMPOSED - 1):
                 group = [joined, *others[first : first + _MAX_COMPOSED - 1]]
@@ -113,7 +113,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         delete_joined(self, sources)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._look(name)
+        found = self._look_up(name)
         return _info(found, attributes=decode_attributes(found.metadata or {}, name=name))
 
     def delete(self, name: str) -> None:
@@ -140,7 +140,7 @@ class GcsChunkStorage(ObjectChunkStorage):
     def _made_before(self, error: Exception, name: str, creation: str) -> Blob:
         """Return the object if an earlier attempt of the request created it; else raise `error`."""
         if is_taken(error):
-            found = self._look(name)
+            found = self._look_up(name)
             if creation_of(found.metadata or {}) == creation:
                 return found
         raise error
@@ -150,7 +150,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
             raise InvalidConfigError("the store cannot have an object of this name", name=name)
 
-    def _look(self, name: str) -> Blob:
+    def _look_up(self, name: str) -> Blob:
         self._check_name(name)
         with self._bucket.errors(name):
             blob = self._bucket.blob(name)

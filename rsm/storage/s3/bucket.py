@@ -43,7 +43,7 @@ class S3Bucket:
         """
         client = self._client
         try:
-            answer: Mapping[str, Any] = getattr(client, operation)(
+            response: Mapping[str, Any] = getattr(client, operation)(
                 Bucket=self.settings.bucket, **parameters
             )
         except (ClientError, BotoCoreError) as error:
@@ -52,7 +52,7 @@ class S3Bucket:
             if isinstance(error, ClientError):
                 raise
             raise store_error(error, **self._context(operation, parameters)) from error
-        return answer
+        return response
 
     def ask(self, operation: str, **parameters: object) -> Mapping[str, Any]:
         """Send one request as `call`, and convert all errors."""

@@ -105,7 +105,7 @@ def is_about_credentials(error: Exception) -> bool:
 def store_error(error: ClientError | BotoCoreError, **context: object) -> TieredStorageError:
     """Convert an error of the SDK; the caller chains it. `context` names the object."""
     if isinstance(error, ClientError):
-        return _answered(error, context)
+        return _response_error(error, context)
     if isinstance(error, _NO_CREDENTIALS):
         return RetriableError(
             "no credentials for the store were found", reason=_one_line(error), **context
@@ -117,7 +117,7 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
     return RetriableError("the store was not reached", reason=_one_line(error), **context)
 
 
-def _answered(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
+def _response_error(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
     code = code_of(error)
     if code in {"NoSuchKey", "NoSuchUpload"}:
         return NotFoundError("the object is not in the store", **context)

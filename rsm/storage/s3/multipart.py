@@ -43,22 +43,22 @@ class MultipartUpload:
     def put(self, number: int, content: bytes | bytearray) -> None:
         """Send one part; the store checks its CRC32C."""
         checksum = {CHECKSUM: spell_crc32c(crc32c(content))}
-        answer = self._part(number, "upload_part", Body=content, **checksum)
-        self._keep(number, {"ETag": answer["ETag"], **checksum})
+        response = self._part(number, "upload_part", Body=content, **checksum)
+        self._keep(number, {"ETag": response["ETag"], **checksum})
 
     def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> str | None:
         """Have the store copy a part of another object, which must still have this `etag`.
 
         Returns the store's checksum of the part, in its text form; None if it has none.
         """
-        answer = self._part(
+        response = self._part(
             number,
             "upload_part_copy",
             CopySource={"Bucket": self._bucket.settings.bucket, "Key": source},
             CopySourceRange=positions.to_http(),
             CopySourceIfMatch=etag,
         )
-        part = answer["CopyPartResult"]
+        part = response["CopyPartResult"]
         self._keep(number, {key: part[key] for key in ("ETag", CHECKSUM) if key in part})
         checksum: str | None = part.get(CHECKSUM)
         return checksum
@@ -111,8 +111,8 @@ def multipart_upload(
     an error, if `discard_uploads` can find them later.
     """
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
-    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
-    upload = MultipartUpload(bucket, name, answer["UploadId"])
+    response = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
+    upload = MultipartUpload(bucket, name, response["UploadId"])
     try:
         yield upload
     except BaseException:

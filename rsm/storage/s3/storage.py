@@ -102,7 +102,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         delete_joined(self, sources)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._look(name)
+        found = self._look_up(name)
         return ChunkInfo(
             name=name,
             length_bytes=found["ContentLength"],
@@ -112,7 +112,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         )
 
     def delete(self, name: str) -> None:
-        self._look(name)
+        self._look_up(name)
         self._bucket.ask("delete_object", Key=name)
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
@@ -145,17 +145,17 @@ class S3ChunkStorage(ObjectChunkStorage):
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         page = {"Prefix": prefix, "StartAfter": after}
         while True:
-            answer = self._bucket.ask("list_objects_v2", **page)
-            for found in answer.get("Contents", ()):
+            response = self._bucket.ask("list_objects_v2", **page)
+            for found in response.get("Contents", ()):
                 if is_name(found["Key"]):
                     yield ChunkInfo(
                         name=found["Key"],
                         length_bytes=found["Size"],
                         last_modified_ms=int(found["LastModified"].timestamp() * 1000),
                     )
-            if not answer.get("IsTruncated"):
+            if not response.get("IsTruncated"):
                 return
-            page["ContinuationToken"] = answer["NextContinuationToken"]
+            page["ContinuationToken"] = response["NextContinuationToken"]
 
     def expiry_rules(self) -> tuple[ExpiryRule, ...]:
         operation = "get_bucket_lifecycle_configuration"
@@ -184,7 +184,7 @@ class S3ChunkStorage(ObjectChunkStorage):
                 advice="Use a shorter rsm.config.key.prefix",
             )
 
-    def _look(self, name: str) -> Mapping[str, Any]:
+    def _look_up(self, name: str) -> Mapping[str, Any]:
         self._check_name(name)
         try:
             return self._bucket.call("head_object", Key=name, ChecksumMode="ENABLED")
@@ -199,7 +199,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         return read_on(partial(self._open_range, name), positions, self._read_limits)
 
     def _joined(self, name: str) -> JoinedObject:
-        found = self._look(name)
+        found = self._look_up(name)
         return JoinedObject(
             name=name,
             length_bytes=found["ContentLength"],
@@ -213,7 +213,7 @@ class S3ChunkStorage(ObjectChunkStorage):
     ) -> Iterator[RangeBody]:
         same = {} if version is None else {"IfMatch": version}
         try:
-            answer = self._bucket.call("get_object", Key=name, Range=positions.to_http(), **same)
+            response = self._bucket.call("get_object", Key=name, Range=positions.to_http(), **same)
         except ClientError as error:
             if code_of(error) in {"InvalidRange", "416"}:
                 yield RangeBody(pieces=iter(()), length_bytes=0)
@@ -221,9 +221,9 @@ class S3ChunkStorage(ObjectChunkStorage):
             if code_of(error) == "PreconditionFailed":
                 raise RetriableError("the chunk was replaced while read", name=name) from error
             raise self._error(error, name) from error
-        with closing(answer["Body"]):
-            length_bytes = answer["ContentLength"]
-            found = answer.get("ContentRange", "")
+        with closing(response["Body"]):
+            length_bytes = response["ContentLength"]
+            found = response.get("ContentRange", "")
             first = f"bytes {positions.start_position}-"
             if length_bytes > len(positions) or not found.startswith(first):
                 raise CorruptError(
@@ -232,8 +232,8 @@ class S3ChunkStorage(ObjectChunkStorage):
                     wanted=positions,
                     found=found,
                 )
-            pieces = self._pieces(answer["Body"], name)
-            yield RangeBody(pieces=pieces, length_bytes=length_bytes, version=answer["ETag"])
+            pieces = self._pieces(response["Body"], name)
+            yield RangeBody(pieces=pieces, length_bytes=length_bytes, version=response["ETag"])
 
     def _pieces(self, body: Any, name: str) -> Iterator[bytes]:  # noqa: ANN401 - as the client
         try:
@@ -246,12 +246,12 @@ class S3ChunkStorage(ObjectChunkStorage):
         """Delete one batch; return errors by name. An error of the request applies to each name."""
         request = {"Objects": [{"Key": name} for name in names], "Quiet": True}
         try:
-            answer = self._bucket.ask("delete_objects", Delete=request)
+            response = self._bucket.ask("delete_objects", Delete=request)
         except TieredStorageError as error:
             return dict.fromkeys(names, error)
         return {
             found["Key"]: self._error(ClientError({"Error": found}, "DeleteObjects"), found["Key"])
-            for found in answer.get("Errors", ())
+            for found in response.get("Errors", ())
             if found.get("Code") != "NoSuchKey"
         }
 

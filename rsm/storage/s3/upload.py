@@ -69,15 +69,15 @@ class S3Uploads:
         look = self.look(attributes, creation=creation)
         try:
             if self._senders.is_one_part(source, reader):
-                answer = self._put(name, reader, look)
+                response = self._put(name, reader, look)
             else:
                 lengths = self._senders.lengths(source, reader)
-                answer = self._put_in_parts(name, reader, look, lengths)
+                response = self._put_in_parts(name, reader, look, lengths)
         except ClientError as error:
             if not self._was_done(error, name, creation):
                 raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
-            answer = {}
-        self._confirm(name, answer, reader.read_bytes, reader.checksum)
+            response = {}
+        self._confirm(name, response, reader.read_bytes, reader.checksum)
         return reader.checksum
 
     def look(self, attributes: Mapping[str, str], *, creation: str = "") -> dict[str, object]:
@@ -131,10 +131,10 @@ class S3Uploads:
         earlier.end(upload)
 
     def _confirm(
-        self, name: str, answer: Mapping[str, Any], length_bytes: int, checksum: int
+        self, name: str, response: Mapping[str, Any], length_bytes: int, checksum: int
     ) -> None:
         """Check the store's checksum; after a HEAD, check the length too."""
-        stored = parse_crc32c(answer.get(_CHECKSUM, ""))
+        stored = parse_crc32c(response.get(_CHECKSUM, ""))
         if stored is None:
             found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
             stored = parse_crc32c(found.get(_CHECKSUM, ""))
