@@ -11,18 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import UUID
 
 from rlmm.events.event import Event
-from rlmm.events.rows import ClusterRows, KeptRows
+from rlmm.events.rows import KeptReader, RecordRemover
 from rlmm.positions import MetadataPosition, TopicIdentity
-from rlmm.record_keys import RecordKey
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
-
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +99,13 @@ class Readiness:
     kind: UnreadyReason | None = None
 
 
-class RemoteLogMetadataManager(ABC):
+class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     """Metadata of the partitions that this process hosts, or of all. All methods are thread-safe.
 
     Queries and events about a partition raise RetriableError unless its metadata is followed and
     caught up. Those about the cluster (policies, registrations) raise it until the process has
-    been ready once.
+    been ready once. Functions of the families' modules read and remove the records of families, for
+    example `topic_policies(manager)`.
     """
 
     @abstractmethod
@@ -182,16 +180,6 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def write_topic_tombstones(self, topic_id: UUID) -> None:
         """Write tombstones for a topic id's policy and pauses, once nothing of it is stored."""
-
-    @abstractmethod
-    def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
-        """Write the tombstone of a record whose key is reused; any process may call this.
-
-        If it `waits`, it returns once this process has applied the tombstone, and raises
-        RetriableError if that takes too long. Does nothing to the state if the record is unknown.
-        Raises ValueError for a kind whose acceptance depends on order. Call the functions of the
-        families' modules instead, for example `release_read_lease`.
-        """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
@@ -314,27 +302,6 @@ class RemoteLogMetadataManager(ABC):
         A segment counts in full in each of its epochs. Without `leader_epoch`, each segment that
         begins in the log's lineage counts once.
         """
-
-    @abstractmethod
-    def kept_values(
-        self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
-    ) -> tuple[V, ...]:
-        """Return the contents that a family keeps of a partition's records, by ascending key.
-
-        With `id_prefix`, it returns only those whose id in the key begins with it. Call the
-        functions of the families' modules instead, for example `offload_segments`.
-        """
-
-    @abstractmethod
-    def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
-        """Return the values of a family's rows, by ascending subject.
-
-        Call the functions of the families' modules instead, for example `topic_policies`.
-        """
-
-    @abstractmethod
-    def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
-        """Return the value of one row of a family; None if it has none for the subject."""
 
     @abstractmethod
     def close(self) -> None:

@@ -6,6 +6,7 @@ for example `topic_policies`. So neither the cache nor the SPI names a family.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Protocol, TypeVar
 
 from rlmm.record_keys import RecordKey, RecordKind
@@ -29,9 +30,11 @@ class ClusterRows(Protocol[V_co]):
 class ClusterReader(Protocol):
     """Reads the rows of the cluster: a metadata manager or its cache."""
 
+    @abstractmethod
     def cluster_values(self, rows: ClusterRows[V]) -> tuple[V, ...]:
         """Return the values of all subjects, by ascending subject."""
 
+    @abstractmethod
     def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
         """Return the value of one subject."""
 
@@ -48,6 +51,7 @@ class KeptRows(Protocol[V_co]):
 class KeptReader(Protocol):
     """Reads kept contents: a metadata manager or its cache."""
 
+    @abstractmethod
     def kept_values(
         self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
     ) -> tuple[V, ...]:
@@ -67,5 +71,11 @@ class KnownRecords(KeptReader, Protocol):
 class RecordRemover(ClusterReader, Protocol):
     """Also removes records whose keys are reused: a metadata manager."""
 
+    @abstractmethod
     def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
-        """Write the tombstone of a record, and wait until it is applied if it `waits`."""
+        """Write the tombstone of a record; any process may call this.
+
+        If it `waits`, it returns once this process has applied the tombstone, and raises
+        RetriableError if that takes too long. Changes nothing if the record is unknown. Raises
+        ValueError for a kind whose acceptance depends on order.
+        """
