@@ -44,9 +44,10 @@ USER 10001:10001
 WORKDIR /var/lib/rlm
 VOLUME ["/var/lib/rlm", "/var/cache/rlm"]
 EXPOSE 9464 19092
-# Needs port 9464 of metrics.listener, or of rest.listener for `rlm gateway`: neither has a default.
+# Port 9464 of metrics.listener, or of rest.listener for `rlm gateway`. Neither has a default: while
+# nothing listens there, the container counts as healthy as long as it runs.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD python3 -c "import urllib.request as r; r.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"
+    CMD python3 -c "import socket, urllib.request as r; socket.socket().connect_ex(('127.0.0.1', 9464)) or r.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"
 ENTRYPOINT ["rlm"]
 CMD ["run"]
 # Last, because they change with every commit: the layers above stay cached.

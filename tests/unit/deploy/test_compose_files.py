@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +258,34 @@ def test_image_of_spark_when_built_then_its_connector_is_of_its_version() -> Non
 
     (version,) = re.findall(r"(?m)^pyspark==(\S+)", lock)
     assert f"<spark.version>{version}</spark.version>" in connector
+
+
+@pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (503, False), (None, True)])
+def test_image_when_its_health_is_checked_then_fails_only_if_something_answers_badly(
+    status: int | None, *, is_healthy: bool
+) -> None:
+    """Without metrics.listener nothing listens, and the process may work well."""
+    (command,) = re.findall(r'CMD python3 -c "(.+)"', (_CHECKOUT / "Dockerfile").read_text())
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status or 200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Keep the output of the tests clean."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        port = server.server_port
+        if status is None:
+            server.server_close()
+        else:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        checked = subprocess.run(
+            [sys.executable, "-c", command.replace("9464", str(port))],
+            capture_output=True,
+            check=False,
+        )
+        if status is not None:
+            server.shutdown()
+    assert (checked.returncode == 0) is is_healthy
