@@ -84,11 +84,10 @@ find_compose() {
     elif command -v docker-compose >/dev/null 2>&1; then
         compose=docker-compose
         [ "$engine" = docker ] || use_podman_socket
-    elif [ "$engine" = podman ] && command -v podman-compose >/dev/null 2>&1; then
-        compose=podman-compose
     else
+        # Not podman-compose: it treats profiles and health checks in another way.
         fail "cannot start the stack: $engine is here, but no compose." \
-            "Install Docker's compose plugin (docker-compose-plugin) or docker-compose."
+            "Install Docker's compose plugin (docker-compose-plugin) or docker-compose. podman-compose does not suffice."
     fi
 }
 
@@ -125,7 +124,8 @@ build_image() {
     echo "Building $image"
     # Podman's own format has no health check.
     format=; [ "$engine" != podman ] || format="--format docker"
-    # shellcheck disable=SC2086 # none or two arguments
+    [ -z "${PYTHON_IMAGE:-}" ] || format="$format --build-arg PYTHON_IMAGE=$PYTHON_IMAGE"
+    # shellcheck disable=SC2086 # options without spaces
     DOCKER_BUILDKIT=${DOCKER_BUILDKIT-$(buildkit)} "$engine" build $format --target "$1" --tag "$image" \
         --build-arg VERSION="$version" --build-arg REVISION="$revision" . \
         || fail "cannot build $image: the output above has the reason." \
@@ -172,6 +172,12 @@ start() {
             || fail "cannot start the stack: the image $image is missing. Build it:" \
                 "make images${SPARK:+ SPARK=1}"
     done
+    case ${BIND_ADDRESS:-127.0.0.1} in
+        127.* | localhost | ::1 | \[::1\]) ;;
+        *)
+            echo "Warning: other hosts reach the gateways at $BIND_ADDRESS, without TLS and without a login. They" >&2
+            echo "can read and write all topics. Use it only in a network that you trust." >&2 ;;
+    esac
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     echo "Starting containers; this takes a minute or two"

@@ -132,6 +132,32 @@ def test_up_when_there_is_no_compose_then_names_the_plugin(programs: Path) -> No
     assert "docker-compose-plugin" in _refusal(programs, "up")
 
 
+def test_up_when_there_is_only_podman_compose_then_refuses(programs: Path) -> None:
+    _program(programs, "podman", 'case "$1" in version) echo 5.4 ;; *) exit 1 ;; esac')
+    _program(programs, "podman-compose", "exit 0")
+
+    assert "podman-compose does not suffice" in _refusal(programs, "up")
+
+
+@pytest.mark.parametrize(("address", "warns"), [("127.0.0.2", False), ("192.0.2.1", True)])
+def test_up_when_other_hosts_reach_the_gateways_then_warns(
+    programs: Path, address: str, *, warns: bool
+) -> None:
+    _program(programs, "docker", f"{_IS_THERE} *up*) exit 1 ;; esac")
+
+    environment = {"DOCKER_HOST": "unix:///absent", "BIND_ADDRESS": address}
+    refusal = _refusal(programs, "up", environment=environment)
+    assert (f"other hosts reach the gateways at {address}, without TLS" in refusal) is warns
+
+
+def test_images_when_another_base_image_is_named_then_builds_on_it(programs: Path) -> None:
+    _program(programs, "docker", f'{_IS_THERE} build*) echo "$*" >&2; exit 1 ;; esac')
+
+    environment = {"DOCKER_HOST": "unix:///absent", "PYTHON_IMAGE": "example.com/python:3.11"}
+    refusal = _refusal(programs, "images", environment=environment)
+    assert "--build-arg PYTHON_IMAGE=example.com/python:3.11" in refusal
+
+
 def test_up_when_the_image_is_missing_then_names_the_target_that_builds_it(programs: Path) -> None:
     _program(
         programs,
