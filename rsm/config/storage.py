@@ -32,7 +32,7 @@ from rsm.config.values import (
     KeyPrefix,
     split_list,
 )
-from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
+from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_LOG_BLOCK_BYTES
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.hdfs.settings import HdfsSettings
@@ -127,12 +127,13 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     )
     block_bytes: int = Field(
         default=DEFAULT_BLOCK_BYTES,
-        ge=MIN_BLOCK_BYTES,
+        ge=MIN_LOG_BLOCK_BYTES,
         le=MAX_BLOCK_BYTES,
         validation_alias="rsm.config.block.size",
         description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block of "
         "`block_v1` is one part of the upload. On `s3` at least 5242880. A larger record batch has "
-        "a block of its own. Higher: fewer requests and more memory for each copy.",
+        "a block of its own. Higher: fewer requests and more memory for each copy. Lower: a longer "
+        "index; the minimum lets that of the greatest segment fit.",
     )
     chunk_bytes: int = Field(
         default=DEFAULT_CHUNK_BYTES,

@@ -23,6 +23,7 @@ from rsm.layout.block_v2.block_stream import (
 )
 from rsm.layout.block_v2.ledger_info import LedgerInfo
 from rsm.layout.block_v2.stream_index import encode_stream_index
+from rsm.layout.blocks.block_sequence import MAX_INDEX_BYTES
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.uploads.piece_stream import PieceBuffer
@@ -33,15 +34,17 @@ WritePair = Callable[[ContentSource, Callable[[], bytes]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamingLimits:
-    """The least length of a block, the buffer of a handle, and the most bytes of a data object.
+    """The least length of a block, the buffer of a handle, and the most bytes of an object.
 
-    The defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
+    An index object has `index_bytes` or little more; the infos that `seal` takes come on top. The
+    other defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
     smaller part. A single entry may exceed `buffer_bytes` and `segment_bytes`.
     """
 
     block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES
     buffer_bytes: int = 10 << 20
     segment_bytes: int = 1 << 30
+    index_bytes: int = MAX_INDEX_BYTES // 2
 
     def __post_init__(self) -> None:
         """Raise InvalidConfigError for an invalid block size, or for less than one block."""
@@ -110,7 +113,8 @@ class OffloadHandle:
         """Take an entry, or return False: the buffer is full, or the handle is sealed.
 
         Copies the data. With nothing in the buffer that waits for the store, an entry of any size
-        is accepted. An entry that does not fit into the segment's size seals the handle.
+        is accepted. An entry that does not fit into the segment's or the index's size seals
+        the handle.
 
         Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
         ascend, and UnsupportedError for an entry of almost 2 GiB; the next entry may follow these.
@@ -122,8 +126,7 @@ class OffloadHandle:
                 return False
             self._stream.require_next(ledger_id, entry_id, len(data))
             new_bytes = self._stream.new_block_bytes(ledger_id, len(data))
-            data_bytes = self._stream.data_bytes
-            if data_bytes and data_bytes + new_bytes > self._limits.segment_bytes:
+            if self._is_full(new_bytes):
                 self._seal()
                 return False
             if not self._has_room(self._most_bytes(ledger_id, len(data))):
@@ -183,6 +186,14 @@ class OffloadHandle:
             return None
         taken_bytes = self._stream.open_block_bytes + new_bytes
         return max(0, self._limits.buffer_bytes - taken_bytes)
+
+    def _is_full(self, new_bytes: int) -> bool:
+        """Return whether the object ends before an entry that begins a block of this length."""
+        data_bytes, limits = self._stream.data_bytes, self._limits
+        return data_bytes > 0 and (
+            data_bytes + new_bytes > limits.segment_bytes
+            or (new_bytes > 0 and self._stream.index_bytes >= limits.index_bytes)
+        )
 
     def _has_room(self, most_bytes: int | None) -> bool:
         return most_bytes is None or self._buffer.buffered_bytes <= most_bytes

@@ -30,6 +30,7 @@ from rsm.layout.blocks.block_sequence import (
     corrupt_index,
     decode_blocks,
     encode_blocks,
+    require_index_fits,
     unpack_index_header,
 )
 from rsm.layout.blocks.ledger_metadata import (
@@ -74,9 +75,10 @@ class BlockIndex(BlockSequence):
 
 
 def encode_index(index: BlockIndex) -> bytes:
-    """Encode an index object."""
+    """Encode an index object. UnsupportedError if its readers would refuse it as too long."""
     metadata = encode_ledger_metadata(index.metadata)
     length_bytes = _HEADER.size + len(metadata) + INDEXED_BLOCK_BYTES * len(index.blocks)
+    require_index_fits(length_bytes)
     header = _HEADER.pack(
         BlockFormat.V1.index_magic,
         length_bytes,

@@ -21,7 +21,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rsm.layout.block_v2.ledger_info import LedgerInfo
-from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
+from rsm.layout.block_v2.stream_index import (
+    INDEX_HEADER_BYTES,
+    LEDGER_HEADER_BYTES,
+    StreamedLedger,
+    StreamIndex,
+)
 from rsm.layout.blocks.block_format import (
     ENTRY_HEADER_BYTES,
     HEADER_BYTES,
@@ -35,10 +40,14 @@ from rsm.layout.blocks.block_plan import (
     indexed,
     require_entry_fits,
 )
+from rsm.layout.blocks.block_sequence import INDEXED_BLOCK_BYTES
 from rsm.segment.errors import InvalidConfigError
 
 # Pulsar's streamingMinBlockSize; S3 accepts no smaller part.
 DEFAULT_STREAM_BLOCK_BYTES = 5 << 20
+
+# Three numbers of 10 bytes and their tags, as `_info` gives them.
+_INFO_BYTES = 33
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -78,6 +87,17 @@ class BlockStream:
     def data_bytes(self) -> int:
         """The length of the data object if the stream ended now."""
         return self._builder.plan.position + self.open_block_bytes
+
+    @property
+    def index_bytes(self) -> int:
+        """The most bytes of the index object if the stream ended now, without given infos."""
+        blocks = self._builder.built_count + bool(self._builder.plan.entry_count)
+        ledgers = len(self._size_bytes)
+        return (
+            INDEX_HEADER_BYTES
+            + INDEXED_BLOCK_BYTES * blocks
+            + (LEDGER_HEADER_BYTES + _INFO_BYTES) * ledgers
+        )
 
     @property
     def open_block_bytes(self) -> int:

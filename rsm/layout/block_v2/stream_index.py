@@ -35,6 +35,7 @@ from rsm.layout.blocks.block_sequence import (
     corrupt_index,
     decode_blocks,
     encode_blocks,
+    require_index_fits,
     unpack_index_header,
 )
 from rsm.segment.errors import CorruptError
@@ -42,6 +43,7 @@ from rsm.segment.errors import CorruptError
 _HEADER = struct.Struct(">Iiqq")
 _LEDGER = struct.Struct(">qii")
 INDEX_HEADER_BYTES = _HEADER.size
+LEDGER_HEADER_BYTES = _LEDGER.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +100,10 @@ class StreamIndex:
 
 
 def encode_stream_index(index: StreamIndex) -> bytes:
-    """Encode an index object."""
+    """Encode an index object. UnsupportedError if its readers would refuse it as too long."""
     ledgers = b"".join(map(_encode_ledger, index.ledgers))
     length_bytes = _HEADER.size + len(ledgers)
+    require_index_fits(length_bytes)
     return (
         _HEADER.pack(BlockFormat.V2.index_magic, length_bytes, index.data_bytes, index.header_bytes)
         + ledgers

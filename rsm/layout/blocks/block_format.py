@@ -30,6 +30,9 @@ ENTRY_HEADER = struct.Struct(">iq")
 ENTRY_HEADER_BYTES = ENTRY_HEADER.size
 # A block that holds one entry without data.
 MIN_BLOCK_BYTES = HEADER_BYTES + ENTRY_HEADER_BYTES
+# With smaller ones, the index of the greatest log segment, 2 GiB, could exceed its limit: at most
+# 2 blocks for each block size of entries, and 52 bytes for each with its log point.
+MIN_LOG_BLOCK_BYTES = 8 << 10
 DEFAULT_BLOCK_BYTES = 64 << 20
 # Pulsar stores a block's length in an int.
 MAX_BLOCK_BYTES = (1 << 31) - 1

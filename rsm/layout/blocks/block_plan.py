@@ -158,6 +158,11 @@ class BlockBuilder:
         return tuple(self._built)
 
     @property
+    def built_count(self) -> int:
+        """The number of complete blocks."""
+        return len(self._built)
+
+    @property
     def next_entry_id(self) -> int:
         return self._planner.next_entry_id
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rsm.layout.blocks.block_format import HEADER_BYTES, BlockFormat, BlockHeader
-from rsm.segment.errors import CorruptError
+from rsm.segment.errors import CorruptError, UnsupportedError
 
-# An upload has at most 10 000 parts; the rest is for the metadata.
+# An upload has at most 10 000 parts; the rest is for the metadata. Readers refuse longer indexes.
 MAX_INDEX_BYTES = 64 << 20
 
 _BLOCK = struct.Struct(">qiq")
@@ -99,6 +99,17 @@ class BlockSequence(ABC):
 def encode_blocks(blocks: Iterable[IndexedBlock]) -> bytes:
     """Encode the blocks of an index."""
     return b"".join(_BLOCK.pack(b.first_entry_id, b.part, b.position) for b in blocks)
+
+
+def require_index_fits(length_bytes: int) -> None:
+    """Raise UnsupportedError for an index that readers would refuse as too long."""
+    if length_bytes > MAX_INDEX_BYTES:
+        raise UnsupportedError(
+            "the index of the blocks is too long",
+            found=f"{length_bytes} bytes",
+            expected=f"at most {MAX_INDEX_BYTES} bytes",
+            advice="Choose larger blocks, or write less data into one object",
+        )
 
 
 def decode_blocks(content: bytes | memoryview) -> tuple[IndexedBlock, ...]:

@@ -126,7 +126,7 @@ def test_chunk_size_when_it_is_set_then_new_segments_have_chunks_of_it(tmp_path:
 def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_small(
     tmp_path: Path,
 ) -> None:
-    assert load(tmp_path, DIRECTORY | {"block.size": "4096"}).block_bytes == 4096
+    assert load(tmp_path, DIRECTORY | {"block.size": "8192"}).block_bytes == 8192
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_smal
         (DIRECTORY | {"layout": "blocks"}, "rsm.config.layout.*'raw' or 'block_v1' or 'block_v2'"),
         (DIRECTORY | {"chunked.object.max.bytes": "1048575"}, "chunked.object.max.bytes.*1048576"),
         (DIRECTORY | {"chunked.object.max.bytes": "3GiB"}, "chunked.object.max.bytes.*2147483648"),
-        (DIRECTORY | {"block.size": "139"}, "rsm.config.block.size.*140"),
+        (DIRECTORY | {"block.size": "8191"}, "rsm.config.block.size.*8192"),
         (DIRECTORY | {"block.size": "2147483648"}, "rsm.config.block.size.*2147483647"),
         (S3 | {"block.size": "5242879"}, "rsm.config.block.size.*at least 5242880 for s3"),
     ],

@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 
 from rsm.layout.block_v2.block_stream import EntryPosition
+from rsm.layout.block_v2.stream_index import decode_stream_index
+from rsm.layout.blocks.block_sequence import MAX_INDEX_BYTES
 from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
 from rsm.pulsar.offloader import open_offloader
 from rsm.segment.errors import (
@@ -75,10 +77,17 @@ def store() -> PartStorage:
 
 
 def opened(
-    store: PartStorage, *, buffer_bytes: int = 1_000, segment_bytes: int = 1 << 30
+    store: PartStorage,
+    *,
+    buffer_bytes: int = 1_000,
+    segment_bytes: int = 1 << 30,
+    index_bytes: int = MAX_INDEX_BYTES // 2,
 ) -> OffloadHandle:
     limits = StreamingLimits(
-        block_bytes=400, buffer_bytes=buffer_bytes, segment_bytes=segment_bytes
+        block_bytes=400,
+        buffer_bytes=buffer_bytes,
+        segment_bytes=segment_bytes,
+        index_bytes=index_bytes,
     )
     return open_offloader(store, streaming=limits).streaming_offload(UUID_1)
 
@@ -432,3 +441,18 @@ def test_limits_when_not_configured_then_pulsars() -> None:
 
     found = (limits.block_bytes, limits.buffer_bytes, limits.segment_bytes)
     assert found == (5 << 20, 10 << 20, 1 << 30)
+
+
+def test_offer_when_the_index_has_no_room_for_a_block_then_sealed_and_readable(
+    store: PartStorage,
+) -> None:
+    """Each block takes 20 bytes, and the ledger and its info at most 49 after a header of 24."""
+    store.accept()
+    handle = opened(store, buffer_bytes=100_000, index_bytes=24 + 49 + 3 * 20)
+
+    taken = fill(handle)
+
+    assert (taken, handle.is_sealed) == (3, True)
+    assert handle.result(30).last == EntryPosition(ledger_id=1, entry_id=2)
+    index = decode_stream_index(store.read_range(NAMES[1], WHOLE), name="i")
+    assert len(index.ledgers[0].blocks) == 3

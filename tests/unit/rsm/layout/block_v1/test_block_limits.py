@@ -20,9 +20,9 @@ from rsm.layout.blocks.block_format import (
     decode_header,
     encode_header,
 )
-from rsm.layout.blocks.block_sequence import IndexedBlock
+from rsm.layout.blocks.block_sequence import MAX_INDEX_BYTES, IndexedBlock
 from rsm.layout.blocks.ledger_metadata import LedgerMetadata
-from rsm.segment.errors import CorruptError
+from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.unit.rsm.layout.block_v1.test_block_index import INDEX
 
 
@@ -124,3 +124,19 @@ def test_block_when_asked_for_its_end_then_where_the_next_begins_or_the_data_end
 ) -> None:
     assert INDEX.block_end_position(number) == position
     assert INDEX.block_end_entry_id(number) == entry_id
+
+
+def test_index_when_readers_would_refuse_its_length_then_not_encoded() -> None:
+    most_bytes = MAX_INDEX_BYTES - len(encode_index(with_custom(0)))
+    longest = encode_index(with_custom(most_bytes - 2 * 3))  # the lengths take 3 bytes more, twice
+
+    assert decode_index(longest, name="i").last_entry_id == INDEX.last_entry_id
+    assert MAX_INDEX_BYTES - len(longest) < 10
+    with pytest.raises(UnsupportedError, match="too long") as refused:
+        encode_index(with_custom(most_bytes + 10))
+    assert f"at most {MAX_INDEX_BYTES} bytes" in str(refused.value)
+
+
+def with_custom(length_bytes: int) -> BlockIndex:
+    metadata = replace(INDEX.metadata, custom=(("k", bytes(length_bytes)),))
+    return replace(INDEX, metadata=metadata)

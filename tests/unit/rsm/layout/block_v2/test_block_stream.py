@@ -279,3 +279,19 @@ def test_header_when_decoded_then_its_ledger() -> None:
     header = decode_header(block, name="o", position=0, block_format=BlockFormat.V2)
 
     assert (header.ledger_id, header.first_entry_id, header.block_bytes) == (7, 300, 400)
+
+
+@given(
+    lengths=st.lists(st.lists(st.integers(0, 600), min_size=1, max_size=9), min_size=1, max_size=5)
+)
+def test_index_length_when_stated_then_the_index_is_no_longer(lengths: list[list[int]]) -> None:
+    stream = BlockStream(block_bytes=400)
+    for ledger_id, of_ledger in enumerate(lengths):
+        for entry_id, length in enumerate(of_ledger):
+            stream.add(ledger_id, entry_id, bytes(length))
+    stated_bytes = stream.index_bytes
+    stream.finish()
+
+    found_bytes = len(encode_stream_index(stream.index()))
+
+    assert stated_bytes - 33 * len(lengths) <= found_bytes <= stated_bytes

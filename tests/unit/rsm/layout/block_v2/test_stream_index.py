@@ -16,8 +16,8 @@ from rsm.layout.block_v2.stream_index import (
     decode_stream_index,
     encode_stream_index,
 )
-from rsm.layout.blocks.block_sequence import IndexedBlock
-from rsm.segment.errors import CorruptError
+from rsm.layout.blocks.block_sequence import MAX_INDEX_BYTES, IndexedBlock
+from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.golden_ledger import INDEX_FILE, STREAM_INDEX_FILE, STREAM_UUID
 
 
@@ -121,6 +121,16 @@ def test_index_when_its_ledger_names_its_offload_then_decoded_to_the_same() -> N
     index = replace(INDEX, ledgers=ledgers)
 
     assert decode_stream_index(encode_stream_index(index), name="i") == index
+
+
+def test_index_when_readers_would_refuse_its_length_then_not_encoded() -> None:
+    ledger = INDEX.ledgers[0]
+    info = replace(ledger.info, properties=(("k", "v" * MAX_INDEX_BYTES),))
+
+    with pytest.raises(UnsupportedError, match="too long") as refused:
+        encode_stream_index(replace(INDEX, ledgers=(replace(ledger, info=info),)))
+
+    assert f"at most {MAX_INDEX_BYTES} bytes" in str(refused.value)
 
 
 def test_ledger_when_an_info_before_it_is_longer_than_rlms_then_its_info_is_found() -> None:
