@@ -10,6 +10,7 @@ from itertools import chain
 
 import pytest
 
+from rlmm.events.pause import PAUSES
 from rlmm.events.policy import topic_policies, topic_policy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
@@ -22,6 +23,7 @@ from tests.metadata_builder import (
     FINISHED,
     ORDERS,
     claim,
+    paused,
     policy,
     registration,
     segment_metadata,
@@ -173,6 +175,7 @@ class MetadataAssignmentContract:
         """Scenario 76."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         writer.publish(policy())
+        writer.publish(paused())  # all tasks were resumed
         assert topic_policy(writer, ORDERS.topic_id) is not None
 
         writer.write_topic_tombstones(ORDERS.topic_id)
@@ -180,6 +183,8 @@ class MetadataAssignmentContract:
         manager.publish(registration())
         writer.publish(registration())
         assert topic_policies(writer) == topic_policies(manager) == ()
+        for each in (writer, manager):
+            assert each.cluster_value(PAUSES, ORDERS.topic_id.bytes) is None
 
 
 def _finds(manager: TopicBasedRemoteLogMetadataManager) -> bool:

@@ -8,11 +8,12 @@ from uuid import UUID
 
 import pytest
 
+from rlmm.codec import encode
 from rlmm.events.policy import topic_policies, topic_policy, topic_policy_position
 from rlmm.events.policy_level import policy_levels, remove_policy_level
 from rlmm.events.registration import registrations
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.record_keys import RecordKind
+from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
@@ -155,6 +156,19 @@ class MetadataManagerContract:
 
         assert policy_levels(first) == (pattern.level,)
         assert policy_levels(open_manager("two")) == (pattern.level,)
+
+    def test_record_when_acceptance_depends_on_its_order_then_only_its_owner_removes_it(
+        self, open_manager: OpenManager
+    ) -> None:
+        manager = open_manager()
+        event = claim()
+        assert manager.publish(event).accepted
+        key = parse_record_key(encode(event).key)
+
+        with pytest.raises(ValueError, match="only a record's owner removes CLAIM"):
+            manager.remove_record(key)
+
+        assert manager.partition_state(ORDERS).owner == event.writer
 
     def test_policy_and_registration_when_published_then_are_found(
         self, open_manager: OpenManager
