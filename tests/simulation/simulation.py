@@ -16,6 +16,7 @@ from rlm.facts.local_log import LocalSegment
 from rlmm.events.policy import OutagePolicy, TopicPolicy, topic_policies
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.storage.memory import MemoryChunkStorage
 from tests.simulation.actions import (
     ACTIONS,
     PAUSES_MS,
@@ -92,6 +93,7 @@ class Simulation:
         skipped: frozenset[int] = frozenset(),
         favoured: Mapping[Action, float] | None = None,
         trace: Trace | None = None,
+        storage_type: type[MemoryChunkStorage] = MemoryChunkStorage,
     ) -> None:
         self.random = Random(seed)
         self._trace = trace
@@ -108,6 +110,7 @@ class Simulation:
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
             merges=merges,
+            storage_type=storage_type,
         )
         if trace is not None:
             trace.follow(self.world)

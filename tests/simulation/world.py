@@ -23,6 +23,7 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
+from rsm.storage.memory import MemoryChunkStorage
 from tests.twins.invariants import allowed_log_start
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.replica import Replica, batch_header
@@ -53,6 +54,7 @@ class SimulatedWorld(World):
         partitions: int = 1,
         brokers: int = BROKERS,
         merges: bool = False,
+        storage_type: type[MemoryChunkStorage] = MemoryChunkStorage,
     ) -> None:
         self._histories: dict[tuple[TopicIdPartition, int], Lineage] = {}
         super().__init__(
@@ -61,6 +63,7 @@ class SimulatedWorld(World):
             policy=policy,
             settings=replace(SETTINGS, limits=replace(SETTINGS.limits, merges_streams=merges)),
             process_type=process_type,
+            storage_type=storage_type,
         )
         self.store_away = False
         self.topic_away = False
