@@ -169,8 +169,10 @@ STORE = Board(
                 ),
                 lines(
                     "Streamed bytes",
-                    "Bytes in a second of segments in successful streams, by topic.",
+                    "Bytes in a second of segments in successful streams, by topic, and those that "
+                    "were not sent again.",
                     (rate("rlm_stream_bytes_total", by="topic"), "{{topic}}"),
+                    (rate("rlm_stream_reused_bytes_total", by="topic"), "{{topic}}, not resent"),
                     unit="Bps",
                 ),
                 lines(
