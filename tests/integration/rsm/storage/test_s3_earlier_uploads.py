@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pytest
@@ -19,6 +19,8 @@ from rsm.storage.s3.multipart import OF_THE_WHOLE, MultipartUpload, upload_ids
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.sources import failing_source
+from tests.services.http_faults import Fault, FaultyProxy
+from tests.services.s3 import S3Server
 
 PART = 5 << 20
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
@@ -316,3 +318,46 @@ def test_failed_creation_when_nothing_may_be_used_again_then_its_upload_is_abort
         bucket.storage.create_with_content(name, failing_source(*[b"x" * PART] * 4))
 
     assert upload_ids(bucket.storage._bucket, name) == []
+
+
+@pytest.mark.parametrize(("code", "is_kept"), [("AccessDenied", False), ("InternalError", True)])
+def test_failed_creation_when_uploads_are_not_listed_then_its_own_is_kept_unless_that_is_forbidden(
+    s3_server: S3Server,
+    s3_settings: S3Settings,
+    bucket: Bucket,
+    name: str,
+    code: str,
+    *,
+    is_kept: bool,
+) -> None:
+    """Without the right to list them, nobody could abort it later."""
+    status = 500 if is_kept else 403
+
+    def fail(number: int) -> None:
+        if number == 2:
+            proxy.expect(*[Fault(method="GET", path="uploads", status=status, code=code)] * 3)
+            raise RetriableError("the source broke off")
+
+    source = Reused(content=CONTENT, before_part=fail)
+    with FaultyProxy(s3_server.port) as proxy:
+        storage = S3ChunkStorage(S3Bucket(replace(s3_settings, endpoint_url=proxy.url)))
+        with closing(storage), pytest.raises(RetriableError, match="broke off"):
+            storage.create_with_content(name, source)
+
+    assert len(upload_ids(bucket.storage._bucket, name)) == is_kept
+
+
+def test_creation_when_uploads_cannot_be_listed_now_then_all_is_sent_and_they_stay_usable(
+    s3_server: S3Server, s3_settings: S3Settings, bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+    source = Reused(content=CONTENT, names=(name,))
+
+    with FaultyProxy(s3_server.port) as proxy:
+        proxy.expect(*[Fault(method="GET", path="uploads", status=500, code="InternalError")] * 3)
+        storage = S3ChunkStorage(S3Bucket(replace(s3_settings, endpoint_url=proxy.url)))
+        with closing(storage):
+            storage.create_with_content("new/unlisted", source)
+
+    assert (source.sizes, source.unused) == ([], [])
+    assert bucket.storage.read_range("new/unlisted", WHOLE) == CONTENT
