@@ -119,15 +119,16 @@ class BlockStream:
     def require_next(self, ledger_id: int, entry_id: int, length_bytes: int) -> None:
         """Raise InvalidConfigError unless the entry can follow the last one.
 
-        Entry ids are consecutive within a ledger, ledger ids ascend, and both are at most i64.
+        Entry ids are consecutive within a ledger, ledger ids ascend, and both are at most i64. So
+        is the number of a ledger's entries: the greatest entry id is one less.
         Raises UnsupportedError for an entry of almost 2 GiB.
         """
         require_entry_fits(entry_id, length_bytes)
-        if not 0 <= ledger_id <= MAX_ID or not 0 <= entry_id <= MAX_ID:
+        if not 0 <= ledger_id <= MAX_ID or not 0 <= entry_id < MAX_ID:
             raise InvalidConfigError(
                 "the entry's position is invalid",
                 found=(ledger_id, entry_id),
-                expected=f"0..{MAX_ID}",
+                expected=f"0..{MAX_ID}, 0..{MAX_ID - 1}",
             )
         last = self._last
         if last is None or ledger_id > last.ledger_id:
@@ -215,7 +216,8 @@ class BlockStream:
         """Return the index of the complete blocks; at least one must exist.
 
         `infos` describe ledgers by their ids. Of any other ledger the index has the number of its
-        entries up to here, and the length of the data in this object.
+        entries up to here, and the length of the data in this object. Raises InvalidConfigError
+        for an info of fewer entries than the stream has.
         """
         data_bytes = self._builder.plan.position
         groups = [
@@ -226,10 +228,12 @@ class BlockStream:
         ledgers = []
         for ledger_id, blocks in groups:
             last = blocks[-1]
+            info = (infos or {}).get(ledger_id) or self._info(ledger_id, last)
+            _require_within(info, last)
             ledgers.append(
                 StreamedLedger(
                     ledger_id=ledger_id,
-                    info=(infos or {}).get(ledger_id) or self._info(ledger_id, last),
+                    info=info,
                     blocks=tuple(next(numbered) for _ in blocks),
                     data_bytes=data_bytes,
                     blocks_end_position=last.position + last.block_bytes,
@@ -252,6 +256,19 @@ def require_block_size(block_bytes: int) -> None:
             "the block size is invalid",
             found=block_bytes,
             expected=f"{MIN_BLOCK_BYTES}..{MAX_BLOCK_BYTES}",
+        )
+
+
+def _require_within(info: LedgerInfo, last: PlannedBlock) -> None:
+    """Raise InvalidConfigError for entries after the last one of a ledger; 0 is not known."""
+    end_entry_id = last.first_entry_id + last.entry_count
+    if info.entry_count and end_entry_id > info.entry_count:
+        raise InvalidConfigError(
+            "the ledger's metadata has fewer entries than are given",
+            ledger_id=info.ledger_id,
+            expected=f"entries 0 to {info.entry_count - 1}",
+            found=f"entry {end_entry_id - 1}",
+            advice="Give the metadata of these entries",
         )
 
 

@@ -456,3 +456,18 @@ def test_offer_when_the_index_has_no_room_for_a_block_then_sealed_and_readable(
     assert handle.result(30).last == EntryPosition(ledger_id=1, entry_id=2)
     index = decode_stream_index(store.read_range(NAMES[1], WHOLE), name="i")
     assert len(index.ledgers[0].blocks) == 3
+
+
+def test_result_when_an_entry_id_is_too_great_then_only_that_entry_is_refused(
+    store: PartStorage,
+) -> None:
+    store.accept()
+    handle = opened(store)
+    greatest = 2**63 - 2
+
+    assert handle.offer_entry(1, greatest, b"a")
+    with pytest.raises(InvalidConfigError, match="position is invalid"):
+        handle.offer_entry(1, greatest + 1, b"b")
+    handle.seal()
+
+    assert handle.result(30).last == EntryPosition(ledger_id=1, entry_id=greatest)

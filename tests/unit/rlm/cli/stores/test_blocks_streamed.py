@@ -220,6 +220,7 @@ def test_inspect_when_a_ledger_is_open_then_its_size_is_that_in_the_object(
         '{"ledger_id": 0, "entry_id": "0", "data": ""}\n',
         '{"ledger_id": 0, "entry_id": 0, "data": "?"}\n',
         f'{{"ledger_id": {2**63}, "entry_id": 0, "data": ""}}\n',
+        f'{{"ledger_id": 0, "entry_id": {2**63 - 1}, "data": ""}}\n',
         lines((1, 0, b"a" * 500), (1, 2, b"b")),
         lines((2, 0, b"a" * 500), (1, 0, b"b")),
     ],
@@ -236,6 +237,36 @@ def test_write_when_the_input_is_no_stream_then_refused_and_nothing_is_written(
             )
         )
 
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_when_an_entry_id_is_the_greatest_then_it_is_read_back(tmp_path: Path) -> None:
+    uuid = UUID(int=5)
+    rlm(
+        *("write", "--format", "v2", "--uuid", uuid, "--out", tmp_path, "--block-size", 200),
+        given=lines((2**63 - 1, 2**63 - 2, b"a")),
+    )
+
+    (found,) = entries_of(tmp_path / str(uuid), tmp_path / f"{uuid}-index")
+
+    assert (found["ledger_id"], found["entry_id"]) == (2**63 - 1, 2**63 - 2)
+
+
+def test_write_when_entries_exceed_the_metadata_of_their_ledger_then_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    """The other index states 36 entries of ledger 21."""
+    with pytest.raises(InvalidConfigError, match="has fewer entries") as raised:
+        raise_of(
+            rlm(
+                *("write", "--format", "v2", "--uuid", STREAM_UUID, "--out", tmp_path),
+                *("--block-size", STREAM_BLOCK_BYTES, "--like", STREAM_INDEX_FILE),
+                given=lines(*((21, entry_id, b"a") for entry_id in range(30, 37))),
+            )
+        )
+
+    assert raised.value.context["expected"] == "entries 0 to 35"
+    assert raised.value.context["found"] == "entry 36"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -200,7 +200,7 @@ def test_index_when_a_ledger_is_described_then_with_the_description() -> None:
 
 @pytest.mark.parametrize(
     ("ledger_id", "entry_id"),
-    [(5, 3), (5, 2), (5, 5), (4, 0), (-1, 0), (6, -1), (2**63, 0), (6, 2**63)],
+    [(5, 3), (5, 2), (5, 5), (4, 0), (-1, 0), (6, -1), (2**63, 0), (6, 2**63 - 1)],
 )
 def test_add_when_the_entry_cannot_follow_then_refused_and_the_stream_continues(
     ledger_id: int, entry_id: int
@@ -230,11 +230,11 @@ def test_add_when_ids_are_the_greatest_of_the_format_then_written() -> None:
     """Java's Long.MAX_VALUE."""
     stream = BlockStream(block_bytes=400)
 
-    stream.add(2**63 - 1, 2**63 - 1, b"a")
+    stream.add(2**63 - 1, 2**63 - 2, b"a")
 
     (block,) = stream.finish()
     header = decode_header(bytes(block), name="o", position=0, block_format=BlockFormat.V2)
-    assert (header.ledger_id, header.first_entry_id) == (2**63 - 1, 2**63 - 1)
+    assert (header.ledger_id, header.first_entry_id) == (2**63 - 1, 2**63 - 2)
 
 
 class HugeData(bytes):
