@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -24,6 +23,7 @@ from rlm.cli.stores.block_files import (
     open_offload_files,
     read_index_file,
 )
+from rlm.cli.stores.block_input import ledger_entries, streamed_entries, write_stream
 from rsm.config.amounts import format_size
 from rsm.layout.block_v1.block_index import BlockIndex
 from rsm.layout.block_v2.block_stream import DEFAULT_STREAM_BLOCK_BYTES
@@ -34,7 +34,7 @@ from rsm.layout.blocks.ledger_attributes import ledger_attributes
 from rsm.layout.blocks.ledger_metadata import LedgerMetadata
 from rsm.layout.blocks.offloaded_ledger import LedgerBlock, LedgerEntry
 from rsm.pulsar.ledger import Ledger
-from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
+from rsm.pulsar.offload_handle import StreamingLimits
 from rsm.pulsar.offloader import open_offloader
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
@@ -144,8 +144,8 @@ def _write(
     """Write an offload's two objects under Pulsar's names.
 
     Reads a line of JSON for each entry from standard input. For v1: {"entry_id": 0, "data":
-    "<base64>"}. For v2: {"ledger_id": 7, "entry_id": 0, "data": "<base64>"}. Prints the objects'
-    user metadata.
+    "<base64>"}. For v2: {"ledger_id": 7, "entry_id": 0, "data": "<base64>"}. Refuses a line with
+    other keys. Prints the objects' user metadata.
     """
     if (ledger is None) is (block_format is _Format.V1):
         raise InvalidConfigError(
@@ -158,7 +158,9 @@ def _write(
     with _store(out) as storage:
         if ledger is not None:
             open_offloader(storage, block_bytes=block_bytes).offload(
-                Ledger(ledger_id=ledger, entries=_entries(sys.stdin), metadata=_metadata(index)),
+                Ledger(
+                    ledger_id=ledger, entries=ledger_entries(sys.stdin), metadata=_metadata(index)
+                ),
                 uuid,
             )
         else:
@@ -167,22 +169,9 @@ def _write(
                 block_bytes=block_bytes, buffer_bytes=2 * block_bytes, segment_bytes=_MAX_ID
             )
             offloader = open_offloader(storage, streaming=limits)
-            _stream(offloader.streaming_offload(uuid), infos)
+            write_stream(offloader, uuid, streamed_entries(sys.stdin), infos)
     with printing():
         typer.echo(json.dumps(ledger_attributes(None, {})))
-
-
-def _stream(handle: OffloadHandle, infos: Mapping[int, LedgerInfo]) -> None:
-    """Write the entries of standard input. Raises the first error; then nothing is written."""
-    try:
-        for ledger_id, entry_id, data in _streamed_entries(sys.stdin):
-            while not handle.offer_entry(ledger_id, entry_id, data):
-                handle.wait_for_room(len(data), ledger_id)
-        handle.seal(infos)
-    except BaseException as error:
-        handle.abort(error)
-        raise
-    handle.result()
 
 
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
@@ -297,42 +286,3 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
             # No store uses this directory, so only the two objects remain.
             with suppress(OSError):
                 incoming.rmdir()
-
-
-def _entries(lines: Iterable[str]) -> Iterator[tuple[int, bytes]]:
-    expected = '{"entry_id": number, "data": "base64"}'
-    for document in _documents(lines, ("entry_id",), expected):
-        yield document["entry_id"], document["data"]
-
-
-def _streamed_entries(lines: Iterable[str]) -> Iterator[tuple[int, int, bytes]]:
-    expected = '{"ledger_id": number, "entry_id": number, "data": "base64"}'
-    for document in _documents(lines, ("ledger_id", "entry_id"), expected):
-        yield document["ledger_id"], document["entry_id"], document["data"]
-
-
-def _documents(
-    lines: Iterable[str], id_fields: Iterable[str], expected: str
-) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each line's entry, with its decoded data."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            document = json.loads(line)
-            entry: dict[str, Any] = {field: _id(document[field]) for field in id_fields}
-            entry["data"] = base64.b64decode(document["data"], validate=True)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidConfigError(
-                "cannot parse an entry",
-                line=number,
-                expected=expected,
-                found=repr(line.strip()[:80]),
-            ) from error
-        yield entry
-
-
-def _id(found: object) -> int:
-    if not isinstance(found, int) or isinstance(found, bool):  # JSON's `true` is not a number
-        raise TypeError("not a whole number")
-    return found
