@@ -21,11 +21,17 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.shorter_retention import confirm_expiry
 from rlm.cli.policies.level_changes import ShownChange, apply_change, find_change, show_change
 from rlm.cli.policies.level_text import level_name
-from rlm.cli.policies.policies_file import read_policies
+from rlm.cli.policies.policies_file import (
+    DEFAULT_KEY,
+    PATTERNS_KEY,
+    Policies,
+    read_policies,
+)
 from rlm.policy.topic.topic_policy import check_level
 from rlmm.events.policy import PolicySetting, PolicyState, TopicPolicy, topic_policies
 from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.config.confirmation import confirm
+from rsm.segment.errors import InvalidConfigError
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 _EXAMPLE = "Example: rlm apply -f policies.yaml --dry-run --config rlm.properties"
@@ -48,7 +54,8 @@ def _apply(
         typer.Option(
             "--prune",
             help="Delete the policies of patterns, and the default, that are not in the file. "
-            "Topics stay tiered and keep their own settings.",
+            "Topics stay tiered and keep their own settings. Needs `patterns` or `default` in the "
+            "file.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -68,6 +75,8 @@ def _apply(
     **Data loss:** if the retention of topics becomes shorter, managers delete older data.
     """
     given = read_policies(file)
+    if prune:
+        require_prunable(given, file)
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:
@@ -85,6 +94,17 @@ def _apply(
         if not dry_run:
             apply_change(_confirmed(session, change, removed, yes=yes), change)
     show_change(change, dry_run=dry_run, as_json=as_json)
+
+
+def require_prunable(given: Policies, file: Path) -> None:
+    """Raise InvalidConfigError for a file without levels, such as an empty one."""
+    if not given.names_levels:
+        raise InvalidConfigError(
+            f"--prune would delete all policies, because the file has neither `{PATTERNS_KEY}` nor "
+            f"`{DEFAULT_KEY}`",
+            file=file,
+            advice=f"Give another file, or `{PATTERNS_KEY}: {{}}` to delete all of them",
+        )
 
 
 def _confirmed(

@@ -76,10 +76,14 @@ class TopicEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """Represents what a file gives: levels, and topics with settings of their own."""
+    """Represents what a file gives: levels, and topics with settings of their own.
+
+    `names_levels`: the file has the key `default` or `patterns` with a value, which may be `{}`.
+    """
 
     levels: tuple[PolicyLevel, ...]
     topics: tuple[TopicEntry, ...] = ()
+    names_levels: bool = True
 
 
 def _amount(parse: Callable[[object], int], meaning: str) -> SettingForm:
@@ -196,14 +200,16 @@ class _PoliciesFile:
         root = self._composed(data)
         levels: list[PolicyLevel] = []
         topics: list[TopicEntry] = []
+        names_levels = False
         for key, value in self._entries(root, (DEFAULT_KEY, PATTERNS_KEY, TOPICS_KEY)):
+            names_levels = names_levels or (key.value != TOPICS_KEY and not _is_null(value))
             if key.value == DEFAULT_KEY:
                 levels.append(self._level(DEFAULT_LEVEL, value))
             elif key.value == PATTERNS_KEY:
                 levels += (self._pattern(*each) for each in self._entries(value))
             else:
                 topics += (self._topic(*each) for each in self._entries(value))
-        return Policies(levels=tuple(levels), topics=tuple(topics))
+        return Policies(levels=tuple(levels), topics=tuple(topics), names_levels=names_levels)
 
     def _pattern(self, key: yaml.ScalarNode, settings: yaml.Node) -> PolicyLevel:
         try:
@@ -252,7 +258,7 @@ class _PoliciesFile:
         return PolicyLevel(pattern=pattern, **values)
 
     def _value(self, setting: PolicySetting, key: yaml.ScalarNode, node: yaml.Node) -> SettingValue:
-        if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL_TAG:
+        if not isinstance(node, yaml.ScalarNode) or _is_null(node):
             raise self._error(node, "the key has no value", key=key.value)
         try:
             return SETTING_FORMS[setting].parse(node.value)
@@ -266,7 +272,7 @@ class _PoliciesFile:
         self, node: yaml.Node | None, known: tuple[str, ...] | None = None
     ) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
         """Yield the entries of a mapping, which may be empty; all keys are `known` and differ."""
-        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _NULL_TAG):
+        if node is None or _is_null(node):
             return
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, "the text is not a mapping of keys to values")
@@ -288,6 +294,10 @@ class _PoliciesFile:
         return InvalidConfigError(
             message, file=self._path, line=mark.line + 1, column=mark.column + 1, **context
         )
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _NULL_TAG
 
 
 def _only(settings: PolicyLevel) -> PolicyFlags:

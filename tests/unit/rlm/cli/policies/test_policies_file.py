@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from rlm.cli.policies.apply import register, require_prunable
 from rlm.cli.policies.policies_file import SETTING_FORMS, read_policies
 from rlm.cli.policies_schema import render
 from rlm.policy.topic.topic_policy import OffloadModeFlag, PolicyFlags
@@ -189,6 +192,45 @@ def test_file_when_something_in_it_is_wrong_then_is_refused_with_its_place(
     found = refusal(tmp_path, text)
 
     assert found.items() >= expected.items()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "---\n...\n", "patterns:\n", "default: ~\n", "topics: {}\n"]
+)
+def test_prune_when_the_file_names_no_level_then_is_refused(tmp_path: Path, text: str) -> None:
+    """A truncated or empty file must not delete all policies."""
+    path = tmp_path / "policies.yaml"
+    path.write_text(text)
+
+    with pytest.raises(InvalidConfigError, match="--prune would delete all policies") as refused:
+        require_prunable(read_policies(path), path)
+
+    assert "`patterns: {}`" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["patterns: {}\n", "default: {}\n", "patterns:\n  a*: {}\n"])
+def test_prune_when_the_file_names_levels_then_is_accepted(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(text)
+
+    require_prunable(read_policies(path), path)
+
+
+def test_prune_command_when_the_file_is_empty_then_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text("")
+
+    app = typer.Typer()
+    register(app)
+    app.callback()(lambda: None)
+    done = CliRunner().invoke(
+        app, ["apply", "-f", str(path), "--prune", "--yes", "--bootstrap-server", "localhost:1"]
+    )
+
+    assert isinstance(done.exception, InvalidConfigError)
+    assert "--prune would delete all policies" in str(done.exception)
 
 
 def test_file_when_it_is_missing_or_too_large_then_is_refused(tmp_path: Path) -> None:
