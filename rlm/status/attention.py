@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.policy.peers.differing_files import differing_files
-from rlm.status.block_explanations import BlockedWork, explain_block
+from rlm.status.block_explanations import LONG_UNSTABLE_MS, BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import PartitionReport
@@ -23,7 +23,7 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 
 _PROCESSES = "rlm processes"
 
-DEFAULT_TRANSACTION_MAX_MS = 15 * 60_000
+DEFAULT_TRANSACTION_MAX_MS = LONG_UNSTABLE_MS
 """Kafka's default of `transaction.max.timeout.ms`."""
 
 _STREAM_LATE_MINUTES = 15
@@ -331,7 +331,7 @@ def _reported(
     hanging = _hanging_transaction(topic, report, transaction_max_ms)
     if hanging is not None:
         yield hanging
-    yield from _blocks(row, report, has_hanging_transaction=hanging is not None)
+    yield from _blocks(row, report, transaction_max_ms, has_hanging=hanging is not None)
 
 
 def _hanging_transaction(
@@ -363,11 +363,11 @@ def _late_stream(topic: str, report: PartitionReport) -> _Found | None:
 
 
 def _blocks(
-    row: PartitionStatus, report: PartitionReport, *, has_hanging_transaction: bool
+    row: PartitionStatus, report: PartitionReport, transaction_max_ms: int, *, has_hanging: bool
 ) -> Iterator[_Found]:
     """Yield what blocks the partition's work; a reason that blocks copies and trims only once."""
     shown = {"anomaly"} if row.damage else set()
-    if has_hanging_transaction:
+    if has_hanging:
         shown.add("not_stable_yet")
     for kind, work, blocked in (
         (ProblemKind.COPY_BLOCKED, BlockedWork.COPY, report.copy_blocked),
@@ -377,7 +377,11 @@ def _blocks(
         if blocked is None or blocked.reason in shown:
             continue
         explained = explain_block(
-            work, blocked, row.topic_id_partition, age_ms=report.oldest_unstored_age_ms
+            work,
+            blocked,
+            row.topic_id_partition,
+            age_ms=report.oldest_unstored_age_ms,
+            transaction_max_ms=transaction_max_ms,
         )
         if explained is not None:
             yield kind, explained.text, explained.command

@@ -17,7 +17,7 @@ from rlm.policy.blocked import Blocked
 from rlm.status.failures import COPIES_FAIL, FAILING, LEAST_ATTEMPTS
 from rsm.segment.ids import TopicIdPartition
 
-LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's transaction.max.timeout.ms: longer ones hang
+LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's default of transaction.max.timeout.ms
 
 
 class BlockedWork(Enum):
@@ -132,11 +132,17 @@ _EXPECTED = {
 
 
 def explain_block(
-    work: BlockedWork, blocked: Blocked, tip: TopicIdPartition, *, age_ms: int | None = None
+    work: BlockedWork,
+    blocked: Blocked,
+    tip: TopicIdPartition,
+    *,
+    age_ms: int | None = None,
+    transaction_max_ms: int = LONG_UNSTABLE_MS,
 ) -> BlockExplanation | None:
     """Return the explanation of a block that a person should act on; else None.
 
-    `age_ms` is how long the oldest segment has waited for its copy, None if unknown.
+    `age_ms` is how long the oldest segment has waited for its copy, None if unknown. A transaction
+    may be open for `transaction_max_ms`, the broker's `transaction.max.timeout.ms`.
     """
     reason, name = blocked.reason, _NAMES[work]
     if reason in _EXPECTED[work]:
@@ -144,7 +150,7 @@ def explain_block(
     if reason == FAILING:
         return _failing(blocked)
     if reason == "not_stable_yet":
-        return _unstable(blocked, tip, age_ms)
+        return _unstable(blocked, tip, age_ms, transaction_max_ms)
     if reason == "policy_not_active":
         return _unfinished(name, blocked, tip)
     texts = _EXPLANATIONS[work].get(reason)
@@ -174,14 +180,15 @@ def _failing(blocked: Blocked) -> BlockExplanation | None:
 
 
 def _unstable(
-    blocked: Blocked, tip: TopicIdPartition, age_ms: int | None
+    blocked: Blocked, tip: TopicIdPartition, age_ms: int | None, transaction_max_ms: int
 ) -> BlockExplanation | None:
     """Explain a segment that has waited long for replication, or for the end of a transaction."""
-    if age_ms is None or age_ms < LONG_UNSTABLE_MS:
-        return None
     values = blocked.values
     stable, replicated = values.get("last_stable_offset"), values.get("high_watermark")
-    if stable == replicated:
+    is_replication = stable == replicated
+    if age_ms is None or age_ms < (LONG_UNSTABLE_MS if is_replication else transaction_max_ms):
+        return None
+    if is_replication:
         text = "copies blocked: the followers do not replicate"
         return BlockExplanation(
             text=text, command=f"kafka-topics.sh --describe --topic {tip.topic}"

@@ -142,21 +142,24 @@ def _undeleted(session: CommandSession, topic_id: UUID, topic: str) -> tuple[Top
 def _transaction_limits(
     session: CommandSession, view: ClusterView, rows: Iterable[PartitionStatus]
 ) -> Mapping[int, int]:
-    """Return `transaction.max.timeout.ms` of the brokers with an open transaction in a stream.
+    """Return `transaction.max.timeout.ms` of the brokers where a transaction may delay copies.
 
     Omits brokers that do not answer, or do not let the Kafka user read it.
     """
     found: dict[int, int] = {}
-    waiting = [row for row in rows if _has_open_transaction(row)]
+    waiting = [row for row in rows if _may_wait_for_transaction(row)]
     for each in {row.leader_id for row in waiting if row.leader_id is not None}:
         with suppress(TieredStorageError), session.bootstrap.at(view.broker(each)) as broker:
             found[each] = read_transaction_max_timeout_ms(broker, each)
     return found
 
 
-def _has_open_transaction(row: PartitionStatus) -> bool:
-    stream = None if row.report is None else row.report.stream
-    return stream is not None and stream.open_transaction_ms is not None
+def _may_wait_for_transaction(row: PartitionStatus) -> bool:
+    if row.report is None:
+        return False
+    stream, blocked = row.report.stream, row.report.copy_blocked
+    is_open = stream is not None and stream.open_transaction_ms is not None
+    return is_open or (blocked is not None and blocked.reason == "not_stable_yet")
 
 
 def _processes(

@@ -359,6 +359,22 @@ def test_stream_when_its_broker_allows_longer_transactions_then_that_limit_count
     assert only(found) == (ProblemKind.HANGING_TRANSACTION, reason, command)
 
 
+@pytest.mark.parametrize(("max_ms", "is_problem"), [(3_600_000, False), (60_000, True)])
+def test_copies_when_an_open_transaction_blocks_them_then_its_brokers_limit_counts(
+    max_ms: int, *, is_problem: bool
+) -> None:
+    blocked = Blocked(
+        reason="not_stable_yet", values={"last_stable_offset": 7, "high_watermark": 9}
+    )
+    rows = (row(copy_blocked=blocked, oldest_unstored_age_ms=1_000_000),)
+
+    found = find_problems(
+        rows, silent_managers={}, silent_leaders={}, transaction_max_ms={1: max_ms}
+    )
+
+    assert [each.kind for each in found] == [ProblemKind.COPY_BLOCKED] * is_problem
+
+
 def test_stream_when_a_hanging_transaction_also_blocks_rolled_segments_then_one_problem() -> None:
     blocked = Blocked(reason="not_stable_yet", values={"last_stable_offset": 7})
     stream = StreamReport(open_transaction_ms=1_000_000)

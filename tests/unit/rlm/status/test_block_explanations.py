@@ -156,3 +156,19 @@ def test_unstable_segment_when_old_then_a_transaction_or_the_followers() -> None
         text="copies blocked: the followers do not replicate",
         command="kafka-topics.sh --describe --topic orders",
     )
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "replicated", "is_shown"),
+    [(59_999, 9, False), (60_000, 9, True), (60_000, 5, False), (LONG_UNSTABLE_MS, 5, True)],
+)
+def test_unstable_segment_when_the_broker_limits_transactions_then_its_limit_is_for_them_alone(
+    age_ms: int, replicated: int, *, is_shown: bool
+) -> None:
+    blocked = Blocked(
+        reason="not_stable_yet", values={"last_stable_offset": 5, "high_watermark": replicated}
+    )
+
+    found = explain_block(COPY, blocked, tip_of(), age_ms=age_ms, transaction_max_ms=60_000)
+
+    assert (found is not None) is is_shown
