@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from crc32c import crc32c
 
@@ -81,8 +82,12 @@ class _Probe:
         reached = self._try("reach the store", self._storage.check_access)
         writes = reached and not self._storage.capabilities.is_read_only
         small = self._try("create a small object", self._create_small, when=writes)
-        self._try("create it again: refused", self._create_again, when=small)
+        again = partial(self._create_again, self._create_small, self._small)
+        self._try("create it again: refused", again, when=small)
         large = self._try("create a large object", self._create_large, when=writes)
+        # Stores complete an upload in parts by another request, which may ignore the condition.
+        again = partial(self._create_again, self._create_large, self._large)
+        self._try("create the large one again: refused", again, when=large)
         self._try("look at it", self._check_info, when=large)
         self._try("read a range", self._read_middle, when=large)
         self._try("read past its end", self._read_past_end, when=small)
@@ -113,12 +118,12 @@ class _Probe:
     def _create_small(self) -> None:
         self._storage.create_with_content(self._small, _Bytes(piece=_SMALL))
 
-    def _create_again(self) -> None:
+    def _create_again(self, create: Callable[[], None], name: str) -> None:
         try:
-            self._storage.create_with_content(self._small, _Bytes(piece=_SMALL))
+            create()
         except AlreadyExistsError:
             return
-        raise CorruptError("the store replaced an object that was there", name=self._small)
+        raise CorruptError("the store replaced an object that was there", name=name)
 
     def _create_large(self) -> None:
         content = _Bytes(piece=_PIECE, count=_LARGE_PIECES)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, Concat, DeleteOutcome
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.hdfs.settings import HdfsSettings
@@ -38,6 +39,35 @@ class LockedStorage(ChunkStorageWrapper):
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(DeleteOutcome(name=n, error=RetriableError("it is locked")) for n in names)
+
+
+class ReplacingStorage(ChunkStorageWrapper):
+    """Ignores that an object exists, like a store that ignores `If-None-Match`."""
+
+    def __init__(self, inner: ChunkStorage, *, replaced: str) -> None:
+        super().__init__(inner)
+        self._replaced = replaced
+
+    def create_with_content(
+        self, name: str, source: ContentSource, *, attributes: Mapping[str, str] | None = None
+    ) -> int:
+        if name.endswith(self._replaced) and self.exists(name):
+            self.delete(name)
+        return super().create_with_content(name, source, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "verb"),
+    [
+        ("/small", "create it again: refused"),
+        ("/large", "create the large one again: refused"),
+    ],
+)
+def test_probe_when_the_store_replaces_objects_then_it_fails(replaced: str, verb: str) -> None:
+    steps = probed(ReplacingStorage(memory(), replaced=replaced))
+
+    assert verbs(steps, ProbeResult.FAILED) == [verb]
+    assert "the store replaced an object that was there" in steps[verb].problem
 
 
 def test_probe_when_the_store_is_good_then_all_is_ok_and_nothing_is_left() -> None:
