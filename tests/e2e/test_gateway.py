@@ -63,5 +63,5 @@ def test_gateway_when_its_port_is_taken_then_run_refuses_with_one_line(
         done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
 
     (line,) = done.stderr.splitlines()
-    assert done.returncode == 2
+    assert done.returncode == 1  # the port may be free later
     assert "gateway.listener" in line
