@@ -27,7 +27,7 @@ main()
 _PRINTING = """
 import signal, sys
 from argparse import Namespace
-from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
+from spark_tools.invocation.ending import JobOutcome, end_job, print_line, run_job
 
 def job():
     arguments = Namespace(json=False, summary=None, fail_on=tuple(JobOutcome))
@@ -37,7 +37,7 @@ def job():
     for number in range(10):
         print_line(arguments, str(number))
     sys.stderr.write("worked\\n")
-    return ended(arguments, "rlm-x", JobOutcome.DATA_LOSS, {})
+    return end_job(arguments, "rlm-x", JobOutcome.DATA_LOSS, {})
 
 run_job("rlm-x", job)
 """
