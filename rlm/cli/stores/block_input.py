@@ -88,7 +88,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             line = lines.readline(most + 1)
         except UnicodeError as error:
             raise InvalidConfigError(
-                "the input is not text in UTF-8", line=number, reason=str(error)
+                "the input is not text", line=number, expected="UTF-8", reason=str(error)
             ) from error
         if not line:
             return

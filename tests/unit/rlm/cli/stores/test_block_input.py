@@ -98,7 +98,7 @@ def test_line_when_a_ledgers_entry_names_a_ledger_then_refused() -> None:
 def test_input_when_it_is_not_utf_8_then_refused_with_its_line() -> None:
     lines = io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8")
 
-    with pytest.raises(InvalidConfigError, match="UTF-8"):
+    with pytest.raises(InvalidConfigError, match="expected=UTF-8"):
         list(streamed_entries(lines))
 
 
