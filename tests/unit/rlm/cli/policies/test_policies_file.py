@@ -194,6 +194,44 @@ def test_file_when_something_in_it_is_wrong_then_is_refused_with_its_place(
     assert found.items() >= expected.items()
 
 
+_LINE = "default:\n  retention_ms: "
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "column"),
+    [
+        (b"default:\n  \xff: 1\n", "not utf-8: invalid start byte", 3),
+        (b"\xef\xbb\xbfdefault:\n  \xff: 1\n", "not utf-8: invalid start byte", 3),
+        (f"{_LINE}1d".encode("utf-16")[:-1], "not utf-16-le: truncated data", 18),
+        (f"{_LINE}1d\0".encode(), "the character '\\x00' is not allowed", 19),
+        (f"{_LINE}\x07".replace("\n", "\r\n").encode(), "the character '\\x07' is not allowed", 17),
+    ],
+)
+def test_file_when_a_character_is_wrong_then_is_refused_with_its_line_and_column(
+    tmp_path: Path, data: bytes, reason: str, column: int
+) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_bytes(data)
+
+    with pytest.raises(InvalidConfigError, match="not valid YAML") as refused:
+        read_policies(path)
+
+    context = refused.value.context
+    assert (context["reason"], context["line"], context["column"]) == (reason, 2, column)
+
+
+def test_file_when_it_is_nested_deeply_then_is_refused_with_its_line(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "[" * 300_000)["line"] == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_file_when_it_has_an_encoding_of_yaml_then_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_bytes(f"{_LINE}1d\n".encode(encoding))
+
+    assert read_policies(path).levels == (PolicyLevel(pattern="", retention_ms=86_400_000),)
+
+
 @pytest.mark.parametrize(
     "text", ["", "# nothing\n", "---\n...\n", "patterns:\n", "default: ~\n", "topics: {}\n"]
 )
