@@ -85,6 +85,10 @@ def test_admin_when_it_uses_a_gateway_then_it_sees_the_gateway_as_the_broker(
 ) -> None:
     admin = admin_client(gateway.bootstrap_servers)
     admin.create_topics([NewTopic(topic_name, 2, 1)])[topic_name].result(30.0)
+    # The controller answers first; the broker's own metadata may not have the topic yet.
+    wait_until(
+        lambda: len(admin.list_topics(topic_name, timeout=30.0).topics[topic_name].partitions) == 2
+    )
     listed = admin.list_topics(topic_name, timeout=30.0)
     assert len(listed.topics[topic_name].partitions) == 2
     addresses = [f"{broker.host}:{broker.port}" for broker in listed.brokers.values()]
