@@ -70,7 +70,7 @@ def test_command_when_it_takes_yes_then_it_deletes_or_states_a_danger(name: str)
 def arguments_of(name: str, directory: Path, option: str = "") -> list[str]:
     """A command line of a command that deletes by itself or with the option, not confirmed."""
     policies = directory / "policies.yaml"
-    policies.write_text("topics:\n  orders: {}\n")
+    policies.write_text("patterns: {}\ntopics:\n  orders: {}\n")
     values = {"--file": str(policies), "--holder": "spark"}
     given = [*name.split(), *_ALSO_NEEDED.get(name, ())]
     for each in COMMANDS[name].params:
