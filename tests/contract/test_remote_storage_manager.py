@@ -64,7 +64,7 @@ MANAGER_CALLS = PluginCalls(
         (BlockV2Layout(), "write"),
         (BlockV2Layout(block_bytes=140), "read"),
         (ChunkedLayout(max_chunk_bytes=100), "write"),
-        (ChunkedLayout(max_chunk_bytes=7), "read"),
+        (ChunkedLayout(max_chunk_bytes=23), "read"),
         (plugin_layout(), "read"),
         (BlockV1Layout(), "plug-in"),
         (ChunkedLayout(max_chunk_bytes=100), "plug-in"),
