@@ -2,7 +2,8 @@
 
 Such a stream begins where the next segment begins, and its end is fenced. Its own process may have
 died, lost the lead, or failed to send a part. Its objects stay until the next segment needs them no
-longer, or is stored, at most until the deadline of the unfinished stream.
+longer, or is stored. Before the next segment has begun, they stay at most until the deadline of the
+unfinished stream.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ def reusable_streams(
     *,
     begin_offset: int,
     incarnation: UUID,
-    broker_ms: int,
+    broker_ms: int | None,
     spent: Collection[UUID],
 ) -> tuple[SegmentRecord, ...]:
     """Return the unfinished streams from `begin_offset` on, the oldest ones first, at most 8.
 
-    Those of this process may not be fenced yet. `spent` are those that are needed no longer.
+    Those of this process may not be fenced yet. Without `broker_ms`, those past their deadlines
+    are among them. `spent` are those that are needed no longer.
     """
     found = [
         record
@@ -37,7 +39,7 @@ def reusable_streams(
         and record.metadata.offsets.start_offset == begin_offset
         and record.metadata.segment_id.id not in spent
         and not record.is_dead_lettered
-        and broker_ms <= record.copy_deadline_ms
+        and (broker_ms is None or broker_ms <= record.copy_deadline_ms)
         and _is_ended(record, incarnation)
     ]
     found.sort(key=lambda record: (record.changed_ms, record.metadata.segment_id.id))
@@ -48,16 +50,35 @@ def awaited_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return the unfinished streams whose objects stay for the next segment of the stream."""
     if view.spent_streams is None or not any(each.metadata.is_open for each in view.segments):
         return ()
-    permit = stream_permit(view)
-    if permit is None:
-        return ()
+    begin_offset, broker_ms = _in_flight_begin(view), None
+    if begin_offset is None:
+        permit = stream_permit(view)
+        if permit is None:
+            return ()
+        begin_offset, broker_ms = permit.begin_offset, view.moment.broker_ms
     return reusable_streams(
         view.segments,
-        begin_offset=permit.begin_offset,
+        begin_offset=begin_offset,
         incarnation=view.writer.incarnation,
-        broker_ms=view.moment.broker_ms,
+        broker_ms=broker_ms,
         spent=view.spent_streams,
     )
+
+
+def _in_flight_begin(view: PartitionView) -> int | None:
+    """Return where the stream begins that this process is sending; None without one.
+
+    It may use its predecessors until it ends, also if no other one may begin after it.
+    """
+    for record in view.segments:
+        metadata = record.metadata
+        if (
+            metadata.is_open
+            and metadata.state is SegmentState.COPY_SEGMENT_STARTED
+            and metadata.segment_id.id in view.in_flight
+        ):
+            return metadata.offsets.start_offset
+    return None
 
 
 def _is_ended(record: SegmentRecord, incarnation: UUID) -> bool:

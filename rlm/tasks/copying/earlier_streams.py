@@ -20,6 +20,7 @@ from rlm.tasks.context.deletion_start import start_deletion
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.offload_segment import offload_segments
+from rlmm.events.pause import PausableTask, paused_tasks
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
@@ -62,11 +63,14 @@ def earlier_streams(
     lineage: Lineage,
     reused: Callable[[int], None],
 ) -> EarlierStreams | None:
-    """Fence and return the unfinished streams from an offset on; None if the store uses none again.
+    """Fence and return the unfinished streams from an offset on; None if none may be used again.
 
+    None is used while deletions are paused: only a deletion discards what failed attempts leave.
     Raises RetriableError if the metadata topic cannot be written.
     """
     if not ports.storage.can_reuse_unfinished:
+        return None
+    if PausableTask.DELETE in paused_tasks(ports.metadata, task.topic_id_partition.topic_id):
         return None
     state, writer = task.streaming, task.lead.writer
     found = reusable_streams(

@@ -10,7 +10,9 @@ own process has ended it, or has sent other bytes since. That process can send n
 The checksum of the copy is compared with that of the content, too.
 
 Bytes with the right checksum are not kept in memory. So a completion or a copy that fails ends the
-creation with RetriableError. A later creation does not find the unfinished upload again.
+creation with RetriableError. A later creation does not find the unfinished upload again, nor that
+which the copy may have reached. After a failed copy this process uses no upload again, because a
+store that cannot copy would fail each time.
 
 One copy, not one of each part: that is one request, and some stores return the checksum of the
 whole object for a copied range. So an upload that began with a copy has one large part. If that
@@ -20,21 +22,27 @@ upload does not end either, its large part is compared as a whole.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 from crc32c import crc32c
 
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 from rsm.segment.local_segment import ContentReuse
 from rsm.segment.log_line import LogLine
-from rsm.segment.ranges import ByteRange
 from rsm.storage.checksum_text import parse_crc32c, spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.errors import code_of, is_no_listing, store_error
-from rsm.storage.s3.multipart import CHECKSUM, MAX_PARTS, OF_THE_WHOLE, MultipartUpload, upload_ids
+from rsm.storage.s3.multipart import (
+    CHECKSUM,
+    MAX_PARTS,
+    OF_THE_WHOLE,
+    MultipartUpload,
+    can_list_uploads,
+    upload_ids,
+)
 
 _PAGE_PARTS = 1_000
 _MAX_COPY_BYTES = 5 << 30  # S3's limit of one copy
@@ -66,9 +74,12 @@ class EarlierUpload:
         *,
         parts: tuple[SentPart, ...],
         reuse: ContentReuse,
+        failed: Callable[[], None],
     ) -> None:
+        """`failed` is called if the store did not copy."""
         self.name = name
         self.parts = parts
+        self._failed = failed
         self._bucket = bucket
         self._upload_id = upload_id
         self._reuse = reuse
@@ -129,6 +140,7 @@ class EarlierUpload:
             if self._same_count:
                 self._copy(upload)
         except TieredStorageError as error:
+            upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
             raise RetriableError(
                 "parts of an unfinished upload cannot be used again, the next attempt sends all",
                 reason=error,
@@ -154,10 +166,17 @@ class EarlierUpload:
             MpuObjectSize=length_bytes,
             IfNoneMatch="*",
         )
-        whole = ByteRange(start_position=0, end_position=length_bytes)
-        copied = upload.copy(1, self.name, whole, etag=completed["ETag"])
-        if copied != checksum:
-            raise RetriableError("the copy has another checksum", copied=copied, expected=checksum)
+        try:
+            copied = upload.copy(1, self.name, etag=completed["ETag"])
+            if copied != checksum:
+                raise RetriableError(
+                    "the copy has another checksum", copied=copied, expected=checksum
+                )
+        except NotFoundError:
+            raise  # someone has deleted the object
+        except TieredStorageError:
+            self._failed()
+            raise
         self._reuse.reused(length_bytes)
         _log.info(
             LogLine(
@@ -177,40 +196,61 @@ class EarlierUploads:
     def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket
         self._noted = ""
+        self._is_listed = True
+        self._can_copy = True
+
+    def can_use(self, name: str) -> bool:
+        """Return whether an upload of this object that ends now may be used later."""
+        return self._can_copy and self._is_listed and can_list_uploads(self._bucket, name)
 
     def find(self, reuse: ContentReuse) -> EarlierUpload | None:
-        """Return the first unfinished upload that has parts; the other ones are unused.
+        """Return the unfinished upload that has the most bytes; the other ones are unused.
 
-        Returns None if the store does not answer. Without the permission to list, all are unused.
+        Returns None if the store does not answer. Without the permission to list, and after a copy
+        that failed, all are unused.
         """
-        names = iter(reuse.names)
-        for name in names:
-            try:
-                found = self._longest(name, reuse)
-            except ClientError as error:
-                self._note(store_error(error))
-                if is_no_listing(error):
-                    for each in (name, *names):
-                        reuse.unused(each)
+        longest = None
+        try:
+            if self._can_copy:
+                longest = self._longest(reuse)
+        except ClientError as error:
+            self._note(store_error(error))
+            self._is_listed = not is_no_listing(error)
+            if self._is_listed:
                 return None
-            except TieredStorageError as error:
-                self._note(error)
-                return None
-            if found is not None:
-                for other in names:
-                    reuse.unused(other)
-                return found
-            reuse.unused(name)
-        return None
+        except TieredStorageError as error:
+            self._note(error)
+            return None
+        for name in reuse.names:
+            if longest is None or name != longest.name:
+                reuse.unused(name)
+        return longest
 
-    def _longest(self, name: str, reuse: ContentReuse) -> EarlierUpload | None:
-        """Return the upload of an object with the most bytes; None if there is no part."""
-        found = (
-            EarlierUpload(self._bucket, name, each, parts=self._sent(name, each), reuse=reuse)
+    def _longest(self, reuse: ContentReuse) -> EarlierUpload | None:
+        found = [
+            EarlierUpload(
+                self._bucket,
+                name,
+                each,
+                parts=self._sent(name, each),
+                reuse=reuse,
+                failed=self._stop_copies,
+            )
+            for name in reuse.names
             for each in upload_ids(self._bucket, name)
-        )
+        ]
+        self._is_listed = True
         with_parts = [each for each in found if each.parts]
         return max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
+
+    def _stop_copies(self) -> None:
+        self._can_copy = False
+        _log.warning(
+            LogLine(
+                "the store cannot copy what an unfinished upload has sent, sends all again",
+                advice="Check the store's log. To try copies again, restart rlm",
+            )
+        )
 
     def _sent(self, name: str, upload_id: str) -> tuple[SentPart, ...]:
         """Return the parts from the first one on, without a gap, that have a checksum."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -46,17 +46,21 @@ class MultipartUpload:
         response = self._part(number, "upload_part", Body=content, **checksum)
         self._keep(number, {"ETag": response["ETag"], **checksum})
 
-    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> str | None:
-        """Have the store copy a part of another object, which must still have this `etag`.
+    def copy(
+        self, number: int, source: str, positions: ByteRange | None = None, *, etag: str
+    ) -> str | None:
+        """Have the store copy another object, or a range of it, which must still have this `etag`.
 
-        Returns the store's checksum of the part, in its text form; None if it has none.
+        S3 copies ranges only of objects of more than 5 MB. Returns the store's checksum of the
+        part, in its text form; None if it has none.
         """
+        part_of = {} if positions is None else {"CopySourceRange": positions.to_http()}
         response = self._part(
             number,
             "upload_part_copy",
             CopySource={"Bucket": self._bucket.settings.bucket, "Key": source},
-            CopySourceRange=positions.to_http(),
             CopySourceIfMatch=etag,
+            **part_of,
         )
         part = response["CopyPartResult"]
         self._keep(number, {key: part[key] for key in ("ETag", CHECKSUM) if key in part})
@@ -103,12 +107,15 @@ class MultipartUpload:
 
 @contextmanager
 def multipart_upload(
-    bucket: S3Bucket, name: str, look: Mapping[str, object], *, is_kept: bool = False
+    bucket: S3Bucket,
+    name: str,
+    look: Mapping[str, object],
+    is_kept: Callable[[], bool] = lambda: False,
 ) -> Iterator[MultipartUpload]:
     """Start an upload, which the context must complete; an error in it aborts the upload.
 
-    `look` are the settings and the user metadata of the object. With `is_kept` the parts stay after
-    an error, if `discard_uploads` can find them later.
+    `look` are the settings and the user metadata of the object. `is_kept` is asked after an error:
+    whether the parts stay, for `discard_uploads` or another upload.
     """
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
     response = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
@@ -116,7 +123,7 @@ def multipart_upload(
     try:
         yield upload
     except BaseException:
-        if not (is_kept and can_list_uploads(bucket, name)):
+        if not is_kept():
             upload.abort()
         raise
 

@@ -102,8 +102,10 @@ class S3Uploads:
     def _put_in_parts(
         self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Iterable[int]
     ) -> Mapping[str, Any]:
-        is_kept = reader.reuse is not None
-        with multipart_upload(self._bucket, name, look, is_kept=is_kept) as upload:
+        def is_kept() -> bool:
+            return reader.reuse is not None and self._earlier.can_use(name)
+
+        with multipart_upload(self._bucket, name, look, is_kept) as upload:
             self._send_parts(reader, lengths, upload)
             return upload.complete(
                 IfNoneMatch=_IF_ABSENT,

@@ -296,6 +296,57 @@ def test_creation_when_the_object_is_deleted_before_the_copy_then_the_next_attem
     assert not bucket.storage.exists("new/deleted")
 
 
+def test_creation_when_copies_succeed_but_no_response_arrives_then_one_attempt_fails_not_each(
+    s3_server: S3Server, s3_settings: S3Settings, bucket: Bucket, name: str
+) -> None:
+    """The failed attempt's own upload has the copy, and is offered to the next one."""
+    bucket.left(name)
+    first, second = Reused(content=CONTENT, names=(name,)), f"new/{uuid4()}"
+
+    with FaultyProxy(s3_server.port) as proxy:
+        proxy.expect(*[Fault(method="PUT", path=second, lost=True)] * 3)
+        storage = S3ChunkStorage(S3Bucket(replace(s3_settings, endpoint_url=proxy.url)))
+        with closing(storage):
+            with pytest.raises(RetriableError, match="the next attempt sends all"):
+                storage.create_with_content(second, first)
+            other = S3ChunkStorage(S3Bucket(s3_settings))
+            assert upload_ids(other._bucket, second) == []
+            other.close()
+            left = f"old/{uuid4()}"
+            bucket.left(left)
+            source = Reused(content=CONTENT, names=(second, left))
+            storage.create_with_content("new/third", source)
+
+    assert (source.sizes, sorted(source.unused)) == ([], sorted([second, left]))
+    assert bucket.storage.read_range("new/third", WHOLE) == CONTENT
+
+
+def test_creation_when_several_uploads_are_unfinished_then_the_one_with_most_is_used(
+    bucket: Bucket, name: str
+) -> None:
+    short = f"old/{uuid4()}"
+    bucket.left(short, CONTENT[:PART])
+    bucket.left(name)
+    source = Reused(content=CONTENT, names=(short, name))
+
+    bucket.created(source)
+
+    assert (source.sizes, sorted(source.unused)) == ([4 * PART], sorted([short, name]))
+
+
+def test_creation_when_the_only_part_is_small_then_the_store_copies_it(
+    bucket: Bucket, name: str
+) -> None:
+    """S3 copies no range of an object below 5 MB."""
+    bucket.left(name, b"")
+    bucket.upload_of(name).put(1, b"small")
+    source = Reused(content=b"small", names=(name,))
+
+    bucket.created(source)
+
+    assert (bucket.requests["upload_part"], source.sizes) == (0, [5])
+
+
 def test_own_process_when_its_upload_was_used_then_its_late_part_and_its_end_change_nothing(
     bucket: Bucket, name: str
 ) -> None:

@@ -121,3 +121,22 @@ def test_deletion_when_the_stream_is_of_no_use_then_does_not_wait(state: Segment
     assert _deleted(_view(record, None)) == [record]
     assert _deleted(copied) == [record]
     assert _deleted(_view(late)) == [late]
+
+
+@pytest.mark.parametrize("is_permitted", [True, False])
+def test_deletion_when_the_next_segment_is_being_sent_then_waits_past_the_deadline(
+    *, is_permitted: bool
+) -> None:
+    """Also without another permit: the segment ends with what it has."""
+    late = unfinished(deadline_ms=NOW_MS - 1)
+    sent = unfinished(STARTED, number=1)
+    view = replace(
+        _view(late),
+        segments=(remote(0, BEGIN), late, sent),
+        in_flight=frozenset({sent.metadata.segment_id.id}),
+    )
+    view = view if is_permitted else replace(view, policy=policy())
+
+    assert _deleted(view) == []
+    spent = frozenset({late.metadata.segment_id.id})
+    assert _deleted(replace(view, spent_streams=spent)) == [late]

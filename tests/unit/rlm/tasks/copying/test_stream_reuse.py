@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from rlm.operator.pause import Pausing
+from rlmm.events.pause import PausableTask
 from rsm.segment.metadata import SegmentState
 from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import leftovers, violations
@@ -100,6 +102,20 @@ def test_stream_when_the_lead_moved_then_the_next_leader_uses_its_parts() -> Non
 
     assert world.objects.asked[1] == (name,)
     assert reused_bytes(following) > 0
+    assert world.stored() == [(0, 10)]
+
+
+def test_stream_when_deletions_are_paused_then_uses_no_parts_and_leaves_none() -> None:
+    """Only a deletion discards what a failed attempt leaves."""
+    world = Reusing()
+    process = world.start()
+    world.interrupted(process, fail)
+
+    Pausing(world.metadata, world.new_id).pause(STREAMS, {PausableTask.DELETE})
+    run(world, process)
+
+    assert len(world.objects.asked) == 1
+    assert reused_bytes(process) == 0
     assert world.stored() == [(0, 10)]
 
 
