@@ -24,7 +24,7 @@ _NUMBER_MAX = 1 << 32
 class StoredPassNumber:
     """Represents the pass number. One thread uses it. See rlm.tasks.integrity.scrub.PassNumber.
 
-    An unusable file only loses the number over restarts; that is logged.
+    If the file cannot be used, a restart loses the number, and the class logs the failure.
     """
 
     def __init__(self, path: Path, pick: Callable[[int], int]) -> None:

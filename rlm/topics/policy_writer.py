@@ -48,7 +48,9 @@ class PolicyWriter:
         """Publish a policy level. FencedError if it was refused, RetriableError."""
         result = self._metadata.publish(PolicyLevelSet(event_id=self._new_id(), level=level))
         if not result.accepted:
-            raise FencedError("policy was refused", pattern=level.pattern, reason=result.refusal)
+            raise FencedError(
+                "policy level was refused", pattern=level.pattern, reason=result.refusal
+            )
         _log.info(LogLine("recorded policy level", pattern=level.pattern))
 
     def remove_level(self, pattern: str) -> None:

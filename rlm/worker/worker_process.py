@@ -55,7 +55,7 @@ class Worker(Protocol):
         """Return whether a thread waits for a call that never returns. Thread-safe; no locks."""
 
     def sign_off(self) -> None:
-        """Let `stop` register that the process was asked to stop, so that it is no dead one."""
+        """Let `stop` register that the process was asked to stop, so it does not count as dead."""
 
     def stop(self, *, timeout_ms: int) -> None:
         """Finish or abort the running work in time; idempotent, also without `start`."""

@@ -120,7 +120,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
     def keys_ending_with(
         self, segment_id: RemoteLogSegmentId, records: KnownRecords
     ) -> Iterator[RecordKey]:
-        """Yield keys about the segment's offload segment, and failed ones without any segment.
+        """Yield the account's keys of this segment, and of failed ones without a segment's record.
 
         An attempt that fails before its COPY_SEGMENT_STARTED leaves no segment to delete.
         """

@@ -107,7 +107,7 @@ class Continuation:
             raise NotFoundError(_GONE, topic_id=followed.topic_id) from error
 
     def is_too_old(self, fed_ms: int, now_ms: int) -> bool:
-        """Return whether a cache last fed at `fed_ms` may miss tombstones at `now_ms`."""
+        """Return whether a cache without records since `fed_ms` may miss tombstones."""
         return is_stale(fed_ms, now_ms, self._delete_retention_ms)
 
     def rebuild(self, identity: TopicIdentity, reason: str, *, logged: bool = True) -> None:
@@ -157,5 +157,5 @@ def newest_append_time_ms(positions: Mapping[int, ReadPosition]) -> int:
 
 
 def is_stale(fed_ms: int, now_ms: int, delete_retention_ms: int) -> bool:
-    """Return whether a cache last fed at `fed_ms` may miss tombstones at `now_ms`."""
+    """Return whether a cache without records since `fed_ms` may miss tombstones at `now_ms`."""
     return fed_ms > 0 and now_ms - fed_ms > delete_retention_ms // 2

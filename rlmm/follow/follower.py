@@ -126,7 +126,7 @@ class Follower:
         """
         try:
             now_ms = self._clock.monotonic_ms()
-            if self._connected and (reason := self._cache.failure()):  # some reader found it
+            if self._connected and (reason := self._cache.failure()):  # found by a query
                 self._lose_cache(reason)
             if not self._connected or self._is_in_doubt():
                 self._connected = False
@@ -201,7 +201,7 @@ class Follower:
     def _read_again_if_stalled(self) -> None:
         """Begin to read again if nothing was read of a partition since the last check.
 
-        A client can stop to fetch a partition when its leader fails, without any error.
+        A client can stop fetching a partition when its leader fails, without any error.
         """
         lagging = {
             partition: position.offset
@@ -215,7 +215,7 @@ class Follower:
             self._counts["failures"] += 1
             _log.warning(
                 LogLine(
-                    "no records of the metadata topic arrive, reading begins again",
+                    "no records of the metadata topic arrive: reading begins again",
                     partitions=stalled,
                 )
             )
@@ -344,7 +344,7 @@ class Follower:
     def _failed(self, error: TieredStorageError) -> int:
         self._counts["failures"] += 1
         if self._failures_in_row == 0:
-            _log.warning(LogLine("metadata cannot be followed, trying again", error=error))
+            _log.warning(LogLine("metadata cannot be followed: trying again", error=error))
         settings = self._settings
         pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
         self._failures_in_row += 1

@@ -42,7 +42,7 @@ class TieredStorageError(Exception):
         return text if advice is None else f"{text}. {advice}."
 
     def _with_reasons(self) -> Iterator[TieredStorageError]:
-        """Yield this error, its reason, the reason of that, as long as they are of this class."""
+        """Yield this error and its chain of reasons, up to the first of another class."""
         error: object = self
         while isinstance(error, TieredStorageError):
             yield error

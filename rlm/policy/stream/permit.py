@@ -75,8 +75,9 @@ def waited_before_ms(view: PartitionView) -> int:
     """Return how long the oldest record that is not stored may have waited, by the brokers' clock.
 
     A process that has not seen the partition before counts from here, at most one rollover time:
-    else each restart would postpone the end of the segment. The record came after the segment that
-    ends before it was finished. Without such a segment its age is unknown, unless tiering begins.
+    else each restart would postpone the end of the segment. The count begins when the stored
+    segment that ends at this record was finished. Without such a segment the result is one rollover
+    time, or 0 when tiering begins.
     """
     rollover_ms = view.offload.segment_rollover_ms
     if not view.is_streamed or view.state.log_start_offset is None:
@@ -94,9 +95,9 @@ def waited_before_ms(view: PartitionView) -> int:
 def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
     """Return how long to wait before the next look for new records.
 
-    That is five times in a rollover, within bounds. A log that grew faster during the last interval
-    is read in pieces of about a part of an upload: larger ones would keep the processors from the
-    broker for longer.
+    That is a fifth of the rollover time, within bounds. If the log grew faster during the last
+    interval, it is the time in which about one part of an upload is written. Larger pieces would
+    use the processors, which the broker needs too, for longer at a time.
     """
     longest_ms = min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
     if grown_bytes <= 0:
@@ -108,8 +109,8 @@ def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int =
 def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
     """Return from where bytes count as not stored; `files` are those from `begin` on.
 
-    If the position of an offset in its file is not known, only what the file grows by counts. Else
-    a record in a large file that is stored up to it would look like the whole file.
+    If the position of the first offset in its file is not known, only bytes that are appended later
+    count. Otherwise all bytes of a large file would count, although most of them may be stored.
     """
     first = files[0]
     if begin.file_base_offset == first.base_offset or begin.offset <= first.base_offset:
@@ -134,9 +135,9 @@ def due_because(
 ) -> DueReason | None:
     """Return why a stream from `begin_offset` is to open; None if it is not.
 
-    `waited_ms` is how long the oldest record that is not stored has been known. While no stream
-    `is_any_free`, another one has to end for it. So the records wait for their time, or until they
-    fill a segment: partitions that take streams from each other would only make small objects.
+    `waited_ms` is how long the oldest record that is not stored has been known. Unless
+    `is_any_free`, another stream has to end for it. So the records wait for their time, or until
+    they fill a segment: partitions that take streams from each other would only make small objects.
     """
     if committed_end_offset <= begin_offset:
         return None

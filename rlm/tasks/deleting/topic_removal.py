@@ -131,7 +131,7 @@ class TopicRemoval:
         for topic_id in missing - self._missing_since_ms.keys():
             _log.warning(
                 LogLine(
-                    "tiered topic was deleted, its stored data will be deleted",
+                    "tiered topic was deleted: its stored data will be deleted",
                     topic=policies[topic_id].topic,
                     topic_id=topic_id,
                     grace_ms=self._grace_ms,
@@ -222,7 +222,7 @@ class TopicRemoval:
             self._metadata.write_topic_tombstones(policy.topic_id)
             _log.info(
                 LogLine(
-                    "nothing is left of a deleted topic",
+                    "removed all stored data of a deleted topic",
                     topic=policy.topic,
                     topic_id=policy.topic_id,
                 )

@@ -169,7 +169,7 @@ def _decode_ledger(content: memoryview, at: int, name: str) -> _FoundLedger:
         raise corrupt_index("index cut short within a ledger", name, at, expected, left_bytes)
     ledger_id, block_count, info_bytes = _LEDGER.unpack_from(content, at)
     if ledger_id < 0:
-        raise corrupt_index("negative ledger id", name, at, ">= 0", ledger_id)
+        raise corrupt_index("the ledger id is negative", name, at, ">= 0", ledger_id)
     most_blocks = (left_bytes - _LEDGER.size) // INDEXED_BLOCK_BYTES
     if not 1 <= block_count <= most_blocks:
         raise corrupt_index("block count", name, at + 8, f"1..{most_blocks}", block_count)

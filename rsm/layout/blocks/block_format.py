@@ -112,12 +112,12 @@ def decode_header(
         expected = f"{least_bytes}..{block_bytes}"
         raise _corrupt("block header length", name, position + 4, expected, header_bytes)
     if first_entry_id < 0:
-        raise _corrupt("negative entry id", name, position + 20, ">= 0", first_entry_id)
+        raise _corrupt("the entry id is negative", name, position + 20, ">= 0", first_entry_id)
     ledger_id = None
     if block_format is BlockFormat.V2:
         (ledger_id,) = _LEDGER_ID.unpack_from(content, _PREFIX.size)
         if ledger_id < 0:
-            raise _corrupt("negative ledger id", name, position + 28, ">= 0", ledger_id)
+            raise _corrupt("the ledger id is negative", name, position + 28, ">= 0", ledger_id)
     return BlockHeader(
         block_bytes=block_bytes,
         first_entry_id=first_entry_id,

@@ -144,7 +144,7 @@ def unpack_index_header(
         expected = f"{len(content)}, at most {MAX_INDEX_BYTES}"
         raise corrupt_index("the index has a wrong length", name, 4, expected, index_bytes)
     if data_bytes < 0:
-        raise corrupt_index("negative data length", name, 8, ">= 0", data_bytes)
+        raise corrupt_index("the data length is negative", name, 8, ">= 0", data_bytes)
     if not block_format.min_header_bytes <= header_bytes <= MAX_INDEX_BYTES:
         raise corrupt_index("block header length", name, 16, HEADER_BYTES, header_bytes)
     return fields[2:]
@@ -156,7 +156,7 @@ def check_blocks(
     """Check that blocks ascend within the data; `at` is the position of the first in the index."""
     first = blocks[0]
     if first.first_entry_id < 0:
-        raise corrupt_index("negative entry id", name, at, ">= 0", first.first_entry_id)
+        raise corrupt_index("the entry id is negative", name, at, ">= 0", first.first_entry_id)
     for number, (before, block) in enumerate(pairwise(blocks), start=1):
         block_at = at + number * _BLOCK.size
         if block.first_entry_id <= before.first_entry_id:

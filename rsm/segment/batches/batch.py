@@ -163,7 +163,9 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
     base_timestamp, max_timestamp, producer_id, producer_epoch, sequence, count = rest
     if base < 0 or delta < 0 or count < 0:
         found = f"base offset {base}, last offset delta {delta}, record count {count}"
-        raise CorruptError("negative field", position=where, expected=">= 0", found=found)
+        raise CorruptError(
+            "a field of the batch header is negative", position=where, expected=">= 0", found=found
+        )
     return BatchHeader(
         base_offset=base,
         length_bytes=size,
@@ -226,7 +228,7 @@ def _parse_legacy(buffer: memoryview, position: int, size: int, where: int) -> B
     if magic == 1:
         (timestamp,) = _TIMESTAMP.unpack_from(buffer, position + _LEGACY_HEADER.size)
     if offset < 0:
-        raise CorruptError("negative offset", position=where, expected=">= 0", found=offset)
+        raise CorruptError("the offset is negative", position=where, expected=">= 0", found=offset)
     return BatchHeader(
         base_offset=offset,
         length_bytes=size,

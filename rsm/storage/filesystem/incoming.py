@@ -88,7 +88,7 @@ class Incoming:
         sync_directory(self._directory)
 
     def _sweep(self, now_ns: int) -> None:
-        """Remove leftovers, at most once in their maximum age."""
+        """Remove leftovers older than their maximum age, at most once per such period."""
         with self._lock:
             if now_ns < self._next_sweep_ns:
                 return

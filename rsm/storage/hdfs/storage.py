@@ -198,7 +198,7 @@ class HdfsChunkStorage(ChunkStorage):
         return length_bytes
 
     def _sweep(self, written: str) -> None:
-        """Remove leftovers by HDFS's clock, at most once in their maximum age."""
+        """Remove leftovers older than their maximum age by HDFS's clock, once per such period."""
         with self._lock:
             if time.monotonic() < self._next_sweep_s:
                 return

@@ -142,7 +142,7 @@ class EarlierUpload:
         except TieredStorageError as error:
             upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
             raise RetriableError(
-                "parts of an unfinished upload cannot be used again, the next attempt sends all",
+                "parts of an unfinished upload cannot be used again: the next attempt sends all",
                 reason=error,
             ) from error
         finally:

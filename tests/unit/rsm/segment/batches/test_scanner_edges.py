@@ -56,7 +56,7 @@ def test_feed_when_what_follows_is_no_batch_then_corrupt_at_its_position_in_the_
 def test_feed_when_a_legacy_offset_is_negative_then_corrupt_at_it() -> None:
     message = build_legacy_message(0, b"", magic=1)
 
-    with pytest.raises(CorruptError, match="negative offset") as caught:
+    with pytest.raises(CorruptError, match="the offset is negative") as caught:
         scan_whole(FIRST + struct.pack(">q", -1) + message[8:])
 
     assert caught.value.context["position"] == len(FIRST)
@@ -115,7 +115,7 @@ def test_scan_batches_when_a_field_is_negative_then_corrupt_at_its_position_in_t
     bad = bytearray(FIRST)
     struct.pack_into(">i", bad, 23, -1)
 
-    with pytest.raises(CorruptError, match="negative field") as caught:
+    with pytest.raises(CorruptError, match="a field of the batch header is negative") as caught:
         list(scan_batches(memoryview(FIRST + bad), base_position=1_000))
 
     assert caught.value.context["position"] == 1_000 + len(FIRST)
@@ -125,7 +125,7 @@ def test_verify_crc_when_its_header_is_wrong_then_corrupt_at_the_position_given(
     bad = bytearray(FIRST)
     struct.pack_into(">i", bad, 23, -1)
 
-    with pytest.raises(CorruptError, match="negative field") as caught:
+    with pytest.raises(CorruptError, match="a field of the batch header is negative") as caught:
         verify_crc(memoryview(bad), position=77)
 
     assert caught.value.context["position"] == 77
