@@ -50,7 +50,7 @@ def _refusal(host: Path, *, code: int = 2) -> str:
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "advice"),
     [
         ("remote.delete.max.attemps=3", "did_you_mean=remote.delete.max.attempts"),
         ("client.nonsense=1", "line=5, key=client.nonsense"),
@@ -59,19 +59,19 @@ def _refusal(host: Path, *, code: int = 2) -> str:
     ],
 )
 def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
-    host: Path, setting: str, told: str
+    host: Path, setting: str, advice: str
 ) -> None:
     _append(host, setting)
     before = sorted(host.rglob("*"))
 
     line = _refusal(host)
 
-    assert told in line
+    assert advice in line
     assert sorted(host.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "advice"),
     [
         ("log.dirs=/no/such/logs", "rlm starts once the disk is mounted"),
         ("rsm.config.storage.filesystem.root=/no/such/store", "starts once it is there"),
@@ -79,12 +79,12 @@ def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
     ],
 )
 def test_run_when_the_host_is_not_ready_then_says_when_it_starts_and_can_be_repeated(
-    host: Path, setting: str, told: str
+    host: Path, setting: str, advice: str
 ) -> None:
     _append(host, setting)
     before = sorted(host.rglob("*"))
 
-    assert told in _refusal(host, code=1)
+    assert advice in _refusal(host, code=1)
     assert sorted(host.rglob("*")) == before
 
 
