@@ -6,7 +6,7 @@ It ignores a DeleteRecords that the broker refuses, because that does no harm.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rlm.broker.spi import RecordDeletion
@@ -31,6 +31,17 @@ if TYPE_CHECKING:
     from tests.twins.world import World
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Confirmed:
+    """Represents what a process could know of a partition when it asked its broker for offsets.
+
+    A trim may follow. Between the two, other brokers may be elected: no check prevents that.
+    """
+
+    owner: Process | None
+    recorded_offset: int
+
+
 class Audit:
     """Checks the order of effects and ownership by the metadata topic's content at that moment.
 
@@ -41,7 +52,7 @@ class Audit:
     def __init__(self, world: World) -> None:
         self._world = world
         self._claimed_by: dict[Writer, Process] = {}
-        self._confirmed: dict[Process, dict[TopicIdPartition, Process | None]] = {}
+        self._confirmed: dict[Process, dict[TopicIdPartition, _Confirmed]] = {}
         self.violations: list[str] = []
         self.shed: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.asks_in_job: Callable[[Process], bool] = lambda _: False
@@ -53,7 +64,7 @@ class Audit:
         """
         if name == "offsets" and not self.asks_in_job(process):
             self._confirmed[process] = {
-                tip: self._owner_known_to(process, tip) for tip in self._world.tips
+                tip: self._known_to(process, tip) for tip in self._world.tips
             }
         elif isinstance(subject, LeadershipClaimed):
             self._claimed_by[subject.writer] = process
@@ -74,12 +85,14 @@ class Audit:
         if isinstance(event, LeadershipClaimed):
             self._claimed_by[event.writer] = process
 
-    def _owner_known_to(self, process: Process, tip: TopicIdPartition) -> Process | None:
-        """Return the process that made the newest claim, as far as another process can know it."""
+    def _known_to(self, process: Process, tip: TopicIdPartition) -> _Confirmed:
         known = process.ports.metadata
         assert isinstance(known, FreshMetadata)
-        owner = known.known_owner(tip)
-        return None if owner is None else self._claimed_by.get(owner)
+        state = known.known_state(tip)
+        return _Confirmed(
+            owner=None if state.owner is None else self._claimed_by.get(state.owner),
+            recorded_offset=max(state.trimmed_offset or 0, state.log_start_offset or 0),
+        )
 
     def _check_event(self, event: SegmentEvent) -> None:
         """Check that no finished copy above the log start is deleted, with four exceptions.
@@ -162,9 +175,10 @@ class Audit:
     ) -> None:
         state = self._world.state(tip)
         offset = deletion.before_offset
-        if self._confirmed.get(process, {}).get(tip) is not process:
+        confirmed = self._confirmed.get(process, {}).get(tip)
+        if confirmed is None or confirmed.owner is not process:
             self._add(f"trims {tip} to {offset} without the newest claim")
-        if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
+        if confirmed is None or offset > confirmed.recorded_offset:
             self._add(f"trims {tip} to {offset}, which is not recorded")
         group = self._world.share_groups.started.get(tip)
         if group is not None and max(group.offset, state.log_start_offset or 0) < offset:

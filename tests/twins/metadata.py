@@ -17,7 +17,7 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import SegmentState, Writer
+from rsm.segment.metadata import SegmentState
 
 V = TypeVar("V")
 
@@ -57,10 +57,10 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         self.refresh()
         return super().kept_values(rows, topic_id_partition, id_prefix)
 
-    def known_owner(self, topic_id_partition: TopicIdPartition) -> Writer | None:
-        """Return the owner by the newest claim that this process can know of."""
+    def known_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        """Return what this process can know of, whatever a subclass has it decide by."""
         self.refresh()
-        return super().partition_state(topic_id_partition).owner
+        return super().partition_state(topic_id_partition)
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
         self.refresh()

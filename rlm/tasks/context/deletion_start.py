@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
+
 from rlm.tasks.context.ports import Ports
 from rlmm.events.segment import SegmentEvent
 from rsm.segment.errors import FencedError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+
+_log = logging.getLogger(__name__)
 
 
 def start_deletion(
@@ -30,3 +37,19 @@ def start_deletion(
             reason=result.refusal,
         )
     return started
+
+
+def fence_attempts(ports: Ports, segment_ids: Iterable[RemoteLogSegmentId], writer: Writer) -> None:
+    """Start the deletion of what these attempts have not finished, also while deletions are paused.
+
+    An end that got no answer may be written later: without the fence, two segments would have its
+    records. Raises RetriableError if the metadata topic cannot be written.
+    """
+    for segment_id in segment_ids:
+        record = ports.metadata.segment(segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_STARTED:
+            continue
+        try:
+            start_deletion(ports, record.metadata, writer)
+        except FencedError as error:  # it has ended meanwhile, or the claim is no longer the newest
+            _log.info(LogLine("failed attempt not fenced", segment_id=segment_id, error=error))

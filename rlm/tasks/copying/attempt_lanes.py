@@ -2,7 +2,8 @@
 
 Partitions alternate, segment by segment. An attempt that does not end at its deadline hangs in the
 store. It is written off, so that the next attempt can start under a new id. If the first attempt
-continues later, it finds its deadline passed and deletes what it wrote.
+continues later, it finds its deadline passed and deletes what it wrote. Before the next attempt
+starts, what failed or was written off is fenced: its end is accepted no more.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from uuid import UUID
 
 from rlm.metrics.metrics import AttemptCounters, Metrics
 from rlm.policy.candidates import COPYING_STATES
+from rlm.tasks.context.deletion_start import fence_attempts
 from rlm.tasks.context.lanes import Job, Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import BackOff
@@ -176,6 +178,7 @@ class AttemptRunner:
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
         """Run as many copies as the lanes allow without `pace`."""
+        self._ports = ports
         self._kind = kind
         self._metrics = context.metrics
         self._counters = kind.counters(context.metrics)
@@ -241,6 +244,7 @@ class AttemptRunner:
                 tip = job.work.task.topic_id_partition
                 self._metrics.copies_written_off.labels(tip.topic).inc()
                 hangs = RetriableError(f"{self._kind.value} hangs", segment_id=attempt.segment_id)
+                job.work.task.give_up(attempt.segment_id)
                 self._note_failure(job.work, hangs)
                 self._lanes.write_off(tip)
 
@@ -276,13 +280,16 @@ class AttemptRunner:
             each.requests.labels(tip.topic).inc()
         self._begin(job, segment_id)
         try:
+            self._fence_given_up(task)
             finished = work.copy(segment_id)
         except (FencedError, StoppedError) as error:
             what = f"gave up a {self._kind.value}"
             _log.info(LogLine(what, topic_partition=tip, **work.facts, error=error))
+            task.give_up(segment_id)
             work.give_up()
             return False
         except TieredStorageError as error:
+            task.give_up(segment_id)
             if job.attempt is not None:
                 self._note_failure(work, error)
             return False
@@ -294,6 +301,11 @@ class AttemptRunner:
         for each in self._counters:
             each.bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
+
+    def _fence_given_up(self, task: PartitionTask) -> None:
+        given_up = task.given_up()
+        fence_attempts(self._ports, given_up, task.lead.writer)
+        task.mark_fenced(given_up)
 
     def _begin(self, job: _CopyJob, segment_id: UUID) -> None:
         now_ms = self._clock.monotonic_ms()

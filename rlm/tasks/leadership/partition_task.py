@@ -14,7 +14,7 @@ false.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
@@ -118,6 +118,7 @@ class PartitionTask:
         copying, repairing, merging     the lanes of copies, repairs and merges
         stream_history                  the lane of streams
         streaming                       the cycle's thread, the watch and the lane of streams
+        given-up attempts               the lanes; the cycle's thread for an attempt that hangs
         proven losses                   the lane of deletions; the cycle's thread takes them
         damage_check                    the thread of the anomaly check; no other thread reads it
         damage                          the same thread; a new value each time
@@ -129,6 +130,7 @@ class PartitionTask:
     """
 
     __slots__ = (
+        "_given_up",
         "_gone_log",
         "_lock",
         "_proven_losses",
@@ -164,6 +166,7 @@ class PartitionTask:
         self.damage_check: DamageCheck | None = None
         self._gone_log = gone_log
         self._lock = Lock()
+        self._given_up: tuple[RemoteLogSegmentId, ...] = ()
         self._proven_losses: frozenset[RemoteLogSegmentId] = frozenset()
         self._requested_deletions: tuple[MetadataPosition | None, frozenset[UUID]] | None = None
 
@@ -174,6 +177,21 @@ class PartitionTask:
     @property
     def leader_epoch(self) -> int:
         return self.lead.writer.leader_epoch
+
+    def give_up(self, segment_id: UUID) -> None:
+        """Note an attempt that failed or hangs. Its segment may still be finished."""
+        given_up = RemoteLogSegmentId(topic_id_partition=self.topic_id_partition, id=segment_id)
+        with self._lock:
+            self._given_up = (*self._given_up, given_up)
+
+    def given_up(self) -> tuple[RemoteLogSegmentId, ...]:
+        """Return the attempts that were given up, and are not known as fenced yet."""
+        return self._given_up
+
+    def mark_fenced(self, segment_ids: Collection[RemoteLogSegmentId]) -> None:
+        """Note that these attempts cannot end any more, or have ended before."""
+        with self._lock:
+            self._given_up = tuple(each for each in self._given_up if each not in segment_ids)
 
     def prove_losses(self, segment_ids: Iterable[RemoteLogSegmentId]) -> None:
         """Record that a second check found the objects of these segments damaged."""

@@ -120,7 +120,10 @@ def _audited(world: SimulatedWorld, numbers: dict[Process, int]) -> object:
     confirmed = sorted(
         (
             numbers[process],
-            [(tip.partition, owner and numbers[owner]) for tip, owner in by_tip.items()],
+            [
+                (tip.partition, known.owner and numbers[known.owner], known.recorded_offset)
+                for tip, known in by_tip.items()
+            ],
         )
         for process, by_tip in audit._confirmed.items()
     )

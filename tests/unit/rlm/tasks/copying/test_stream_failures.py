@@ -1,13 +1,24 @@
-"""What failed streams and failed copies of a partition mean for each other: nothing."""
+"""What a failed stream leaves, and what it means for copies of the partition: nothing."""
 
 from __future__ import annotations
 
 import pytest
 
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.segment import SegmentEvent
+from rsm.segment.metadata import SegmentState
 from tests.log_records import message_of
+from tests.twins.effects import Act
 from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import TIP, World
-from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS, UNREACHABLE, run, watch
+from tests.twins.world import TIP, TOPIC_ID, World
+from tests.unit.rlm.tasks.copying.test_streams import (
+    FINISHED,
+    SEGMENTS,
+    STREAMS,
+    UNREACHABLE,
+    run,
+    watch,
+)
 
 _LONG = ProcessSettings(first_pause_ms=60_000)
 
@@ -63,3 +74,31 @@ def test_stream_when_a_copy_has_just_failed_then_does_not_wait() -> None:
     run(world, process)
 
     assert world.stored() == [(0, 10)]
+
+
+@pytest.mark.parametrize("paused", [frozenset(), frozenset({PausableTask.DELETE})])
+def test_stream_when_its_unanswered_end_is_written_late_then_stored_once(
+    paused: frozenset[PausableTask],
+) -> None:
+    """Its fence was recorded before the next segment began, also while deletions are paused."""
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    acts: list[Act] = []
+    process.effects.recorder = acts.append
+    process.effects.fail(FINISHED, UNREACHABLE)
+    world.metadata.publish(
+        TopicPaused(event_id=world.new_id(), topic="orders", topic_id=TOPIC_ID, tasks=paused)
+    )
+    run(world, process)
+    watch(process)
+    (unanswered,) = (each.subject for each in acts if each.name == FINISHED and each.error)
+    assert isinstance(unanswered, SegmentEvent)
+
+    late = world.metadata.publish(unanswered)
+
+    assert not late.accepted
+    assert world.stored() == [(0, 10)]
+    fenced = world.metadata.segment(unanswered.metadata.segment_id)
+    assert fenced is not None
+    assert fenced.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED
