@@ -213,15 +213,15 @@ def _has_started_before_claim(
     world: World, metadata: RemoteLogSegmentMetadata, writer: Writer
 ) -> bool:
     """Return whether the start of a segment is below a writer's claim in the metadata topic."""
-    started, claimed = None, None
+    started, claimed, tip = None, None, metadata.topic_id_partition
     for record in world.topic.records(0):
         event = None if record.value is None else decode(record.key, record.value)
         if isinstance(event, SegmentEvent):
             found = event.metadata
             if (found.segment_id, found.state) == (metadata.segment_id, _STARTED):
                 started = record.offset
-        elif isinstance(event, LeadershipClaimed) and event.writer == writer:
-            claimed = record.offset
+        elif isinstance(event, LeadershipClaimed) and event.topic_id_partition == tip:
+            claimed = record.offset if event.writer == writer else claimed
     return started is not None and claimed is not None and started < claimed
 
 

@@ -18,7 +18,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rlm.tasks.leadership.stream_state import OpenStream
 from rlmm.state.offload_segments import DriverProperty
 from rsm.segment.epochs import Lineage, stitch
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.offload_settings import OffloadSettings
 
@@ -50,6 +50,8 @@ class _Stream:
 
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         state = self.task.streaming
+        if not state.permits_from(self.base_offset):
+            raise FencedError("the stream was forbidden or moved while it waited")
         try:
             self.streamed = self.lanes.stream(self, segment_id)
         finally:

@@ -125,6 +125,12 @@ class StreamState:
                     self._begin = LogPosition(offset=permit.begin_offset)
                     self._known_since_ms = None
 
+    def permits_from(self, begin_offset: int) -> bool:
+        """Return whether a stream that begins there is still permitted."""
+        with self._lock:
+            begin = self._begin
+            return self._permit is not None and begin is not None and begin.offset == begin_offset
+
     def offer(self, start: Callable[[StreamPermit, LogPosition], bool]) -> None:
         """Call `start` unless the stream is forbidden; no cycle forbids it meanwhile."""
         with self._lock:

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.copying.stream_lane import StreamLanes
 from tests.segment_builder import build_batch, record
 from tests.twins.executor import SynchronousExecutor
+from tests.twins.held_executor import HeldExecutor
 from tests.twins.process import Process
 from tests.twins.world import World
 from tests.unit.rlm.tasks.copying.test_stream_pace import STREAMS
+from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, watch
+from tests.unit.rlm.tasks.copying.test_streams import STREAMS as SHORT_STREAMS
 
 _ROLLOVER_MS = 60_000
 _LOOK_MS = 5_000
@@ -21,6 +25,15 @@ class _OneStream(Process):
 
     def make_lanes(self, name: str) -> Lanes:
         return Lanes(SynchronousExecutor(), name, limit=1)
+
+
+class _Busy(Process):
+    """A manager whose streams wait in the queue until the test runs them."""
+
+    def make_streams(self) -> StreamLanes:
+        self.queue = HeldExecutor()
+        context = self.attempts(Lanes(self.queue, "stream", limit=1))
+        return self.streams_type(self.ports, context)
 
 
 def _produce(world: World, partition: int) -> None:
@@ -53,3 +66,20 @@ def test_stream_when_another_partition_has_8_mib_then_stays_open() -> None:
     process.watch.step()
 
     assert ended_ms[0] >= _ROLLOVER_MS - _LOOK_MS
+
+
+def test_stream_when_forbidden_while_it_waits_in_the_queue_then_does_not_begin() -> None:
+    world = World(policy=SHORT_STREAMS, process_type=_Busy)
+    world.segments(1)
+    process = world.start()
+    assert isinstance(process, _Busy)
+    world.cycle()
+    watch(process)
+    waiting = process.streams.is_busy(world.tips[0])
+
+    world.set_policy(SEGMENTS)
+    world.cycle()
+    process.queue.run_all()
+
+    assert waiting
+    assert "publish OffloadSegmentChanged" not in process.effects.performed
