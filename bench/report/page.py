@@ -97,8 +97,8 @@ def _judgment(each: Measurement) -> tuple[str, str]:
     floor = "" if each.goal.floor is None else limit_text(each.goal.floor)
     judgments = {
         GoalOutcome.MET: "met",
-        GoalOutcome.MISSED: "**missed**" + (f", above the floor of {floor}" if floor else ""),
-        GoalOutcome.BELOW_FLOOR: f"**missed**, below the floor of {floor}",
+        GoalOutcome.MISSED: "**missed**" + (f", within the floor of {floor}" if floor else ""),
+        GoalOutcome.BELOW_FLOOR: f"**missed**, beyond the floor of {floor}",
     }
     return str(each.goal), judgments[each.goal.outcome(each.value)]
 

@@ -50,5 +50,8 @@ _FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
     _check_gateway_tls,
     _check_http_tls,
 )
-HOST_CHECKS: tuple[Callable[[Config], object], ...] = (check_host, *_FILE_CHECKS)
-"""Check log dirs, the store's root, plug-ins and TLS files. Each raises InvalidConfigError."""
+HOST_CHECKS: tuple[Callable[[Config], object], ...] = (*_FILE_CHECKS, check_host)
+"""Check plug-ins and TLS files, then log dirs and the store's root. Each raises InvalidConfigError.
+
+What the configuration has wrong comes first: a host may only not be ready yet.
+"""

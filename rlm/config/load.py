@@ -218,7 +218,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
     A local retention of 0 is no time: each record leaves the broker once it is stored.
     """
     if ROLLOVER_KEY not in properties.entries:
-        return  # the default is limited by each topic's retention
+        return  # the default is compared with the retention of each topic
     rollover_ms, defaults = config.offloading.segment_rollover_ms, config.topic_defaults
     for key, limit_ms in (
         ("log.retention.ms", defaults.retention_ms),

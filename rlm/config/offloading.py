@@ -51,8 +51,9 @@ class OffloadingConfig(Section):
         description="Time after which an offload segment of a stream ends (PIP-76). Data is stored "
         "at the latest after this time, the time to complete the object, and any wait for a free "
         "stream. Applies to topics without a time of their own (`rlm topic set "
-        "--offload-segment-rollover-ms`), up to their total and local retention. Lower: less data "
-        "is lost with all local disks, and objects are smaller.",
+        "--offload-segment-rollover-ms`). A topic with a shorter total or local retention is "
+        "refused; if this value is raised later, the retention limits it. Lower: less data is "
+        "lost with all local disks, and objects are smaller.",
     )
     stream_buffer_bytes: _BufferBytes = Field(
         default=256 << 20,

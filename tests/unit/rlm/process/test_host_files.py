@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlm.app.supervisor import supervise_host
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host, directory_problems
 from rlm.process.state_dir import locked_state_dir
@@ -18,7 +19,7 @@ def _log_dir(path: Path, *, node_id: int = 1) -> Path:
     return path
 
 
-def _config(tmp_path: Path, log_dirs: list[Path], **changes: Path) -> Config:
+def _config(tmp_path: Path, log_dirs: list[Path], **changes: Path | str) -> Config:
     root = tmp_path / "store"
     root.mkdir(exist_ok=True)
     entries = {
@@ -26,6 +27,7 @@ def _config(tmp_path: Path, log_dirs: list[Path], **changes: Path) -> Config:
         "log.dirs": ",".join(map(str, log_dirs)),
         "state.dir": changes.get("state", tmp_path / "state"),
         "rsm.config.storage.filesystem.root": changes.get("root", root),
+        "rsm.config.layout": changes.get("layout", "raw"),
     }
     path = tmp_path / "rlm.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in entries.items()))
@@ -55,6 +57,18 @@ def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path
         check_host(config)
 
     assert not (tmp_path / "absent").exists()
+
+
+def test_start_when_a_plug_in_is_missing_and_the_broker_not_formatted_then_names_the_plug_in(
+    tmp_path: Path,
+) -> None:
+    """A host that is not ready yet is tried again; a wrong configuration never helps itself."""
+    _config(tmp_path, [tmp_path / "absent"], layout="absent.package:Layout")
+
+    with pytest.raises(InvalidConfigError, match=r"absent\.package") as refused:
+        supervise_host(tmp_path / "rlm.properties")
+
+    assert not isinstance(refused.value, HostNotReadyError)
 
 
 def test_directory_problems_when_several_directories_are_unusable_then_returns_all(
