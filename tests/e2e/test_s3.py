@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
-from tests.e2e.s3_store import s3_store, s3_with_bucket
+from tests.e2e.s3_store import s3_store
 from tests.e2e.tiered_log import TieredLog
 from tests.services.ports import free_ports
-from tests.services.provider import ServiceProvider
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
 _DEADLINE_S = 60.0
-
-
-@pytest.fixture
-def server(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
-    with s3_with_bucket(services, tmp_path / "s3") as server:
-        yield server
 
 
 @pytest.fixture
@@ -44,7 +36,7 @@ def _write_credentials(path: Path, secret: str) -> None:
 
 
 def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_topic(
-    host: BrokerHost, log: TieredLog, server: S3Server, credentials: Path, tmp_path: Path
+    host: BrokerHost, log: TieredLog, s3_server: S3Server, credentials: Path, tmp_path: Path
 ) -> None:
     """Scenarios 97 and 116: one clear error, nothing trimmed, and no restart needed."""
     (port,) = free_ports(1)
@@ -52,7 +44,7 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
         **{
             "gateway.listener": f"127.0.0.1:{port}",
             "rsm.config.fetch.chunk.cache.path": str(tmp_path / "chunks"),
-            **s3_store(server),
+            **s3_store(s3_server),
         }
     )
     _write_credentials(credentials, "expired")

@@ -6,7 +6,6 @@ index, a single request. The long form, `make kills`, has each effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.killed_manager import killed_at
 from tests.e2e.plain_consumer import read_records
-from tests.e2e.s3_store import BUCKET, s3_store, s3_with_bucket
+from tests.e2e.s3_store import BUCKET
 from tests.e2e.streamed_log import (
     STORED_WITHIN_S,
     assert_adjoining,
@@ -26,33 +25,10 @@ from tests.e2e.streamed_log import (
 from tests.e2e.test_stream_killed import STREAM_EFFECTS
 from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster
-from tests.services.ports import free_ports
-from tests.services.provider import ServiceProvider
-from tests.services.s3 import S3Server, credentials_environment
+from tests.services.s3 import S3Server
 from tests.services.waiting import wait_until
 
 SHORT_EFFECTS = ("half data", "half index")
-
-
-@pytest.fixture
-def server(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
-    with s3_with_bucket(services, tmp_path / "s3") as server:
-        yield server
-
-
-@pytest.fixture
-def port(host: BrokerHost, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The gateway's port of a host whose store is the bucket."""
-    for name, value in credentials_environment().items():
-        monkeypatch.setenv(name, value)
-    (port,) = free_ports(1)
-    host.set(
-        **{
-            "gateway.listener": f"127.0.0.1:{port}",
-            **s3_store(server),
-        }
-    )
-    return port
 
 
 def _uploads(server: S3Server) -> list[str]:
@@ -84,8 +60,8 @@ def test_stream_when_killed_in_uploads_then_the_last_start_ends_them_and_stores_
     kafka: KafkaCluster,
     host: BrokerHost,
     log: TieredLog,
-    server: S3Server,
-    port: int,
+    s3_server: S3Server,
+    s3_gateway_port: int,
     tmp_path: Path,
 ) -> None:
     """Scenario 27 on S3. What a killed process has sent of an object is no object."""
@@ -97,7 +73,7 @@ def test_stream_when_killed_in_uploads_then_the_last_start_ends_them_and_stores_
             with killed_at(f"{effect}#1", host, tmp_path / "journal"):
                 pass
             if effect == "half data":
-                assert len(_uploads(server)) == 1
+                assert len(_uploads(s3_server)) == 1
 
         with host.running():
             host.wait_ready()
@@ -107,11 +83,11 @@ def test_stream_when_killed_in_uploads_then_the_last_start_ends_them_and_stores_
                 STORED_WITHIN_S,
                 lambda: f"stored: {[str(each.offsets) for each in log.finished(metadata)]}",
             )
-            _wait_clean(server, log, metadata)
+            _wait_clean(s3_server, log, metadata)
             segments = log.finished(metadata)
             set_mode(metadata, log, local_retention_ms=0)
             wait_until(lambda: log.local_start_offset() > 0, STORED_WITHIN_S, "trimmed")
-            read = read_records(f"127.0.0.1:{port}", log.topic)
+            read = read_records(f"127.0.0.1:{s3_gateway_port}", log.topic)
 
     assert_adjoining(segments)
     assert read == sorted(committed.items())

@@ -12,14 +12,13 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.storage.filesystem.store_root import INCOMING
-from tests.e2e.s3_store import BUCKET, s3_store, s3_with_bucket
+from tests.e2e.s3_store import BUCKET, s3_store
 from tests.e2e.streamed_log import assert_adjoining
 from tests.e2e.three_brokers.leaders import move_leaders
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, three_hosts
 from tests.e2e.three_brokers.written_topic import WrittenTopic
 from tests.services.kafka import KafkaCluster
-from tests.services.provider import ServiceProvider
 from tests.services.s3 import S3Server, credentials_environment
 from tests.services.waiting import wait_until
 
@@ -28,16 +27,10 @@ _DEADLINE_S = 60.0
 
 
 @pytest.fixture
-def bucket(services: ServiceProvider, tmp_path: Path) -> Iterator[S3Server]:
-    with s3_with_bucket(services, tmp_path / "s3") as server:
-        yield server
-
-
-@pytest.fixture
 def hosts_on_s3(
     kafka_of_three: KafkaCluster,
     hosts: ThreeHosts,
-    bucket: S3Server,
+    s3_server: S3Server,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[ThreeHosts]:
@@ -45,7 +38,7 @@ def hosts_on_s3(
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)
     hosts.stop()
-    with three_hosts(tmp_path / "hosts", kafka_of_three, settings=s3_store(bucket)) as on_s3:
+    with three_hosts(tmp_path / "hosts", kafka_of_three, settings=s3_store(s3_server)) as on_s3:
         yield on_s3
     hosts.start()
 
@@ -61,12 +54,12 @@ def test_stream_when_the_lead_moves_from_a_frozen_host_then_all_is_stored_and_re
 
 
 def test_stream_when_the_lead_moves_on_s3_then_the_former_upload_is_aborted(
-    hosts_on_s3: ThreeHosts, bucket: S3Server, topic_name: str, tmp_path: Path
+    hosts_on_s3: ThreeHosts, s3_server: S3Server, topic_name: str, tmp_path: Path
 ) -> None:
     """The former leader's late parts are refused, because the next leader aborts the upload."""
 
     def uploads() -> set[str]:
-        found = bucket.client().list_multipart_uploads(Bucket=BUCKET)
+        found = s3_server.client().list_multipart_uploads(Bucket=BUCKET)
         return {each["UploadId"] for each in found.get("Uploads", ())}
 
     _assert_stored_and_read_once(
