@@ -88,7 +88,7 @@ class StoredWorld(RemoteWorld):
                 self.chunks.delete(stored.key)
 
 
-def test_witness_when_nothing_is_stored_or_hosted_then_any_store_is_right() -> None:
+def test_store_when_nothing_is_stored_or_hosted_then_any_is_accepted() -> None:
     world = StoredWorld(0)
     world.require()
 
@@ -98,7 +98,7 @@ def test_witness_when_nothing_is_stored_or_hosted_then_any_store_is_right() -> N
     world.require()
 
 
-def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> None:
+def test_store_when_an_object_was_found_then_later_checks_look_for_that_one_only() -> None:
     world = StoredWorld(3)
 
     world.require()
@@ -109,16 +109,21 @@ def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> 
     assert world.chunks.asked == first * 2
 
 
-def test_witness_when_some_objects_are_lost_then_another_one_represents_the_store() -> None:
+def test_store_when_the_known_object_is_lost_then_another_one_identifies_it() -> None:
     world = StoredWorld(3)
     world.require()
+    (known,) = world.chunks.asked
 
-    world.lose(0, 1)
-
+    world.lose(1, 2)
+    world.require()
     world.require()
 
+    left = world.segments[0].objects[0].key
+    assert known in {each.key for each in world.segments[2].objects}
+    assert world.chunks.asked == [known, known, known, left, left]
 
-def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> None:
+
+def test_store_when_all_objects_are_missing_then_refused_until_one_is_back() -> None:
     world = StoredWorld(3)
     key = world.segments[1].objects[0].key
     content = world.chunks.read_range(key, WHOLE)
@@ -133,7 +138,7 @@ def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> N
     world.require()
 
 
-def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
+def test_store_when_the_only_segment_is_missing_then_accepted() -> None:
     """The manager must be able to copy the only segment again."""
     world = StoredWorld(1)
     world.lose(0)
@@ -141,7 +146,7 @@ def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
     world.require()
 
 
-def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -> None:
+def test_store_when_it_does_not_answer_then_neither_accepted_nor_refused() -> None:
     class Silent(MemoryChunkStorage):
         def exists(self, name: str) -> bool:
             raise RetriableError("the store was not reached")
@@ -153,7 +158,7 @@ def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -
         witness.require(world.hosted)
 
 
-def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_represents_the_store() -> None:
+def test_store_when_a_bucket_has_only_the_newest_object_left_then_accepted() -> None:
     """For example by a lifecycle rule: repairs handle the lost objects."""
     world = StoredWorld(12)
     world.lose(*range(11))
