@@ -311,7 +311,7 @@ class Metrics(StorageMetrics):
         self.tls_renewals = self._counter(
             "rlm_gateway_tls_renewals",
             MetricUnit.COUNT,
-            "Changes of certificate files that a gateway loaded.",
+            "Changes of certificate files that a gateway tried to load, with and without success.",
             (labels.TLS_SIDE, labels.TLS_RESULT),
         )
         self.host_acls = self._gauge(
