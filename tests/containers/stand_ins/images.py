@@ -1,12 +1,13 @@
 """Images that replace the official ones under their own names, from packages and artifacts.
 
-An image is built again only if what it is made of changed: its label has the hash of that.
+An image is built again only if its base or its content changed: its label has the hash of both.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -82,11 +83,13 @@ OF_OTHER_SERVICES = (
 
 def build(images: Iterable[StandIn], environment: Mapping[str, str]) -> None:
     """Build what is missing or changed of them, with the engine of `environment`."""
-    if _made_of(_DEBIAN, environment) is None:
+    if _inspected(_DEBIAN, "{{.Id}}", environment) is None:
         _import_debian(environment)
+    base = _inspected(_DEBIAN, "{{.Id}}", environment)
+    assert base is not None
     for each in images:
-        wanted = _content_hash(each)
-        if _made_of(each.name, environment) == wanted:
+        wanted = content_hash(base, _ROOM / each.dockerfile, each.context)
+        if _inspected(each.name, f'{{{{index .Labels "{_LABEL}"}}}}', environment) == wanted:
             continue
         print(f"Building a stand-in for {each.name}", flush=True)
         _build(each, wanted, environment)
@@ -116,8 +119,7 @@ def _import_debian(environment: Mapping[str, str]) -> None:
             cached.unlink()
         archive = Path(directory) / "root.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
-        podman = ["podman", "import", "--quiet", "--change", f"LABEL {_LABEL}={_RELEASE}"]
-        _run_quietly([*podman, str(archive), _DEBIAN], environment)
+        _run_quietly(["podman", "import", "--quiet", str(archive), _DEBIAN], environment)
 
 
 def _build(image: StandIn, content_hash: str, environment: Mapping[str, str]) -> None:
@@ -142,11 +144,10 @@ def _run_quietly(command: list[str], environment: Mapping[str, str]) -> None:
     )
 
 
-def _made_of(name: str, environment: Mapping[str, str]) -> str | None:
-    """The hash on record of an image; None if there is no such image."""
-    label = f'{{{{index .Labels "{_LABEL}"}}}}'
+def _inspected(name: str, form: str, environment: Mapping[str, str]) -> str | None:
+    """What the engine prints of an image in a form of Go; None if there is no such image."""
     inspected = subprocess.run(
-        ["podman", "image", "inspect", "--format", label, name],
+        ["podman", "image", "inspect", "--format", form, name],
         capture_output=True,
         text=True,
         check=False,
@@ -155,12 +156,27 @@ def _made_of(name: str, environment: Mapping[str, str]) -> str | None:
     return inspected.stdout.strip() if inspected.returncode == 0 else None
 
 
-def _content_hash(image: StandIn) -> str:
-    digest = hashlib.sha256((_ROOM / image.dockerfile).read_bytes())
-    for each in image.context:
-        files = sorted(each.rglob("*")) if each.is_dir() else [each]
-        for path in files:
-            digest.update(path.name.encode())
-            if path.is_file():
-                digest.update(path.read_bytes())
+def content_hash(base: str, dockerfile: Path, context: Iterable[Path]) -> str:
+    """Hash all that an image is made of: its base, its Dockerfile, and its context.
+
+    Of each file and directory of the context that includes its path, its permissions, and its
+    content or the target of a link.
+    """
+    digest = hashlib.sha256()
+    for part in (base.encode(), dockerfile.read_bytes()):
+        _add(digest, part)
+    for root in context:
+        for path in (root, *sorted(root.rglob("*"))):
+            _add(digest, str(path.relative_to(root.parent)).encode())
+            _add(digest, oct(stat.S_IMODE(path.lstat().st_mode)).encode())
+            if path.is_symlink():
+                _add(digest, str(path.readlink()).encode())
+            elif path.is_file():
+                _add(digest, path.read_bytes())
     return digest.hexdigest()
+
+
+def _add(digest: hashlib._Hash, part: bytes) -> None:
+    """Add a part with its length, so that parts do not run into each other."""
+    digest.update(len(part).to_bytes(8, "big"))
+    digest.update(part)

@@ -1,10 +1,11 @@
-# Like apache/kafka: its own wrapper makes the same files of the same variables.
+# Like apache/kafka: its own wrapper makes the same files of the same variables. The layer with Java is
+# also that of hadoop.Dockerfile.
 FROM localhost/rlm-stand-in-debian
 RUN mkdir -p /usr/share/man/man1 \
     && apt-get update \
     && apt-get install --yes -qq --no-install-recommends openjdk-17-jre-headless \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --uid 1000 --create-home --home-dir /var/lib/appuser appuser \
+    && rm -rf /var/lib/apt/lists/*
+RUN useradd --uid 1000 --create-home --home-dir /var/lib/appuser appuser \
     && mkdir -p /etc/kafka/secrets /mnt/shared/config /var/lib/kafka/data /opt/kafka/config /opt/kafka/logs
 COPY jars /opt/kafka/libs/
 COPY bin /opt/kafka/bin/
