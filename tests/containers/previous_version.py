@@ -1,4 +1,4 @@
-"""The image of the previous commit, by its tag."""
+"""The image of the code before its last change, by its tag."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from tests.containers import local_engine
 from tests.containers.stack import CHECKOUT, environment
 
 TAG = "previous"
+_CODE = ("rlm", "rsm", "rlmm", "pyproject.toml")
 _BUILT_S = 900.0
 
 
 def build_image() -> str:
-    """Build it, and return the name of its commit.
-
-    Without history, that is the current commit; its image differs all the same. Raises
-    CalledProcessError.
-    """
+    """Build it, and return the short id of its commit. Raises CalledProcessError."""
+    commit = commit_before_last_change(CHECKOUT)
     with TemporaryDirectory() as directory:
-        commit = _check_out(Path(directory))
+        _check_out(commit, Path(directory))
         variables = {**environment(), "RLM_TAG": TAG}
         if local_engine.SOCKET.exists():
             variables["DOCKER_HOST"] = variables["CONTAINER_HOST"] = f"unix://{local_engine.SOCKET}"
@@ -31,20 +29,28 @@ def build_image() -> str:
     return commit
 
 
-def _check_out(directory: Path) -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--verify", "--quiet", "HEAD^^{commit}"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        check=False,
-    )
-    commit = "HEAD" if found.returncode else "HEAD^"
+def commit_before_last_change(checkout: Path) -> str:
+    """Return the short id of the commit before the last one that changed the code.
+
+    Without that much history, it is the current commit; its image differs all the same.
+    """
+    change = _git(checkout, "log", "-1", "--format=%H", "--", *_CODE)
+    before = _git(checkout, "rev-parse", "--verify", "--quiet", "--short", f"{change}^")
+    return before or _git(checkout, "rev-parse", "--short", "HEAD")
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    """What git prints; nothing if it fails."""
+    command = ["git", "-C", str(checkout), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _check_out(commit: str, directory: Path) -> None:
     archive = subprocess.run(
         ["git", "archive", commit], cwd=CHECKOUT, capture_output=True, check=True
     )
     subprocess.run(["tar", "-x"], cwd=directory, input=archive.stdout, check=True)
     _take_times_of_equal_files(directory.glob("requirements*.txt"))
-    return commit
 
 
 def _take_times_of_equal_files(paths: Iterable[Path]) -> None:
