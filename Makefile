@@ -163,7 +163,7 @@ up: ## Start the compose stack: three brokers, a store, three rlm (SERVICES=quic
 down: ## End the compose stack (VOLUMES=1: delete its data, too)
 	@deploy/stack.sh down $(if $(VOLUMES),--volumes)
 
-test-containers: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus) ## The tests of the compose stack, the long ones too; as root on Debian they set up an engine
+test-containers: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## The tests of the compose stack, the long ones too; as root on Debian they set up an engine
 	$(PYTEST) -v -n 0 --long tests/containers
 
 test-services: services ## Tests of stores and brokers whose services run in containers

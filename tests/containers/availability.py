@@ -25,7 +25,7 @@ WAY_OUT = (
 
 @contextmanager
 def engine_that_answers() -> Iterator[Engine]:
-    """The engine that answers; without one, a local one with images of the stack, until the end.
+    """The engine that answers; without one, a local one with the images it needs, until the end.
 
     Raises SetUpError with what that printed.
     """
@@ -33,7 +33,7 @@ def engine_that_answers() -> Iterator[Engine]:
     if engine is not None:
         yield engine
         return
-    _run_local_engine("stack")
+    _run_local_engine("up")
     try:
         yield find_engine()
     finally:

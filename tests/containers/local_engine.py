@@ -7,7 +7,6 @@ Hadoop from their Maven artifacts, versitygw and fake-gcs-server from their Go m
 its npm package. `deploy/stack.sh` finds the socket by itself.
 
     python -m tests.containers.local_engine up      # packages, service, images; skips what is there
-    python -m tests.containers.local_engine stack   # the same, with the images of the stack only
     python -m tests.containers.local_engine serve   # the service and health checks, until SIGTERM
     python -m tests.containers.local_engine down    # end all containers and the service
 """
@@ -64,7 +63,6 @@ def main() -> int:
     """Run the command of this command line."""
     commands = {
         "up": lambda: _up((*OF_THE_STACK, *OF_OTHER_SERVICES)),
-        "stack": lambda: _up(OF_THE_STACK),
         "serve": _serve,
         "down": _down,
     }
