@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,8 @@ _LATE = re.compile(r"rlm status|kafka-get-offsets")
 _EFFECT_S = 300.0
 # A job of Spark is one command.
 _COMMAND_S = 600.0
-# As the page's alias. This process has no terminal.
+_ALIAS = 'alias stack="deploy/stack.sh compose"'
+# What replaces the alias: this process has no terminal.
 _STACK = """
 stack() { command=$1; shift; deploy/stack.sh compose "$command" -T "$@"; }
 """
@@ -56,18 +58,22 @@ class Step:
         return r"[\d.]*[1-9][\d.]*"
 
 
-def follow(page: Path) -> int:
-    """Run all commands of a page that use the stack, and return their number.
+def follow(page: Path, printed: Mapping[str, str]) -> int:
+    """Run all commands of a page, and return their number; the alias does not count.
 
-    Raises AssertionError for the first one that prints something else than the page.
+    `printed` has the output of those that were run already. Raises AssertionError for the first
+    command that prints something else than the page.
     """
-    steps = [each for each in _steps(page.read_text()) if each.command.startswith("stack ")]
+    steps = [each for each in _steps(page.read_text()) if each.command != _ALIAS]
     for step in steps:
-        _follow(step)
+        _follow(step, printed)
     return len(steps)
 
 
-def _follow(step: Step) -> None:
+def _follow(step: Step, printed: Mapping[str, str]) -> None:
+    if step.command in printed:
+        assert step.is_shown_by(printed[step.command]), printed[step.command]
+        return
     if not _LATE.search(step.command):
         done = _run(step.command)
         assert done.returncode == 0, done.stdout

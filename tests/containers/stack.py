@@ -41,13 +41,16 @@ class ComposeStack:
         self._engine = StackEngine(engine, _PROJECT)
         self.report: list[str] = []
         """What a run shows of it: the layers of its image, its time to start, its status."""
+        self.printed: dict[str, str] = {}
+        """What the scripts printed that make runs to build and start it, by make's commands."""
 
     def __enter__(self) -> Self:
         """Build its image and start it. Raises ServiceError with the script's message."""
-        self.report += _last_lines(self.script("images", deadline_s=_BUILT_S), "Layers of")
+        self.printed["make images"] = self.script("images", deadline_s=_BUILT_S)
+        self.report += _last_lines(self.printed["make images"], "Layers of")
         started = time.monotonic()
         try:
-            self.script("up", deadline_s=_START_S)
+            self.printed["make up"] = self.script("up", deadline_s=_START_S)
             self.report.append(f"The stack was ready in {time.monotonic() - started:.0f} s.")
         except ServiceError:
             self.__exit__(None, None, None)
@@ -66,9 +69,14 @@ class ComposeStack:
     @contextmanager
     def spark(self) -> Iterator[None]:
         """Spark's master and a worker, which end with the block."""
-        self.script("images", variables={"SPARK": "1"}, deadline_s=_BUILT_S)
+        spark = {"SPARK": "1"}
+        self.printed["make images SPARK=1"] = self.script(
+            "images", variables=spark, deadline_s=_BUILT_S
+        )
         try:
-            self.script("up", variables={"SPARK": "1"}, deadline_s=_START_S)
+            self.printed["make up SPARK=1"] = self.script(
+                "up", variables=spark, deadline_s=_START_S
+            )
             yield
         finally:
             self._remove("spark", "spark-worker", "spark-master")
@@ -192,6 +200,15 @@ class ComposeStack:
             yield
         finally:
             self.start(service)
+
+    @contextmanager
+    def frozen(self, service: str) -> Iterator[None]:
+        """Stop a service's process until the block ends: connections to it get no response."""
+        self.script("compose", "kill", "-s", "SIGSTOP", service)
+        try:
+            yield
+        finally:
+            self.script("compose", "kill", "-s", "SIGCONT", service)
 
     def cut_off(self, service: str) -> AbstractContextManager[None]:
         """Take a service off the network until the block ends."""

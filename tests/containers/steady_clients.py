@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
+
+import psutil
 
 from tests.services.waiting import wait_until
 
 _BATCH_RECORDS = 10
 _PAUSE_S = 0.1
-# A producer waits at most 15 minutes for its last records.
-_END_S = 960.0
+# A producer waits at most 5 minutes for its last records.
+_END_S = 330.0
 _READ_S = 180.0
 
 
@@ -38,12 +41,17 @@ class SteadyProducer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop, and wait until the brokers have all of its records."""
+        """Stop, and wait until the brokers have all of its records; not after a failure."""
         self._stopped.set()
-        self._thread.join()
-        self._process.communicate(timeout=_END_S)
-        if kind is None:
-            assert self._process.returncode == 0
+        try:
+            if kind is None:
+                self._thread.join()
+                self._process.communicate(timeout=_END_S)
+                assert self._process.returncode == 0
+        finally:
+            _kill(self._process)
+            self._thread.join()
+            _close_pipes(self._process)
 
     def _write(self) -> None:
         assert self._process.stdin is not None
@@ -98,16 +106,37 @@ class SteadyReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it."""
+        """End it; after a failure, by a signal that it cannot handle."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._thread.join()
-        self._process.stdout.close()
-        self._process.wait(timeout=_END_S)
+        try:
+            if kind is None:
+                self._process.stdin.close()
+                self._thread.join(timeout=_END_S)
+        finally:
+            _kill(self._process)
+            self._thread.join()
+            _close_pipes(self._process)
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line[: self._digits].isdecimal():
                 self._numbers.append(int(line[: self._digits]))
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill a process and what it started, if they still run. The stack's end ends the container."""
+    if process.poll() is None:
+        # The script's compose has the pipes, too.
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.kill()
+    process.wait()
+
+
+def _close_pipes(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):  # a killed process has not read all
+            pipe.close()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.containers.numbered_topic import NumberedTopic
 from tests.containers.stack import ComposeStack
-
-pytestmark = pytest.mark.timeout(1200)
 
 
 def test_read_when_the_brokers_have_trimmed_then_has_each_record_once(
@@ -19,9 +15,11 @@ def test_read_when_the_brokers_have_trimmed_then_has_each_record_once(
 def test_rlm_when_it_is_killed_while_it_copies_then_stores_and_serves_the_rest(
     stack: ComposeStack, trimmed_topic: NumberedTopic
 ) -> None:
-    trimmed_topic.produce()
-
-    stack.kill("rlm-2")
+    stack.elect_preferred_leaders()
+    with stack.frozen("store"):
+        trimmed_topic.produce()
+        trimmed_topic.wait_copying(2)
+        stack.kill("rlm-2")
     stack.start("rlm-2")
 
     stack.wait_ready()

@@ -7,8 +7,6 @@ import pytest
 from tests.containers.numbered_topic import NumberedTopic
 from tests.containers.stack import HOSTS, METADATA_TOPIC, ComposeStack
 
-pytestmark = pytest.mark.timeout(1200)
-
 
 def test_status_when_asked_on_each_host_then_each_reports_the_same_without_problems(
     stack: ComposeStack, trimmed_topic: NumberedTopic
@@ -27,8 +25,7 @@ def test_status_when_asked_on_each_host_then_each_reports_the_same_without_probl
         ]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("how", ["stopped", "cut off"])
+@pytest.mark.parametrize("how", ["stopped", pytest.param("cut off", marks=pytest.mark.long)])
 def test_store_when_it_is_away_then_writes_continue_and_readers_get_all_after_it_is_back(
     stack: ComposeStack, trimmed_topic: NumberedTopic, how: str
 ) -> None:
@@ -80,6 +77,7 @@ def test_leader_of_the_metadata_topic_when_it_is_cut_off_then_others_store_and_s
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_hosts_when_restarted_one_after_another_then_clients_lose_and_repeat_nothing(
     stack: ComposeStack, trimmed_topic: NumberedTopic
 ) -> None:

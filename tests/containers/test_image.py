@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from deploy.debian_components import debian_components
 from tests.architecture.credential_forms import credentials_in
 from tests.containers.stack import ComposeStack
 
-pytestmark = pytest.mark.timeout(1200)
 # Examples of the documentation of packages, constants of librdkafka's own tests, and the headers of
 # keys that libraries read.
 _KNOWN = re.compile(
@@ -19,7 +16,6 @@ _KNOWN = re.compile(
 )
 
 
-@pytest.mark.long
 def test_image_when_all_its_layers_are_searched_then_hold_no_credential(
     stack: ComposeStack,
 ) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-import pytest
 import yaml
 
 from tests.containers.stack import CHECKOUT, HOSTS, ComposeStack
 from tests.services.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(600)
 _SCRAPED_S = 120.0
 
 

@@ -10,7 +10,6 @@ from tests.containers.stack import ComposeStack
 from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(1200)
 _TOPIC = "streamed"
 _RECORDS = 1_000
 _STORED_S = 180.0
