@@ -16,12 +16,16 @@ from rlm.wire.scanning.fetch_scanner import ScannedPartition, ScannedResponse
 
 
 class FetchPatches:
-    """The visitor of one response (rlm.wire.scanning.fetch_scanner.FetchVisitor)."""
+    """The visitor of one response (rlm.wire.scanning.fetch_scanner.FetchVisitor).
+
+    `is_refused`: the broker does not have one of the partitions.
+    """
 
     def __init__(self, plan: FetchPlan, local_starts: LocalStarts) -> None:
         self._tiered = plan.tiered
         self._storage_error = in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, plan.version)
         self._local_starts = local_starts
+        self.is_refused = False
 
     def response(self, found: ScannedResponse) -> ScannedResponse:
         return found._replace(session_id=NO_SESSION_ID)
@@ -29,6 +33,8 @@ class FetchPatches:
     def partition(
         self, topic: str | UUID, found: ScannedPartition, *, position: int
     ) -> ScannedPartition:
+        if found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self.is_refused = True
         tiered = self._tiered.get((topic, found.partition))
         if tiered is None:
             return found

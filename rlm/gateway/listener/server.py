@@ -22,7 +22,7 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.stray_connections import StrayConnections
 from rlm.gateway.relay.connection_watch import ConnectionWatch
 from rlm.gateway.relay.pipes import Pipes
-from rlm.gateway.relay.relay import Relay
+from rlm.gateway.relay.relay import CLOSE_STRAY_WITHIN_S, Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.socket_tuning import accept_unpaced
 from rlm.gateway.remote.fair_queue import ReadPermits
@@ -43,11 +43,11 @@ _QUIET_REASONS = frozenset(
         DisconnectCause.TOO_MANY_CONNECTIONS,
         DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS,
         DisconnectCause.UNUSABLE_ADDRESS,
+        DisconnectCause.LED_ELSEWHERE,
     }
 )
 
 _LEAVE_S = 2.0
-_STRAY_CONNECTIONS_CLOSE_S = 30.0
 _STRAY_CONNECTIONS_INTERVAL_S = 1.0
 _REFUSED_INTERVAL_S = 0.5
 _ACCEPTED_AT_ONCE = 8  # low, so that processes with the same socket share a burst of clients
@@ -303,9 +303,7 @@ class GatewayServer:
             if first is not None:
                 for number, relay in tuple(self._relays.items()):
                     if number >= first:
-                        relay.leave(
-                            DisconnectCause.LED_ELSEWHERE, within_s=_STRAY_CONNECTIONS_CLOSE_S
-                        )
+                        relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=CLOSE_STRAY_WITHIN_S)
 
         await self._repeat("stray_connections", look, interval_s=_STRAY_CONNECTIONS_INTERVAL_S)
 

@@ -5,29 +5,32 @@ the client knows another address. When the gateway of its broker is back, this g
 connections accepted meanwhile. It cannot distinguish stray connections from others, so other
 clients lose theirs too.
 
+A client with old metadata may connect at any later time. The broker refuses its requests, by which
+rlm.gateway.session.misdirected_requests finds it.
+
 Connections are numbered in the order in which they were accepted.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.registration import LEASE_MS
 
-# A client may reconnect before it knows the new address. Another gateway may also redirect it here
-# again, until that gateway has read the change at its next heartbeat.
-_ONCE_MORE_S = (5.0, 15.0)
-# The stray connections of this gateway's previous run are unknown. Their clients lost them when it
-# ended, and may have reconnected here.
-_AFTER_START_S = 15.0
+# A client may reconnect before it knows the new address, or a gateway that has not read the change
+# yet may redirect it here again.
+_ONCE_MORE_S = 5.0
+# Other gateways may notice an absence this number of looks earlier.
+_EARLIER_LOOK_COUNT = 5
 _FIRST_NUMBER = 0
 # A gateway that read the registrations a moment earlier may have seen the lease run out.
 _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heartbeat(NamedTuple):
-    """A gateway's heartbeat, and the next connection's number just before it was read."""
+    """A gateway's heartbeat, and the next connection's number some looks before it was read."""
 
     heartbeat_ms: int
     next_number: int
@@ -40,7 +43,7 @@ class StrayConnections:
         self._before: GatewayTopology | None = None
         self._first_numbers: dict[int, int] = {}
         self._seen: dict[int, _Heartbeat] = {}
-        self._last_next_number = _FIRST_NUMBER
+        self._next_numbers = deque([_FIRST_NUMBER], maxlen=_EARLIER_LOOK_COUNT)
         self._once_more: list[tuple[float, int]] = []
 
     def find_first_to_close(
@@ -50,20 +53,18 @@ class StrayConnections:
 
         `next_number` is the number of the next connection. Call it about once a second.
         """
-        if self._before is None and _may_replace_others(topology):
-            self._once_more.append((now_s + _AFTER_START_S, _FIRST_NUMBER))
         started = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
             if topology.leads_here_instead(node_id):
-                # Others may have redirected clients here before this process noticed.
-                self._first_numbers.setdefault(node_id, self._last_next_number)
+                self._first_numbers.setdefault(node_id, self._next_numbers[0])
         self._see(topology)
         back = self._first_of_those_back(topology)
-        self._before, self._last_next_number = topology, next_number
+        self._before = topology
+        self._next_numbers.append(next_number)
         due = [number for at_s, number in self._once_more if at_s <= now_s]
         self._once_more = [each for each in self._once_more if each[0] > now_s]
         if back or started:
-            self._once_more += [(now_s + after_s, next_number) for after_s in _ONCE_MORE_S]
+            self._once_more.append((now_s + _ONCE_MORE_S, next_number))
         return min((*back, *started, *due), default=None)
 
     def _see(self, topology: GatewayTopology) -> None:
@@ -73,7 +74,7 @@ class StrayConnections:
         """
         ran_out: dict[int, int] = {}
         for node_id, heartbeat_ms in topology.heartbeats_ms.items():
-            now = _Heartbeat(heartbeat_ms, self._last_next_number)
+            now = _Heartbeat(heartbeat_ms, self._next_numbers[0])
             seen = self._seen.setdefault(node_id, now)
             if heartbeat_ms - seen.heartbeat_ms >= _MAY_HAVE_RUN_OUT_MS:
                 ran_out[node_id] = seen.next_number
@@ -94,8 +95,3 @@ class StrayConnections:
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))
-
-
-def _may_replace_others(topology: GatewayTopology) -> bool:
-    """Return whether other brokers' clients may come here while their gateway is not live."""
-    return bool(topology.own) and any(each not in topology.own for each in topology.live.values())

@@ -38,6 +38,9 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
+CLOSE_STRAY_WITHIN_S = 30.0
+"""How long a stray connection may wait for its last response."""
+
 _FLUSH_S = 5.0
 _SPLICED_BYTES = 128 * 1024  # below, the setup of a splice costs as much as it saves
 
@@ -239,6 +242,8 @@ class Relay:
             _log.exception("a client's connection failed")
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
+        if self._session.is_misdirected:
+            self.leave(DisconnectCause.LED_ELSEWHERE, within_s=CLOSE_STRAY_WITHIN_S)
         self._continue_if_taken()
         self._pace()
         self._end_if_leaving()

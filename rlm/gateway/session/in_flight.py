@@ -16,11 +16,13 @@ from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRe
 from rlm.wire.schema import Buffer, Message, UnknownTags
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRelay:
     """A response that is relayed to the client as it arrives."""
 
     correlation_id: int
+    api_key: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

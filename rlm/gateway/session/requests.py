@@ -121,7 +121,7 @@ class ClientRequests:
         header, request = read_request(rewrite.api, head.api_version, frame)
         context = self._parts.context()
         if not rewrite.concerns(request, context):
-            self._owe(PendingRelay(head.correlation_id))
+            self._owe(_relay_of(head))
             self._send_frame(frame)
             return
         sent = None if rewrite.request is None else rewrite.request(request, context)
@@ -309,7 +309,13 @@ def _pending_of(head: RequestHead, way: Route) -> Pending:
         return LoginStep(
             correlation_id=head.correlation_id, api_key=head.api_key, version=head.api_version
         )
-    return PendingRelay(head.correlation_id)
+    return _relay_of(head)
+
+
+def _relay_of(head: RequestHead) -> PendingRelay:
+    return PendingRelay(
+        correlation_id=head.correlation_id, api_key=head.api_key, version=head.api_version
+    )
 
 
 def _refuse_replicas(request: FetchRequest) -> None:

@@ -25,12 +25,14 @@ from rlm.gateway.session.in_flight import (
     OwnQuestion,
     OwnResponse,
     Pending,
+    PendingRelay,
     RewrittenExchange,
     RewrittenResponse,
     StreamedFetch,
     StreamedResponse,
     TopicIdsQuestion,
 )
+from rlm.gateway.session.misdirected_requests import MisdirectedRequests, first_error_code
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
 from rlm.gateway.session.own_requests import (
     METADATA_VERSION,
@@ -69,6 +71,7 @@ class BrokerResponses:
         self._parts = parts
         self._state = state
         self._speculative_fetcher = speculative
+        self._misdirected = MisdirectedRequests()
         self._waiting: GatheredFetch | RewrittenExchange | None = None
         # An answered exchange that waits for the ids of its topics.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
@@ -120,11 +123,17 @@ class BrokerResponses:
         if pending.correlation_id != correlation_id:
             expected, found = pending.correlation_id, correlation_id
             raise CorruptError("response is out of order", expected=expected, found=found)
+        error_code = _first_error_code(pending, data, frame_bytes)
+        if error_code is None:
+            return None
+        self._note(error_code)
         if isinstance(pending, StreamedFetch):
             scanner = FetchResponseScanner(
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
-            return ScanningSink(lambda: self._state.actions, scanner, self._remove_first)
+            return ScanningSink(
+                lambda: self._state.actions, scanner, lambda: self._end_streamed(pending)
+            )
         if isinstance(pending, StreamedResponse):
             resizing = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
             return ResizingSink(lambda: self._state.actions, resizing, self._remove_first)
@@ -160,6 +169,15 @@ class BrokerResponses:
             limit_bytes=self._parts.limits.gathered_answer_bytes,
             too_large=DisconnectCause.ANSWER_TOO_LARGE,
         )
+
+    def _note(self, error_code: int) -> None:
+        if error_code and self._misdirected.lasts(error_code, self._parts.clock.monotonic_ms()):
+            self._state.is_misdirected = True
+
+    def _end_streamed(self, pending: StreamedFetch) -> None:
+        if pending.patches.is_refused:
+            self._note(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._remove_first()
 
     def _remove_first(self) -> None:
         """Remove the first pending request, which is answered."""
@@ -267,6 +285,12 @@ class BrokerResponses:
             self._state.out_of_range_cache.record(
                 exchange.plan, exchange.client_id, response, pending.asked_ms
             )
+        if any(
+            partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            for topic in response.responses
+            for partition in topic.partitions
+        ):
+            self._note(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         response = remove_leader_endpoints(response)
         question = pending.exchange.record_response(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending
@@ -315,3 +339,16 @@ def _is_refused(frame: memoryview) -> bool:
     """Whether the broker refused ApiVersions, with a response in version 0 (KIP-511)."""
     error = frame[_AFTER_CORRELATION_ID : _AFTER_CORRELATION_ID + 2]
     return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
+
+
+def _first_error_code(
+    pending: Pending | SpeculativeFetch, data: memoryview, frame_bytes: int
+) -> int | None:
+    match pending:
+        case PendingRelay():
+            api_key = pending.api_key
+        case RewrittenResponse() | StreamedResponse() | RewrittenExchange():
+            api_key = pending.rewrite.api.key
+        case _:
+            return ErrorCode.NONE
+    return first_error_code(api_key, pending.version, data, frame_bytes=frame_bytes)

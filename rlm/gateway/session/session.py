@@ -96,6 +96,11 @@ class Session:
         )
 
     @property
+    def is_misdirected(self) -> bool:
+        """Whether the client keeps sending requests that only another broker can serve."""
+        return self._state.is_misdirected
+
+    @property
     def request_count(self) -> int:
         """The number of requests received whole."""
         return self._requests.stream.ended_count

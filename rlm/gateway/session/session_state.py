@@ -100,7 +100,7 @@ class SessionState:
 
     `is_gathering`: the session gathers a Fetch with a part from the store. `is_working`: a
     response waits for work outside of the session. `is_client_full`: responses wait for the
-    client.
+    client. `is_misdirected`: the client keeps sending requests that only another broker can serve.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
@@ -119,6 +119,7 @@ class SessionState:
         self.is_gathering = False
         self.is_working = False
         self.is_client_full = False
+        self.is_misdirected = False
 
     def take_actions(self) -> list[Action]:
         """Return and clear the actions since the last call."""

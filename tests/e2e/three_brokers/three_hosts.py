@@ -95,7 +95,7 @@ class ThreeHosts:
         for node_id in names:
             self._hosts[node_id].wait_ready()
         for node_id in self._running:
-            self.wait_led_to(self._gateways, asked=node_id)
+            self.wait_all_led_home(asked=node_id)
 
     def stop(self, *node_ids: int) -> None:
         """Stop the named hosts, or all that run, cleanly."""
@@ -113,10 +113,19 @@ class ThreeHosts:
         finally:
             self._processes[node_id].signal_group(signal.SIGCONT)
 
+    def led_elsewhere(self, node_id: int) -> float:
+        """How many clients a broker's gateway has sent to another since it started."""
+        metric = "rlm_gateway_connections_closed_total"
+        return sum(self._hosts[node_id].metrics(metric, reason="led_elsewhere").values())
+
     def log_tails(self) -> str:
         """The end of what each host has logged, by node id."""
         tails = {node_id: each.log_tail() for node_id, each in self._processes.items()}
         return "\n".join(f"host {node_id}:\n{tail}" for node_id, tail in tails.items())
+
+    def wait_all_led_home(self, *, asked: int) -> None:
+        """Wait until the gateway of the broker `asked` gives out each broker's own gateway."""
+        self.wait_led_to(self._gateways, asked=asked)
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
         """Wait until the gateway of the broker `asked` gives out these addresses."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 
+from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.model.disconnect_cause import DisconnectCause
+from rlm.gateway.session.misdirected_requests import LASTING_MS
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from rlm.wire.api.fetch import (
     FETCH,
@@ -16,6 +19,8 @@ from rlm.wire.api.fetch import (
     FetchTopic,
     PartitionData,
 )
+from rlm.wire.error_codes import ErrorCode
+from tests.log_dir_builder import ManualClock
 from tests.unit.rlm.gateway.relay_world import RelayWorld, relay_world
 from tests.unit.rlm.gateway.session_world import TOPIC_ID, request, response
 
@@ -38,6 +43,17 @@ def _answer(correlation_id: int, records: bytes) -> bytes:
     row = PartitionData(partition_index=0, high_watermark=9, last_stable_offset=9, records=records)
     found = FetchResponse(responses=(FetchableTopicResponse(topic_id=TOPIC_ID, partitions=(row,)),))
     return response(FETCH, _VERSION, found, correlation_id)
+
+
+def _refusal(correlation_id: int) -> bytes:
+    error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    row = PartitionData(partition_index=0, error_code=error_code, high_watermark=-1)
+    found = FetchResponse(responses=(FetchableTopicResponse(topic_id=TOPIC_ID, partitions=(row,)),))
+    return response(FETCH, _VERSION, found, correlation_id)
+
+
+def _timed_by(clock: ManualClock, parts: GatewayParts) -> GatewayParts:
+    return replace(parts, session=replace(parts.session, clock=clock))
 
 
 async def _ask(world: RelayWorld, *correlation_ids: int) -> None:
@@ -194,6 +210,26 @@ def test_connection_when_it_is_to_leave_and_its_answer_never_comes_then_ended_in
             (relay,) = world.server._relays.values()
 
             relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=0.1)
+
+            assert await world.client.receive_to_end() == b""
+            assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
+
+    asyncio.run(act())
+
+
+def test_connection_when_the_broker_refuses_its_client_for_long_then_ends_after_the_response() -> (
+    None
+):
+    clock = ManualClock()
+
+    async def act() -> None:
+        async with relay_world(lambda parts: _timed_by(clock, parts)) as world:
+            for number in range(1, 4):
+                await _ask(world, number)
+                assert not world.counts.closed
+                world.broker.send(_refusal(number))
+                assert await world.client.receive(len(_refusal(number))) == _refusal(number)
+                clock.sleep_ms(LASTING_MS // 2)
 
             assert await world.client.receive_to_end() == b""
             assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
