@@ -29,6 +29,7 @@ _REASONS = (
 )
 _UNKNOWN_VALUE = re.compile(r"'(?P<given>[^']*)' is not (?:one of )?(?P<known>'.*)", re.DOTALL)
 _QUOTED = re.compile(r"'([^']*)'")
+_NEGATIVE_NUMBER = re.compile(r"-\d")
 _BOLD = "**"
 _LONGEST_BOUND = len("2147483647")
 
@@ -49,7 +50,7 @@ class ReadableCommand(TyperCommand):
             error.message = _with_close_value(error.message)
             raise
         except Exception as error:
-            _suggest_one_option(error)
+            _explain_unknown_option(error)
             raise
 
     def get_help(self, ctx: Any) -> str:  # noqa: ANN401 - as above
@@ -74,7 +75,7 @@ class ReadableGroup(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            _suggest_one_option(error)
+            _explain_unknown_option(error)
             raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
@@ -96,8 +97,13 @@ def _with_close_value(message: str) -> str:
     return f"{message.removesuffix('.')}. Did you mean {close[0]!r}?" if close else message
 
 
-def _suggest_one_option(error: Any) -> None:  # noqa: ANN401 - typer does not export its class
-    """Name the most similar option, as typer names the most similar command."""
+def _explain_unknown_option(error: Any) -> None:  # noqa: ANN401 - typer does not export its class
+    """Name the most similar option, as typer names the most similar command.
+
+    To typer, an argument such as -1 is an option, too.
+    """
+    if _NEGATIVE_NUMBER.match(getattr(error, "option_name", "")):
+        error.message = "negative numbers are neither options nor valid arguments"
     options = getattr(error, "possibilities", None)
     if options:
         error.message = f"{error.message}. Did you mean {options[0]!r}?"

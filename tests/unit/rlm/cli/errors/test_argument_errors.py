@@ -59,6 +59,7 @@ ARGUMENTS = (
     "leases release orders --holder ''",
     "segments list orders --wide --json",
     "explain orders:0 99999999999999999999",
+    "explain orders:0 -1",
     "read orders:9999999999",
     "metadata dump --topic 'a b'",
     "metadata tail --topic orders:0",

@@ -99,6 +99,20 @@ def test_option_when_mistyped_then_only_the_most_similar_one_is_suggested() -> N
         assert raised.value.format_message() == text  # type: ignore[attr-defined]  # typer's
 
 
+@pytest.mark.parametrize("number", ["-1", "-15"])
+def test_argument_when_a_number_is_negative_then_the_error_is_not_about_an_unknown_option(
+    number: str,
+) -> None:
+    def command(offset: Annotated[int, typer.Argument(min=0)]) -> None:
+        """Do it."""
+
+    with pytest.raises(typer.TyperException) as raised:
+        _built(command).main(["group", "run", number], standalone_mode=False)
+
+    text = raised.value.format_message()
+    assert text == "negative numbers are neither options nor valid arguments"
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
