@@ -55,7 +55,8 @@ class LedgerBlocks:
                 "the entries are not those of a ledger",
                 ledger_id=self._ledger.ledger_id,
                 found=found,
-                advice="Give at least one entry, with ids of 0 or more",
+                expected=f"ids from 0 to {MAX_ID}",
+                advice="Give at least one entry, with such an id",
             )
         first_entry_id, data = first
         builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first_entry_id)
@@ -87,23 +88,36 @@ class LedgerBlocks:
 def _require_next(entry_id: int, builder: BlockBuilder) -> None:
     if entry_id != builder.next_entry_id:
         raise InvalidConfigError(
-            "entry ids are not consecutive", expected=builder.next_entry_id, found=entry_id
+            "entry ids are not consecutive",
+            expected=builder.next_entry_id,
+            found=entry_id,
+            advice="Give all entries in the order of their ids",
         )
     if entry_id > MAX_ID:
-        raise InvalidConfigError("the entry id is invalid", found=entry_id)
+        raise InvalidConfigError(
+            "the entry id is too large",
+            found=entry_id,
+            expected=f"at most {MAX_ID}",
+            advice="Give only entries with lower ids",
+        )
 
 
 def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> LedgerMetadata:
     if ledger.metadata is None:
         return LedgerMetadata(length_bytes=length_bytes, last_entry_id=last_entry_id)
     given = ledger.metadata
-    expected = (LedgerState.CLOSED, last_entry_id, length_bytes)
-    found = (given.state, given.last_entry_id, given.length_bytes)
-    if found != expected:
+    entries = _described(LedgerState.CLOSED, last_entry_id, length_bytes)
+    metadata = _described(given.state, given.last_entry_id, given.length_bytes)
+    if entries != metadata:
         raise InvalidConfigError(
             "the ledger differs from its metadata",
             ledger_id=ledger.ledger_id,
-            expected=expected,
-            found=found,
+            entries=entries,
+            metadata=metadata,
+            advice="Give all entries of the ledger, with its metadata from after it was closed",
         )
     return given
+
+
+def _described(state: LedgerState, last_entry_id: int, length_bytes: int) -> str:
+    return f"{state.name.lower()}, last entry {last_entry_id}, {length_bytes} bytes"

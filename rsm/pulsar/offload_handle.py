@@ -210,7 +210,9 @@ class OffloadHandle:
         self._fail_unstarted(
             None
             if self._stream.last
-            else InvalidConfigError("no entry was offered", uuid=self._uuid)
+            else InvalidConfigError(
+                "no entry was offered", uuid=self._uuid, advice="Give at least one entry"
+            )
         )
         self._pass_on(self._stream.finish())
         self._buffer.end()

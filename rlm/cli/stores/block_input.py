@@ -88,7 +88,11 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
             line = lines.readline(most + 1)
         except UnicodeError as error:
             raise InvalidConfigError(
-                "the input is not text", line=number, expected="UTF-8", reason=str(error)
+                "the input is not text",
+                line=number,
+                expected="UTF-8",
+                reason=str(error),
+                advice="Give lines of JSON",
             ) from error
         if not line:
             return
@@ -98,6 +102,7 @@ def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
                 line=number,
                 expected=f"at most {most} characters",
                 found=repr(line[:_SHOWN_CHARACTERS]),
+                advice="Give each entry as one line of JSON",
             )
         if line.strip():
             yield number, line
@@ -118,6 +123,7 @@ def _entries(
                 line=number,
                 expected=expected,
                 found=repr(line[: 4 * _SHOWN_CHARACTERS].strip()[:_SHOWN_CHARACTERS]),
+                advice="Correct the line: `rlm blocks write -h` describes it",
             ) from error
         yield entry
 

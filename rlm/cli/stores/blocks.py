@@ -36,7 +36,12 @@ from rsm.layout.blocks.offloaded_ledger import LedgerBlock, LedgerEntry
 from rsm.pulsar.ledger import Ledger
 from rsm.pulsar.offload_handle import StreamingLimits
 from rsm.pulsar.offloader import open_offloader
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    InvalidConfigError,
+    RetriableError,
+)
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.filesystem.store_root import INCOMING
 
@@ -153,7 +158,7 @@ def _write(
             format=block_format.value,
             advice="Give the ledger's id for v1 only",
         )
-    index = None if like is None else read_index_file(like)
+    index = None if like is None else _like_index(like)
     block_bytes = _BLOCK_BYTES[block_format] if block_size is None else block_size
     with _store(out) as storage:
         if ledger is not None:
@@ -172,6 +177,17 @@ def _write(
             write_stream(offloader, uuid, streamed_entries(sys.stdin), infos)
     with printing():
         typer.echo(json.dumps(ledger_attributes(None, {})))
+
+
+def _like_index(path: Path) -> BlockIndex | StreamIndex:
+    try:
+        return read_index_file(path)
+    except CorruptError as error:
+        raise InvalidConfigError(
+            "cannot use the file of --like",
+            reason=error,
+            advice="Give an index object that Pulsar or rlm wrote",
+        ) from error
 
 
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
@@ -281,6 +297,20 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
     try:
         with closing(FilesystemChunkStorage(directory)) as storage:
             yield storage
+    except AlreadyExistsError as error:
+        raise AlreadyExistsError(
+            "cannot write the offload",
+            path=directory,
+            reason=error,
+            advice="Give another --uuid, or another directory as --out",
+        ) from error
+    except RetriableError as error:
+        raise RetriableError(
+            "cannot write the offload",
+            path=directory,
+            reason=error,
+            advice="Check the directory and its disk, then run the command again",
+        ) from error
     finally:
         if is_new:
             # No store uses this directory, so only the two objects remain.

@@ -127,15 +127,20 @@ class BlockStream:
         if not 0 <= ledger_id <= MAX_ID or not 0 <= entry_id < MAX_ID:
             raise InvalidConfigError(
                 "the entry's position is invalid",
-                found=(ledger_id, entry_id),
-                expected=f"0..{MAX_ID}, 0..{MAX_ID - 1}",
+                ledger_id=ledger_id,
+                entry_id=entry_id,
+                expected=f"0 to {MAX_ID}, and 0 to {MAX_ID - 1}",
+                advice="Give only entries with such ids",
             )
         last = self._last
         if last is None or ledger_id > last.ledger_id:
             return
         if ledger_id < last.ledger_id:
             raise InvalidConfigError(
-                "ledger ids do not ascend", expected=f">= {last.ledger_id}", found=ledger_id
+                "ledger ids do not ascend",
+                expected=f">= {last.ledger_id}",
+                found=ledger_id,
+                advice="Give the ledgers in the order of their ids",
             )
         if entry_id != last.entry_id + 1:
             raise InvalidConfigError(
@@ -143,6 +148,7 @@ class BlockStream:
                 ledger_id=ledger_id,
                 expected=last.entry_id + 1,
                 found=entry_id,
+                advice="Give the entries of each ledger in the order of their ids, without a gap",
             )
 
     def add(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> tuple[bytearray, ...]:

@@ -15,7 +15,13 @@ from typer.testing import CliRunner, Result
 from rlm.cli.stores import blocks
 from rsm.layout.block_v2.offload_context import OffloadContext
 from rsm.pulsar.offloader import open_offloader
-from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+)
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.golden_ledger import (
     BLOCK_BYTES,
@@ -194,7 +200,67 @@ def test_write_when_the_ledger_is_like_pulsars_then_the_same_bytes(tmp_path: Pat
     ],
 )
 def test_write_when_the_input_is_no_ledger_then_refused(tmp_path: Path, given: str) -> None:
-    with pytest.raises(InvalidConfigError):
+    with pytest.raises(InvalidConfigError) as refused:
         raise_of(
             rlm("write", "--ledger", 1, "--uuid", UUID_A1, "--out", tmp_path / "new", given=given)
+        )
+
+    assert refused.value.context["advice"]
+
+
+def test_write_when_the_offload_exists_then_another_id_or_directory_is_advised(
+    tmp_path: Path,
+) -> None:
+    command = ("write", "--ledger", 1, "--uuid", UUID_A1, "--out", tmp_path)
+    rlm(*command, given=lines((0, b"a")))
+
+    with pytest.raises(AlreadyExistsError, match=r"already exists .*\. Give another --uuid, or"):
+        raise_of(rlm(*command, given=lines((0, b"b"))))
+
+    assert [
+        each["length"]
+        for each in entries_of(*(tmp_path / f"{UUID_A1}-ledger-1{end}" for end in ("", "-index")))
+    ] == [1]
+
+
+def test_write_when_the_store_fails_then_the_directory_is_named_and_the_disk_is_advised(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".incoming").symlink_to("/proc")  # where nobody can create a file
+
+    with pytest.raises(RetriableError, match=f"path={tmp_path}.* Check the directory and its disk"):
+        raise_of(
+            rlm(
+                *("write", "--ledger", 1, "--uuid", UUID_A1, "--out", tmp_path),
+                given=lines((0, b"a")),
+            )
+        )
+
+
+def test_write_when_the_ledger_differs_from_its_metadata_then_both_are_shown(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InvalidConfigError, match="differs from its metadata") as refused:
+        raise_of(
+            rlm(
+                *("write", "--ledger", 17, "--uuid", UUID_A1, "--out", tmp_path),
+                *("--like", INDEX_FILE),
+                given=lines((0, b"abc")),
+            )
+        )
+
+    assert refused.value.context["entries"] == "closed, last entry 0, 3 bytes"
+    assert str(refused.value.context["metadata"]).startswith("closed, last entry ")
+    assert refused.value.context["advice"]
+
+
+def test_write_when_the_metadata_is_from_no_index_then_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InvalidConfigError, match="cannot use the file of --like: not an index"):
+        raise_of(
+            rlm(
+                *("write", "--ledger", 1, "--uuid", UUID_A1, "--out", tmp_path / "new"),
+                *("--like", DATA_FILE),
+            )
         )

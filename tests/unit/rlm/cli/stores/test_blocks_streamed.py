@@ -231,7 +231,7 @@ def test_inspect_when_a_ledger_is_open_then_its_size_is_that_in_the_object(
 def test_write_when_the_input_is_no_stream_then_refused_and_nothing_is_written(
     tmp_path: Path, given: str
 ) -> None:
-    with pytest.raises(InvalidConfigError):
+    with pytest.raises(InvalidConfigError) as refused:
         raise_of(
             rlm(
                 *("write", "--format", "v2", "--uuid", STREAM_UUID, "--block-size", 200),
@@ -239,6 +239,8 @@ def test_write_when_the_input_is_no_stream_then_refused_and_nothing_is_written(
                 given=given,
             )
         )
+
+    assert refused.value.context["advice"]
 
     assert list(tmp_path.iterdir()) == []
 
