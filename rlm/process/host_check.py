@@ -18,9 +18,10 @@ from rsm.segment.errors import HostNotReadyError, InvalidConfigError
 
 _LOG_DIRS = "log.dirs"
 _SET_LOG_DIR = (
-    "rlm starts once the disk is mounted, or set the log.dirs of the broker's server.properties"
+    "rlm can start once the disk is mounted. Otherwise set log.dirs as in the broker's "
+    "server.properties"
 )
-_MOUNT_IT = "Mount it or create it: rlm never does, and starts once it is there"
+_MOUNT_IT = "Mount it or create it: rlm never does, and can start once it is there"
 
 
 def check_host(config: Config) -> BrokerIdentity:
@@ -28,9 +29,8 @@ def check_host(config: Config) -> BrokerIdentity:
 
     Raises HostNotReadyError for a missing log dir or store root, or if no broker has formatted a
     log dir yet. Raises InvalidConfigError for log dirs of different brokers, and for a log dir or
-    state dir that this user cannot use. Also raises it for a state
-    dir or store root within a log dir: a broker does not start with a directory there that belongs
-    to no partition.
+    state dir that this user cannot use. Also raises it for a state dir or store root within a log
+    dir: a broker does not start with a directory there that belongs to no partition.
     """
     for log_dir in config.host.log_dirs:
         _require_directory(log_dir, key=_LOG_DIRS)

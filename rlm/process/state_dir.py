@@ -63,7 +63,7 @@ def nearly_full_disk(
         path=path,
         free_bytes=free_bytes,
         least_bytes=_LEAST_FREE_BYTES,
-        advice="Make room: without space for its copy of the metadata, no process can work",
+        advice="Free space: a process is not ready without space for its copy of the metadata",
     )
 
 
@@ -156,5 +156,5 @@ def _lock(descriptor: int, path: Path) -> None:
             "another rlm run or rlm gateway uses this state.dir",
             key="state.dir",
             found=path,
-            advice="rlm starts once the other has ended: stop it, or set another directory",
+            advice="Stop the other: rlm can start once it has ended. Or set another directory",
         ) from error

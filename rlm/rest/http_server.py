@@ -55,9 +55,9 @@ def listen_error(error: OSError, listener: HostPort, *, key: str) -> InvalidConf
     passes = error.errno in _PASSING_ERRORS
     advice = "Give an address of this host and a free port"
     if passes:
-        advice = f"rlm starts once the address is free and on this host, or {advice.lower()}"
+        advice = f"rlm can start once the address is free and on this host. Or {advice.lower()}"
     return (HostNotReadyError if passes else InvalidConfigError)(
-        "address cannot be listened on",
+        "cannot listen on the address",
         key=key,
         found=listener,
         reason=error.strerror,

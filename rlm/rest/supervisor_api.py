@@ -33,7 +33,7 @@ _HEALTH = replace(HEALTH_ENDPOINT, meaning="Whether the supervisor serves.")
 _READINESS = replace(
     READINESS_ENDPOINT,
     meaning="Whether all processes of the host do all of their work. Each reason begins with its "
-    "process. A process that does not answer at once is as it was at its last answer.",
+    "process. If a process does not answer at once, its last known readiness counts.",
 )
 _PROCESS = any_of(
     PROCESS_LABEL, "`manager`, `gateway`, or `gateway-N` with several gateway workers"

@@ -48,7 +48,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
         raise HostNotReadyError(
             f"no log dir has a {META_PROPERTIES_FILE}: not formatted yet, or not a broker's",
             log_dirs=",".join(map(str, log_dirs)),
-            advice="rlm starts once the broker has formatted one, or correct log.dirs",
+            advice="rlm can start once the broker has formatted one. Otherwise correct log.dirs",
         )
     first_dir, first = next(iter(identities.items()))
     for log_dir, identity in identities.items():
@@ -68,7 +68,7 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
             raise HostNotReadyError(
                 "log dir does not exist",
                 log_dir=log_dir,
-                advice="rlm starts once it is mounted, or correct log.dirs",
+                advice="rlm can start once it is mounted. Otherwise correct log.dirs",
             )
         with os.scandir(log_dir):  # rlm also lists it
             content = path.read_bytes()

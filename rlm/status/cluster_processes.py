@@ -252,8 +252,8 @@ def _why_gone(registration: Registration) -> str:
     return (
         "it was asked to stop, or forgotten"
         if has_stopped(registration)
-        else "its heartbeats ended, as if it is down or cannot use its metadata: `/readyz` or the "
-        "log of its host says why"
+        else "its heartbeats ended: it is down or cannot use its metadata. `/readyz` or the log of "
+        "its host says why"
     )
 
 

@@ -133,7 +133,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block of "
         "`block_v1` is one part of the upload. On `s3` at least 5242880. A larger record batch has "
         "a block of its own. Higher: fewer requests and more memory for each copy. Lower: a longer "
-        "index; the minimum lets that of the greatest segment fit.",
+        "index. At the minimum, the index of a segment of 2 GiB still fits.",
     )
     chunk_bytes: int = Field(
         default=DEFAULT_CHUNK_BYTES,

@@ -39,8 +39,8 @@ CONFIG_CHECK_DOCUMENT = JsonShape(
         "problems": JsonField(_PROBLEM, "All problems of the file.", is_list=True),
         "warnings": JsonField(
             JsonKind.TEXT,
-            "What others can read or write, and a nearly full disk of `state.dir`; checked without "
-            "problems.",
+            "Files that other users can read or write, and a nearly full disk of `state.dir`; "
+            "checked only if there are no problems.",
             is_list=True,
         ),
     },
@@ -112,8 +112,8 @@ def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     Prints all problems of the file. Without any, checks the log directories, the state directory,
     the directory of the store, plug-ins and TLS files of this host, with the rights of the user
     that runs the command. Connects to neither the cluster nor the store. Warnings do not change
-    the exit code, such as of secrets that other users can read, or of a nearly full disk of the
-    state directory.
+    the exit code. They name secrets that other users can read, and a nearly full disk of the state
+    directory.
     """
     problems = host_problems(config)
     warnings = () if problems else config_warnings(load_config(config), config)

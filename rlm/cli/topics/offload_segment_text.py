@@ -39,8 +39,8 @@ OFFLOAD_SEGMENT = JsonShape(
         "begin": JsonField(_POSITION, "Position of the first batch."),
         "end": JsonField(
             _POSITION,
-            "Position after the last batch; null if not offloaded. If the log did not show the "
-            "batch any more, the ledger id is the offset, and the entry id 0.",
+            "Position after the last batch; null if not offloaded. If the log no longer has "
+            "that batch, the ledger id is the offset, and the entry id is 0.",
             is_nullable=True,
         ),
         "driver_metadata": JsonField(

@@ -130,13 +130,16 @@ def change_pauses(
 
 
 def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[TopicPolicy]:
-    found = [each for each in policies if topic_id in (None, each.topic_id)]
+    if topic_id is None:
+        return policies
+    found = [each for each in policies if each.topic_id == topic_id]
     if not found:
         raise NotFoundError(
             "no tiered topic of this name has the id",
             topic=policies[0].topic,
+            topic_id=id_to_text(topic_id),
             topic_ids=_ids(policies),
-            advice="Give one of these ids",
+            advice="Give one of topic_ids",
         )
     return found
 
@@ -150,7 +153,7 @@ def _require_one_to_delete(session: CommandSession, policies: Sequence[TopicPoli
     ]
     if len(paused) > 1:
         raise InvalidConfigError(
-            "deletions of several topics of this name are paused",
+            "cannot resume deletions by name: several topics of this name have them paused",
             topic=paused[0].topic,
             topic_ids=_ids(paused),
             advice=f"Give --topic-id; `rlm status {paused[0].topic}` shows a deleted topic's id. "

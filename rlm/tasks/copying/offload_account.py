@@ -136,7 +136,7 @@ class OffloadAccount:
         except TieredStorageError as error:
             _log.info(
                 LogLine(
-                    "the log no longer has the end of an offload segment, its offset is recorded",
+                    "the log no longer has the end of an offload segment: recorded only its offset",
                     topic_partition=self._tip,
                     offset=end_offset,
                     error=error,

@@ -73,9 +73,12 @@ def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
 @pytest.mark.parametrize(
     ("setting", "advice"),
     [
-        ("log.dirs=/no/such/logs", "rlm starts once the disk is mounted"),
-        ("rsm.config.storage.filesystem.root=/no/such/store", "starts once it is there"),
-        ("metrics.listener=192.0.2.1:9400", "rlm starts once the address is free and on this host"),
+        ("log.dirs=/no/such/logs", "rlm can start once the disk is mounted"),
+        ("rsm.config.storage.filesystem.root=/no/such/store", "can start once it is there"),
+        (
+            "metrics.listener=192.0.2.1:9400",
+            "rlm can start once the address is free and on this host",
+        ),
     ],
 )
 def test_run_when_the_host_is_not_ready_then_says_when_it_starts_and_can_be_repeated(

@@ -46,7 +46,9 @@ def test_check_host_when_all_is_there_then_returns_the_broker(tmp_path: Path) ->
 def test_check_host_when_log_dir_missing_then_names_setting_and_path(tmp_path: Path) -> None:
     config = _config(tmp_path, [_log_dir(tmp_path / "a"), tmp_path / "absent"])
 
-    with pytest.raises(HostNotReadyError, match=r"key=log\.dirs, found=.*absent.*rlm starts once"):
+    with pytest.raises(
+        HostNotReadyError, match=r"key=log\.dirs, found=.*absent.*rlm can start once"
+    ):
         check_host(config)
 
 
@@ -92,7 +94,9 @@ def test_directory_problems_when_several_directories_are_unusable_then_returns_a
         ("rsm.config.storage.filesystem.root", tmp_path / "unmounted"),
         ("state.dir", state),
     ]
-    assert "Mount it or create it: rlm never does, and starts once it is there." in str(problems[2])
+    assert "Mount it or create it: rlm never does, and can start once it is there." in str(
+        problems[2]
+    )
     assert all("advice" in each.context for each in problems)
 
 

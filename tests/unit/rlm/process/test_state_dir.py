@@ -29,8 +29,8 @@ def test_disk_when_it_has_less_than_a_gib_then_the_warning_says_how_much_and_wha
     assert found is not None
     assert str(found) == (
         f"the disk of the state directory is nearly full (key=state.dir, path={tmp_path}, "
-        "free_bytes=1073741823, least_bytes=1073741824). Make room: without space for its copy of "
-        "the metadata, no process can work."
+        "free_bytes=1073741823, least_bytes=1073741824). Free space: a process is not ready "
+        "without space for its copy of the metadata."
     )
 
 

@@ -122,7 +122,7 @@ def test_request_when_sent_in_parts_within_its_time_then_answered() -> None:
 def test_bind_listener_when_the_port_is_occupied_then_it_may_be_free_later() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(HostNotReadyError, match="rlm starts once the address is free"):
+        with pytest.raises(HostNotReadyError, match="rlm can start once the address is free"):
             bind_listener(HostPort(host="127.0.0.1", port=port), key="test")
 
 

@@ -84,7 +84,7 @@ def test_read_broker_identity_when_nothing_has_it_then_invalid(
 def test_read_broker_identity_when_no_dir_is_formatted_then_says_when_it_can_start(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(HostNotReadyError, match="rlm starts once the broker has formatted one"):
+    with pytest.raises(HostNotReadyError, match="rlm can start once the broker has formatted one"):
         read_broker_identity([log_dir(tmp_path, "a", None)])
 
 

@@ -245,5 +245,5 @@ def test_process_when_its_heartbeats_ended_then_gone_and_where_its_host_says_why
 
     row = next(each for each in rows if each.role == "manager")
     assert not row.is_live
-    assert row.reasons[0].startswith("its heartbeats ended, as if it is down or cannot use its")
+    assert row.reasons[0].startswith("its heartbeats ended: it is down or cannot use its metadata.")
     assert "`/readyz` or the log of its host says why" in row.reasons[0]

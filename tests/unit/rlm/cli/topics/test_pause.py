@@ -138,10 +138,11 @@ def test_pause_when_an_id_is_given_then_only_the_topic_of_that_id(
     assert paused == ([DELETE, frozenset()] if resume else [frozenset(), DELETE])
 
 
-def test_pause_when_no_topic_of_the_name_has_the_id_then_names_those_that_exist(
+def test_pause_when_no_topic_of_the_name_has_the_id_then_names_it_and_those_that_exist(
     process: Process, session: CommandSession
 ) -> None:
     tier(process, TOPIC, TOPIC_ID)
 
-    with pytest.raises(NotFoundError, match=f"topic_ids={id_to_text(TOPIC_ID)}"):
+    ids = f"topic_id={id_to_text(DELETED_ID)}, topic_ids={id_to_text(TOPIC_ID)}"
+    with pytest.raises(NotFoundError, match=ids):
         change_pauses(session, TOPIC, DELETE, topic_id=DELETED_ID, resume=False)

@@ -71,7 +71,7 @@ class Given:
     def _listen(self, address: HostPort) -> socket.socket:
         self.listened.append(address)
         if address in self.taken:
-            raise InvalidConfigError("address cannot be listened on", found=address)
+            raise InvalidConfigError("cannot listen on the address", found=address)
         return socket.create_server(("127.0.0.1", 0))
 
 
