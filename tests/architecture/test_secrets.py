@@ -20,9 +20,11 @@ _EXAMPLES = {
     "a key of Google's APIs": "AIza" + "a" * 35,
     "a service account of Google": '"private_key_id": "' + "0" * 40 + '"',
     "a token of GitHub": "ghp_" + "a" * 36,
+    "a fine-grained token of GitHub": "github_pat_" + "a" * 82,
     "a token of GitLab": "glpat-" + "a" * 20,
     "a token of Slack": "xoxb-1234567890",
-    "a token of a package registry": "npm_" + "a" * 36,
+    "a token of PyPI": "pypi-AgE" + "a" * 50,
+    "a token of npm": "npm_" + "a" * 36,
     "a JSON web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
 }
 
@@ -42,3 +44,7 @@ def test_any_file_when_searched_then_holds_no_credential(what: str) -> None:
 @pytest.mark.parametrize("what", CREDENTIAL_FORMS)
 def test_rule_when_it_meets_such_a_credential_then_finds_it(what: str) -> None:
     assert credentials_in(_EXAMPLES[what].encode()) == (what,)
+
+
+def test_rule_when_a_token_ends_a_longer_name_then_does_not_count() -> None:
+    assert credentials_in(("x" + _EXAMPLES["a token of npm"]).encode()) == ()
