@@ -53,6 +53,20 @@ def _refusal(
     return done.stderr
 
 
+@pytest.mark.parametrize("target", ["images", "up"])
+def test_make_when_it_builds_or_starts_the_stack_then_runs_the_script_alone(target: str) -> None:
+    done = subprocess.run(
+        ["make", "-n", target, "SPARK=1"],
+        cwd=_SCRIPT.parents[1],
+        env={name: text for name, text in os.environ.items() if not name.startswith("MAKE")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["deploy/stack.sh", target]
+
+
 def test_images_when_there_is_no_engine_then_names_what_to_install(programs: Path) -> None:
     refusal = _refusal(programs, "images")
 
