@@ -55,7 +55,8 @@ IN_MEMORY := $(shell [ -z "$$TMPDIR" ] && [ -w /dev/shm ] && ! grep -q ' /dev/sh
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
 CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3
-# At most this many failed tests with services are repeated, and listed if they pass then.
+# At most this many failed tests with services are repeated, and listed if they pass then. Of the tests
+# of containers, one at most: it starts the stack again.
 REPEAT ?= 0
 WITH_CONTAINERS = $(filter-out 0,$(CONTAINERS))
 CONTAINERS ?= 1
@@ -92,7 +93,7 @@ check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract t
 test: services ## The static checks and every test (CONTAINERS=0: but those of containers)
 	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static $(if $(WITH_CONTAINERS),images-of-tests)" \
 		--repeat=$(REPEAT) --ignore=tests/containers tests
-	$(if $(WITH_CONTAINERS),$(PYTEST) -v -n 0 --repeat=$(REPEAT) tests/containers)
+	$(if $(WITH_CONTAINERS),$(PYTEST) -v -n 0 --repeat=$(if $(filter-out 0,$(REPEAT)),1,0) tests/containers)
 
 # If this fails, the tests of containers report the same.
 images-of-tests: $(STAMPS)/dev

@@ -12,7 +12,7 @@ def test_read_when_the_brokers_have_trimmed_then_has_each_record_once(
     assert trimmed_topic.read() == trimmed_topic.expected()
 
 
-def test_rlm_when_it_is_killed_while_it_copies_then_stores_and_serves_the_rest(
+def test_rlm_when_it_is_killed_after_new_records_then_stores_and_serves_the_rest(
     stack: ComposeStack, trimmed_topic: NumberedTopic
 ) -> None:
     stack.elect_preferred_leaders()
