@@ -128,10 +128,11 @@ def _kill(process: subprocess.Popen[str]) -> None:
     """Kill a process and what it started, if they still run. The stack's end ends the container."""
     if process.poll() is None:
         # The script's compose has the pipes, too.
-        for child in psutil.Process(process.pid).children(recursive=True):
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        for child in started:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
-        process.kill()
     process.wait()
 
 
