@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlmm.events.policy import topic_policy
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
@@ -47,7 +48,16 @@ class WorldChecks:
     def unfinished(self) -> list[str]:
         """Return what is left to do although nothing changes any more."""
         missing = (each for tip in self._world.defined_tips() for each in self._not_stored(tip))
-        return [*leftovers(self._world), *self._world.unrecorded(), *missing]
+        left = [*leftovers(self._world), *self._unfinished_uploads()]
+        return [*left, *self._world.unrecorded(), *missing]
+
+    def _unfinished_uploads(self) -> Iterator[str]:
+        """Return the uploads that nobody has ended, except those of dead letters."""
+        for name in self._world.unfinished_uploads():
+            key = ObjectKeys().parse(name)
+            record = None if key is None else self._world.metadata.segment(key.segment_id)
+            if record is None or not record.is_dead_lettered:
+                yield f"an upload of {name} is left"
 
     def _not_stored(self, tip: TopicIdPartition) -> Iterator[str]:
         """Return the offsets of the leader's log that should be stored by now and are not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rsm.storage.memory import MemoryChunkStorage
 from tests.simulation.actions import (
     Action,
     cut_off,
@@ -56,19 +57,23 @@ from tests.simulation.unguarded_streams import (
     WithPartsDeletedEarly,
     WithStreamsAfterAnyHistory,
     WithStreamsAtOnce,
+    WithUnlimitedReuse,
 )
+from tests.twins.unfinished_uploads import UnfinishedStorage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """A manager without a guard, and the actions that the guard is for.
 
-    The search begins with `seed`, which found the mutant the last time.
+    The search begins with `seed`, which found the mutant the last time. Without a `storage_type`,
+    favoured actions have a store that keeps no parts of uploads.
     """
 
     process_type: type[SimulatedProcess]
     favoured: Mapping[Action, float] | None = None
     seed: int = 0
+    storage_type: type[MemoryChunkStorage] | None = None
 
 
 _OFTEN: Mapping[Action, float] = {land_late: 4, start_another: 4, work: 40}
@@ -89,7 +94,7 @@ MUTANTS = (
     ),
     Mutant(process_type=WithoutEpochCheck, seed=9, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, seed=166, favoured={start_another: 8, toggle_topic: 8}),
-    Mutant(process_type=WithoutRemovalSweep, seed=136, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalSweep, seed=194, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRemovalWait, seed=194, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
     Mutant(process_type=WithoutLeases, seed=58, favoured={take_lease: 10, pass_time: 10}),
@@ -113,6 +118,12 @@ MUTANTS = (
         process_type=WithStreamsAfterAnyHistory,
         seed=3,
         favoured={stream: 30, run_job: 20, cut_off: 10, elect_unclean: 10},
+    ),
+    Mutant(
+        process_type=WithUnlimitedReuse,
+        seed=1006,
+        favoured={stream_small: 40, cut_off: 15, elect_unclean: 15, work: 10},
+        storage_type=UnfinishedStorage,
     ),
     Mutant(process_type=WithOpenStreamsCounting, seed=0, favoured={stream: 30, run_job: 20}),
     Mutant(

@@ -37,13 +37,14 @@ from tests.simulation.processes import (
     UnexpectedError,
 )
 from tests.simulation.rare_actions import RARE_ACTIONS
-from tests.simulation.streaming import ROLLOVER_MS
+from tests.simulation.streaming import ROLLOVER_MS, stream
 from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.trace import Trace
 from tests.simulation.unanswered_writes import RepeatedWriteError
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.process import Process
+from tests.twins.unfinished_uploads import UnfinishedStorage
 from tests.twins.world import KEEP_REMOTE, TIP
 
 STEPS = 30
@@ -53,7 +54,10 @@ _REMOVAL_ROUNDS = 3
 _REMOVAL_CYCLES = 8
 _TWO_PARTITIONS = 0.3  # of all stories
 _SHEDDING = 0.15
+_REUSING = 1 / 3
+_BROKEN_UPLOADS = 0.4  # of those to a store that keeps their parts
 _PUBLISH = "publish "
+_UPLOAD_END = "write of an end"
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -82,7 +86,7 @@ class Simulation:
     """A world and its schedule. `skipped` are omitted steps; `favoured` are frequent actions.
 
     Favoured actions also happen while a process is paused. `trace` gets every event; None records
-    nothing.
+    nothing. The seed draws the kind of store, unless actions are favoured or `storage_type` is it.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class Simulation:
         skipped: frozenset[int] = frozenset(),
         favoured: Mapping[Action, float] | None = None,
         trace: Trace | None = None,
-        storage_type: type[MemoryChunkStorage] = MemoryChunkStorage,
+        storage_type: type[MemoryChunkStorage] | None = None,
     ) -> None:
         self.random = Random(seed)
         self._trace = trace
@@ -110,7 +114,7 @@ class Simulation:
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
             merges=merges,
-            storage_type=storage_type,
+            storage_type=storage_type or self._draw_storage(0 if favoured else seed),
         )
         if trace is not None:
             trace.follow(self.world)
@@ -123,6 +127,9 @@ class Simulation:
         self.world.audit.asks_in_job = self._is_in_job
         self.trail: list[str] = []
         self._steps = Random(self.random.getrandbits(64))
+        if isinstance(self.world.objects, UnfinishedStorage):
+            self.world.objects.at_end = self._interrupt_upload
+            self.world.objects.copied = self._note_copied
         for node_id in self.world.hosts:
             self.start(node_id)
 
@@ -155,6 +162,14 @@ class Simulation:
             self._actions.append(action)
             drawn = Random(f"{seed} {name}").random()
             self._weights.append(weight if seed and drawn < share else 0)
+
+    def _draw_storage(self, seed: int) -> type[MemoryChunkStorage]:
+        """Choose the kind of store: some stories stream to one that keeps parts of uploads."""
+        if not seed or Random(f"{seed} uploads").random() >= _REUSING:
+            return MemoryChunkStorage
+        number = self._actions.index(stream)
+        self._weights[number] = max(self._weights[number], RARE_ACTIONS["stream"][2])
+        return UnfinishedStorage
 
     def _weight_of(self, action: Action) -> float:
         return self._weights[self._actions.index(action)]
@@ -271,7 +286,8 @@ class Simulation:
         records = [record for tip in self.world.tips for record in self.world.records(tip=tip)]
         if any(record.is_dead_lettered for record in records):
             return
-        left = [*self.world.object_names(), *topic_policies(self.world.metadata)]
+        uploads = self.world.unfinished_uploads()
+        left = [*self.world.object_names(), *uploads, *topic_policies(self.world.metadata)]
         if left:
             raise BrokenInvariantError(f"left of a deleted topic: {left}")
 
@@ -371,6 +387,24 @@ class Simulation:
             self._note(f"meanwhile, {'after' if is_over else 'before'} {name}")
             for _ in range(self.random.choice(_BURSTS)):
                 self._act()
+
+    def _interrupt_upload(self) -> None:
+        """Interrupt the process that has sent all of an object and not completed it."""
+        if self._calm:
+            return
+        process, _ = self._active[-1]
+        self._interrupt(process, _UPLOAD_END, is_over=False)
+        if process.effects.crashed:
+            raise ProcessCrashError
+        drawn = self.random.random()
+        if drawn < _BROKEN_UPLOADS:
+            self._note(f"an upload of {name_of(process)} breaks off")
+            if drawn < _BROKEN_UPLOADS / 2:
+                process.effects.crash()
+            raise RetriableError("broken off")
+
+    def _note_copied(self, name: str, length_bytes: int) -> None:
+        self._note(f"{length_bytes} bytes of the unfinished {name} are used again")
 
     def _require_there(self, process: Process, name: str, *, is_over: bool) -> None:
         if is_over:

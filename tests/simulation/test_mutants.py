@@ -13,7 +13,13 @@ SEEDS = 400
 
 
 def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Failure | None:
-    return Simulation(seed, process_type=process_type, favoured=mutant.favoured).run()
+    simulation = Simulation(
+        seed,
+        process_type=process_type,
+        favoured=mutant.favoured,
+        storage_type=mutant.storage_type,
+    )
+    return simulation.run()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.process_type.__name__)

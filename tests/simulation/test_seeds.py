@@ -11,12 +11,9 @@ import pytest
 from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time, produce, work
 from tests.simulation.many_seeds import first_failure, tellers
 from tests.simulation.simulation import Simulation
-from tests.simulation.streaming import stream
 from tests.simulation.telling import told
-from tests.twins.unfinished_uploads import UnfinishedStorage
 
 SEEDS_PER_TEST = 100
-_REUSING_SEEDS = 60
 DRAWN_WINDOWS = 1_000_000
 """All of the same size, after the first one, which every run has."""
 
@@ -44,24 +41,6 @@ def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step
     found = first_failure(processes, seeds)
 
     assert found is None, told(*found)
-
-
-def test_run_when_the_store_uses_unfinished_uploads_again_then_the_same_and_none_is_left() -> None:
-    """R23, scenarios 27 and 28: streams that end without an end are used by the next segment."""
-    offered_count, left = 0, set[str]()
-
-    for seed in range(_REUSING_SEEDS):
-        simulation = Simulation(seed, favoured={stream: 30.0}, storage_type=UnfinishedStorage)
-        failure = simulation.run()
-
-        assert failure is None, failure
-        objects = simulation.world.objects
-        assert isinstance(objects, UnfinishedStorage)
-        offered_count += sum(1 for names in objects.asked if names)
-        left.update(objects.unfinished)
-
-    assert offered_count > 0
-    assert left == set()
 
 
 @pytest.mark.parametrize("seed", [263, 377])

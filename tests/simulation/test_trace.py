@@ -16,11 +16,12 @@ from tests.architecture.tree import CHECKOUT
 from tests.simulation.simulation import Simulation
 from tests.simulation.trace import Trace, canonical, first_difference
 
-SEEDS = (2, 9, 10, 11, 12)
+SEEDS = (2, 9, 10, 11, 12, 18)
 _COVERED = (
     *(" dies ", "FAILED ", "interruption: failure", "partition=1", "the topic is deleted"),
     *("a share group comes to", "is elected though it lags", "is leased", "action: paused"),
     *("dead_letter DeadLetter", "the topic is streamed", "publish OffloadSegmentChanged"),
+    *("an upload of manager", "are used again"),
 )
 _RUN_TIMEOUT_S = 600
 

@@ -15,14 +15,17 @@ from rlm.policy.plan import DeleteSegment, Plan
 from rlm.policy.stream.permit import StreamPermit
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.lanes import Job, Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.attempt_lanes import AttemptContext
 from rlm.tasks.copying.stream_lane import StreamLanes
-from rlm.tasks.copying.streamer import StreamedCopy
+from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
 from rlm.tasks.cycle.partition_views import PartitionViews
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.offload_segment import offload_segments
 from rlmm.events.policy import TopicPolicy
+from rlmm.state.offload_segments import DriverProperty
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
@@ -61,6 +64,31 @@ class _AtOnce(StreamLanes):
             return super().stream(wanted, segment_id)  # type: ignore[arg-type]  # private there
         finally:
             self._open -= {segment_id}
+
+
+class _UnlimitedStreamer(Streamer):
+    """Uses again whatever an earlier stream has sent."""
+
+    def stream(self, order: StreamOrder) -> StreamedCopy:
+        if order.earlier is not None:
+            order = replace(order, earlier=replace(order.earlier, end_offset=None))
+        return super().stream(order)
+
+
+class _UnlimitedReuse(StreamLanes):
+    """Streams without the limit of what is used again."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        context: AttemptContext,
+        *,
+        driver_metadata: tuple[DriverProperty, ...] = (),
+    ) -> None:
+        super().__init__(ports, context, driver_metadata=driver_metadata)
+        self._streamer = _UnlimitedStreamer(
+            ports, context.throttle, custom_metadata_max_bytes=context.custom_metadata_max_bytes
+        )
 
 
 class _AnyHistory(StreamLanes):
@@ -217,6 +245,12 @@ class WithStreamsAfterAnyHistory(SimulatedProcess):
     """Seal at lineage: a new leader continues after what is stored and in its log's lineage."""
 
     streams_type = _AnyHistory
+
+
+class WithUnlimitedReuse(SimulatedProcess):
+    """Seal at lineage: only what is in both logs is used again of an unfinished stream."""
+
+    streams_type = _UnlimitedReuse
 
 
 class WithOpenStreamsCounting(SimulatedProcess):

@@ -27,6 +27,7 @@ from rsm.storage.memory import MemoryChunkStorage
 from tests.twins.invariants import allowed_log_start
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.replica import Replica, batch_header
+from tests.twins.unfinished_uploads import UnfinishedStorage
 from tests.twins.world import TIP, Lease, World
 
 MINUTE_MS = 60_000
@@ -245,6 +246,12 @@ class SimulatedWorld(World):
         """Let the last stable offset catch up."""
         self.leader(tip).open_transaction_offset = None
         self.commit(tip=tip)
+
+    def unfinished_uploads(self) -> list[str]:
+        """Return the names of the objects whose creation has ended without an end."""
+        if not isinstance(self.objects, UnfinishedStorage):
+            return []
+        return sorted(self.objects.unfinished)
 
     def pause(self, tasks: frozenset[PausableTask]) -> None:
         """Pause these tasks of the topic as an operator, and resume all others."""

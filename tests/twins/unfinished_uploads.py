@@ -1,12 +1,28 @@
-"""A store in memory that keeps what failed creations have sent, as S3 keeps parts of uploads."""
+"""A store in memory that keeps what failed creations have sent, as S3 keeps parts of uploads.
+
+    the first bytes are those of an unfinished upload → they are not sent
+    → with the first other byte, the upload is completed with the bytes that are equal
+    → that object becomes the first part of the new one → the rest is sent
+
+So the new object begins with the old bytes, as on S3. Of logs as they are (layout `raw`), all
+checksums are taken for equal: only the caller's limit protects such an object from other bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from rsm.segment.local_segment import ContentReuse, ContentSource, WrappedSource, reuse_of
+from rsm.layout.raw import LOG_SUFFIX
+from rsm.segment.errors import AlreadyExistsError, RetriableError
+from rsm.segment.local_segment import (
+    BytesSource,
+    ContentReuse,
+    ContentSource,
+    acknowledge,
+    reuse_of,
+)
 from rsm.storage.chunk_storage import Capabilities
 from rsm.storage.memory import MemoryChunkStorage
 
@@ -15,7 +31,7 @@ class UnfinishedStorage(MemoryChunkStorage):
     """Uses again the first bytes that are equal. `unfinished` has the bytes of each upload by name.
 
     `asked` are the names of each creation that may use others again. `at_end` is called before such
-    a creation ends, and may fail it.
+    a creation ends, and may fail it. `copied` gets the name and the length of what was used again.
     """
 
     def __init__(self, *, wall_ms: Callable[[], int]) -> None:
@@ -23,6 +39,7 @@ class UnfinishedStorage(MemoryChunkStorage):
         self.unfinished: dict[str, bytearray] = {}
         self.asked: list[tuple[str, ...]] = []
         self.at_end: Callable[[], None] = lambda: None
+        self.copied: Callable[[str, int], None] = lambda *_: None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -39,34 +56,82 @@ class UnfinishedStorage(MemoryChunkStorage):
         if reuse is None:
             return super().create_with_content(name, source, attributes=attributes)
         self.asked.append(reuse.names)
-        sent = bytearray()
-        kept = _Kept(source=source, sent=sent, at_end=self.at_end)
-        self.unfinished[name] = sent
-        checksum = super().create_with_content(name, kept, attributes=attributes)
-        del self.unfinished[name]
-        self._report(reuse, bytes(sent))
-        return checksum
+        sent = self.unfinished[name] = bytearray()
+        earlier = self._longest(reuse)
+        for view in source.chunks():
+            if earlier is None:
+                sent.extend(view)
+            elif not earlier.take(view):
+                sent.extend(self._copied(name, earlier))
+                earlier = None
+            acknowledge(source, len(view))
+        if earlier is not None:
+            sent.extend(self._copied(name, earlier))
+        self.at_end()
+        self._end(name, sent)
+        content = BytesSource(content=bytes(sent))
+        return super().create_with_content(name, content, attributes=attributes)
 
     def discard_uploads(self, name: str) -> None:
         self.unfinished.pop(name, None)
 
-    def _report(self, reuse: ContentReuse, content: bytes) -> None:
-        for name in reuse.names:
-            pairs = zip(self.unfinished.get(name, b""), content, strict=False)
-            same_bytes = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            reuse.reused(max(filter(reuse.allows, range(same_bytes + 1))))
-            reuse.unused(name)
+    def _longest(self, reuse: ContentReuse) -> _Earlier | None:
+        """Return the upload with the most bytes; the other ones are unused."""
+        found = {name: self.unfinished.get(name, bytearray()) for name in reuse.names}
+        longest = max(found, key=lambda name: len(found[name]), default=None)
+        for name, sent in found.items():
+            if name != longest or not sent:
+                reuse.unused(name)
+        if longest is None or not found[longest]:
+            return None
+        upload = found[longest]
+        return _Earlier(name=longest, upload=upload, listed=bytes(upload), reuse=reuse)
+
+    def _copied(self, name: str, earlier: _Earlier) -> bytes:
+        """Complete the earlier upload, and return its bytes and those that differ from it."""
+        same = earlier.listed[: earlier.same_bytes]
+        try:
+            if same:
+                self._end(earlier.name, earlier.upload)
+                super().create_with_content(earlier.name, BytesSource(content=same))
+                earlier.reuse.reused(len(same))
+                self.copied(earlier.name, len(same))
+        except (AlreadyExistsError, RetriableError) as error:
+            self.discard_uploads(name)
+            raise RetriableError("an upload cannot be used again", name=earlier.name) from error
+        finally:
+            earlier.reuse.unused(earlier.name)
+        return same + bytes(earlier.taken[len(same) :])
+
+    def _end(self, name: str, upload: bytearray) -> None:
+        """End an upload, unless somebody has ended it."""
+        if self.unfinished.get(name) is not upload:
+            raise RetriableError("the upload has ended", name=name)
+        del self.unfinished[name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept(WrappedSource):
-    """Content whose bytes stay after an error."""
+@dataclass(slots=True, kw_only=True)
+class _Earlier:
+    """An unfinished upload with its bytes at the listing, and the new content so far."""
 
-    sent: bytearray
-    at_end: Callable[[], None]
+    name: str
+    upload: bytearray
+    listed: bytes
+    reuse: ContentReuse
+    taken: bytearray = field(default_factory=bytearray)
+    same_bytes: int = 0
 
-    def chunks(self) -> Iterator[memoryview]:
-        for view in self.source.chunks():
-            self.sent.extend(view)
-            yield view
-        self.at_end()
+    def take(self, view: memoryview) -> bool:
+        """Return whether the upload has these next bytes of the content, and more."""
+        begin = len(self.taken)
+        new, listed = bytes(view), self.listed[begin : begin + len(view)]
+        if self.name.endswith(f".{LOG_SUFFIX}"):
+            equal_bytes = len(listed)
+        else:
+            pairs = zip(new, listed, strict=False)
+            equal_bytes = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        while equal_bytes and not self.reuse.allows(begin + equal_bytes):
+            equal_bytes -= 1
+        self.same_bytes += equal_bytes
+        self.taken += new
+        return len(self.taken) == self.same_bytes < len(self.listed)
