@@ -6,12 +6,12 @@ then an attempt may write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rsm.segment.errors import RetriableError, TieredStorageError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, WrappedSource
 from rsm.storage.chunk_storage import ChunkStorage
 from tests.twins.effects import Effects, ProcessCrashError
 from tests.twins.seams import SeamChunkStorage
@@ -24,6 +24,24 @@ class Upload:
     name: str
     content: bytes
     deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watched(WrappedSource):
+    """A source that notes when a pass begins and ends."""
+
+    source: ContentSource
+    passes: list[str] = field(default_factory=list)
+
+    @property
+    def is_read_partly(self) -> bool:
+        """Whether a pass is under way: its rest does not make an object."""
+        return self.passes[-1:] == ["begins"]
+
+    def chunks(self) -> Iterator[memoryview]:
+        self.passes.append("begins")
+        yield from self.source.chunks()
+        self.passes.append("ends")
 
 
 class LateStorage(SeamChunkStorage):
@@ -42,9 +60,11 @@ class LateStorage(SeamChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
+        watched = _Watched(source=source)
         try:
-            return super().create_with_content(name, source, attributes=attributes)
+            return super().create_with_content(name, watched, attributes=attributes)
         except (ProcessCrashError, RetriableError):
-            with suppress(TieredStorageError):  # the attempt is over, and sends nothing
-                self._sent(name, b"".join(source.chunks()))
+            if not watched.is_read_partly:
+                with suppress(TieredStorageError):  # the attempt is over, and sends nothing
+                    self._sent(name, b"".join(source.chunks()))
             raise
