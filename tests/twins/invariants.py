@@ -155,9 +155,10 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     """Return what one claim has stored twice although it knows what it has stored.
 
-    After a hole, all is copied again; in-order copies leave no hole. Deleted and damaged segments
-    do not count, nor do copies of the same offsets: whole files replace streamed segments, and may
-    overlap the copies next to those. Merged segments have what their parts have.
+    After a hole, all is copied again; in-order copies leave no hole. What was below the start of
+    the writer's log may be in a whole file again. Deleted and damaged segments do not count, nor do
+    copies of the same offsets: whole files replace streamed segments, and may overlap the copies
+    next to those. Merged segments have what their parts have.
     """
     if world.unwanted:
         return
@@ -171,7 +172,9 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
             continue
         if any(offsets.overlaps(damaged) for damaged in world.damaged_offsets.get(tip, ())):
             continue
-        if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
+        own_start_offset = world.hosts[writer.broker_id].replicas[tip].highest_start_offset
+        start_offset = max(offsets.start_offset, own_start_offset, log_start_offset)
+        if start_offset < end_offsets.get(writer, 0):
             yield f"{tip}: {offsets} is stored twice by one claim"
         end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))
 

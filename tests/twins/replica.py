@@ -46,11 +46,13 @@ class Replica:
 
     `deleted`: the topic was deleted, and its files are not found any more. `history`: the epochs of
     all records that it ever had. No broker keeps those below the log start; `epochs` lacks them.
+    `highest_start_offset` is the highest log start that it ever had.
     """
 
     files: list[SegmentFile] = field(default_factory=lambda: [SegmentFile(base_offset=0)])
     first_file: int = 0
     log_start_offset: int = 0
+    highest_start_offset: int = 0
     high_watermark: int = 0
     open_transaction_offset: int | None = None
     leader_epoch: int | None = None
@@ -131,6 +133,7 @@ class Replica:
         if offset <= self.log_start_offset:
             return
         self.log_start_offset = offset
+        self.highest_start_offset = max(offset, self.highest_start_offset)
         below = [e for e in self.epochs if e.start_offset <= offset]
         if below:
             first = EpochEntry(epoch=below[-1].epoch, start_offset=offset)

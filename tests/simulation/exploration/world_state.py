@@ -30,8 +30,8 @@ def replica_state(replica: Replica) -> object:
     """Return all of a replica."""
     return (
         [(file.base_offset, file.batches, file.writes) for file in replica.files],
-        (replica.first_file, replica.log_start_offset, replica.high_watermark),
-        (replica.open_transaction_offset, replica.leader_epoch),
+        (replica.first_file, replica.log_start_offset, replica.highest_start_offset),
+        (replica.high_watermark, replica.open_transaction_offset, replica.leader_epoch),
         [(e.epoch, e.start_offset) for e in replica.epochs],
         [(e.epoch, e.start_offset) for e in replica.history],
         (replica.offline, replica.deleted),
