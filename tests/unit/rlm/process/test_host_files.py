@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.app.supervisor import supervise_host
+from rlm.app.host_checks import HOST_CHECKS
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host, directory_problems
 from rlm.process.state_dir import locked_state_dir
@@ -61,14 +61,18 @@ def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path
     assert not (tmp_path / "absent").exists()
 
 
-def test_start_when_a_plug_in_is_missing_and_the_broker_not_formatted_then_names_the_plug_in(
+def test_checks_when_a_plug_in_is_missing_and_the_broker_not_formatted_then_name_the_plug_in(
     tmp_path: Path,
 ) -> None:
     """A host that is not ready yet is tried again; a wrong configuration never helps itself."""
-    _config(tmp_path, [tmp_path / "absent"], layout="absent.package:Layout")
+    config = _config(tmp_path, [tmp_path / "absent"], layout="absent.package:Layout")
+
+    def check() -> None:
+        for each in HOST_CHECKS:
+            each(config)
 
     with pytest.raises(InvalidConfigError, match=r"absent\.package") as refused:
-        supervise_host(tmp_path / "rlm.properties")
+        check()
 
     assert not isinstance(refused.value, HostNotReadyError)
 
