@@ -70,7 +70,7 @@ class KafkaTopic(EventTopic):
     ) -> None:
         """Do not connect yet; the first call does."""
         self._name = settings.name
-        self._client = dict(client)
+        self._client = client
         self._timeouts = timeouts or KafkaTimeouts()
         self._admin = KafkaTopicAdmin(
             client, settings, request_timeout_ms=self._timeouts.request_ms
@@ -100,19 +100,20 @@ class KafkaTopic(EventTopic):
             )
         except KafkaException as exception:
             error = kafka_error(exception)
-            self._replace_if_fatal(error, producer)
+            self._replace_if_unusable(error, producer)
             raise RetriableError("the producer refuses a record", error=error.name()) from exception
         except BufferError as error:
             raise RetriableError("too many records are being written") from error
         give_up_s = time.monotonic() + self._timeouts.delivery_ms / 1000 + _DELIVERY_SLACK_S
         while not delivery.finished:
             if time.monotonic() > give_up_s:
+                self._replace_producer(producer, "no response")
                 raise UnknownResultError(
                     "the broker did not acknowledge a record", partition=partition
                 )
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
-            self._replace_if_fatal(delivery.error, producer)
+            self._replace_if_unusable(delivery.error, producer)
             # Also if the broker rejected it: an earlier attempt may have been appended.
             raise UnknownResultError(
                 "it is not known whether a record was written",
@@ -145,14 +146,22 @@ class KafkaTopic(EventTopic):
         self._reader.close()
         self._producer.flush(_CLOSE_TIMEOUT_S)
 
-    def _replace_if_fatal(self, error: KafkaError, producer: Producer) -> None:
-        """Replace an idempotent producer that lost its order; it cannot be used again."""
-        if not error.fatal():
-            return
-        _log.info(LogLine("replaced the producer of the metadata topic", error=error.name()))
+    def _replace_if_unusable(self, error: KafkaError, producer: Producer) -> None:
+        """Replace a producer that cannot be used again.
+
+        An idempotent one may have lost its order, and one that could not send may know no broker
+        any more (rlmm.topic.kafka_errors).
+        """
+        if error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 - spelled so
+            self._replace_producer(producer, error.name())
+
+    def _replace_producer(self, producer: Producer, reason: str) -> None:
+        """Use another producer from now on; writes under way keep the old one."""
         with self._producer_lock:
-            if self._producer is producer:
-                self._producer = self._new_producer()
+            if self._producer is not producer:
+                return
+            self._producer = self._new_producer()
+        _log.info(LogLine("replaced the producer of the metadata topic", error=reason))
 
     def _new_producer(self) -> Producer:
         config = producer_config(self._client, self._timeouts)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from threading import Lock
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -20,7 +22,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from confluent_kafka.cimpl import NewTopic
 
 from rlmm.positions import TopicIdentity
-from rlmm.topic.kafka_errors import kafka_error, map_error
+from rlmm.topic.kafka_errors import (
+    REPLACED_AFTER_S,
+    finds_no_broker,
+    kafka_error,
+    map_error,
+)
 from rlmm.topic.shape import (
     CONFIG_PREFIX,
     TopicSettings,
@@ -50,17 +57,27 @@ class KafkaTopicAdmin:
     """Requests about one topic. Thread-safe.
 
     `request_timeout_ms` limits each request. A connection without a response for as long is closed,
-    unless the client's `socket.timeout.ms` says otherwise.
+    unless the client's `socket.timeout.ms` says otherwise. A client that is older than
+    `replaced_after_s` is replaced if it finds no broker: librdkafka may have forgotten all of them
+    (rlmm.topic.kafka_errors).
     """
 
     def __init__(
-        self, client: Mapping[str, str], settings: TopicSettings, *, request_timeout_ms: int
+        self,
+        client: Mapping[str, str],
+        settings: TopicSettings,
+        *,
+        request_timeout_ms: int,
+        replaced_after_s: float = REPLACED_AFTER_S,
     ) -> None:
         self._settings = settings
         self._timeout_s = request_timeout_ms / 1000
-        self._admin = AdminClient(
-            admin_config(client, request_timeout_ms), logger=logging.getLogger("librdkafka.admin")
-        )
+        self._replaced_after_s = replaced_after_s
+        self._client = client
+        self._request_timeout_ms = request_timeout_ms
+        self._replacing = Lock()
+        self._created_s = time.monotonic()
+        self._admin = self._new_client()
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         """Implement EventTopic.ensure."""
@@ -120,7 +137,25 @@ class KafkaTopicAdmin:
         try:
             self._admin.list_topics(self._name, timeout=self._timeout_s)
         except KafkaException as exception:
+            if finds_no_broker(kafka_error(exception)):
+                self._replace_client()
             raise _cannot_ask(exception, "describe the metadata topic") from exception
+
+    def _new_client(self) -> AdminClient:
+        return AdminClient(
+            admin_config(self._client, self._request_timeout_ms),
+            logger=logging.getLogger("librdkafka.admin"),
+        )
+
+    def _replace_client(self) -> None:
+        """Begin again at the bootstrap servers; requests under way keep the old client."""
+        with self._replacing:
+            now_s = time.monotonic()
+            if now_s - self._created_s < self._replaced_after_s:
+                return
+            self._created_s = now_s
+            self._admin = self._new_client()
+        _log.info(LogLine("replaced the admin client of the metadata topic: it finds no broker"))
 
     @property
     def _name(self) -> str:

@@ -1,4 +1,10 @@
-"""Converts confluent_kafka's errors, by what the follower of a topic can do next."""
+"""Converts confluent_kafka's errors, by what the follower of a topic can do next.
+
+librdkafka forgets all brokers when one of them responds with none, as a broker may that is just
+starting, and never asks its bootstrap servers again (from 2.13 on; confluentinc/librdkafka#5301).
+Nothing but another client helps then. So a client that finds no broker is replaced, at most every
+`REPLACED_AFTER_S`: while the cluster cannot be reached, that changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,18 @@ from confluent_kafka import KafkaError, KafkaException
 from rlmm.topic.event_topic import PositionLostError
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 
+REPLACED_AFTER_S = 30.0
+
+_NO_BROKER = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - librdkafka's own codes are spelled so
+        KafkaError._TRANSPORT,  # noqa: SLF001 - as above
+    }
+)
 _POSITION_LOST = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's own codes are spelled so
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - as above
         KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - as above
     }
 )
@@ -21,6 +35,11 @@ _TOPIC_GONE = frozenset(
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
     }
 )
+
+
+def finds_no_broker(error: KafkaError) -> bool:
+    """Return whether a look-up of metadata found no broker to ask."""
+    return error.code() in _NO_BROKER
 
 
 def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:

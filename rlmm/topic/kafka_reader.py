@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -17,8 +18,16 @@ from confluent_kafka import (
 )
 
 from rlmm.positions import ReadPosition, TopicRecord, new_record
-from rlmm.topic.kafka_errors import kafka_error, map_error
+from rlmm.topic.kafka_errors import (
+    REPLACED_AFTER_S,
+    finds_no_broker,
+    kafka_error,
+    map_error,
+)
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
+from rsm.segment.log_line import LogLine
+
+_log = logging.getLogger(__name__)
 
 _LEADERS_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 5.0
@@ -28,6 +37,9 @@ _CANT_READ = "the metadata topic cannot be read"
 
 class KafkaTopicReader:
     """Reads one topic of one cluster; `client` is librdkafka's configuration. Not thread-safe.
+
+    After `replaced_after_s` without a record it looks whether librdkafka still knows a broker, and
+    otherwise begins again with a new consumer (rlmm.topic.kafka_errors).
 
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
@@ -39,6 +51,7 @@ class KafkaTopicReader:
         *,
         fetch_wait_ms: int = 100,
         request_timeout_ms: int = 10_000,
+        replaced_after_s: float = REPLACED_AFTER_S,
     ) -> None:
         """Do not connect yet; the first call does.
 
@@ -49,10 +62,12 @@ class KafkaTopicReader:
         `socket.timeout.ms` is set. Then it connects again, perhaps to another leader.
         """
         self._topic = topic
-        self._consumer = Consumer(
-            consumer_config(client, topic, fetch_wait_ms, request_timeout_ms),
-            logger=logging.getLogger("librdkafka.consumer"),
+        self._new_consumer = partial(
+            _new_consumer, client, topic, fetch_wait_ms, request_timeout_ms
         )
+        self._consumer = self._new_consumer()
+        self._replaced_after_s = replaced_after_s
+        self._heard_s = time.monotonic()
         self._positions: dict[int, int] = {}
         self._answered: set[int] = set()
         self._read_error: TieredStorageError | None = None
@@ -109,7 +124,7 @@ class KafkaTopicReader:
                 self._confirm(each, give_up_s)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """Implement EventTopic.poll."""
+        """Implement EventTopic.poll. RetriableError also if the consumer was replaced."""
         if self._read_error is not None:
             error, self._read_error = self._read_error, None
             raise error
@@ -118,6 +133,10 @@ class KafkaTopicReader:
         if messages and max_records > 1:
             messages += self._consumer.consume(max_records - 1, 0)
         records = self._taken(messages)
+        if records:
+            self._heard_s = time.monotonic()
+        elif time.monotonic() - self._heard_s > self._replaced_after_s:
+            self._require_broker()
         if self._read_error is not None and not records:
             return self.poll(max_records=max_records, timeout_ms=timeout_ms)
         return records
@@ -133,6 +152,23 @@ class KafkaTopicReader:
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
+
+    def _require_broker(self) -> None:
+        """Replace the consumer if it knows no broker any more; the caller assigns again.
+
+        RetriableError if it was replaced.
+        """
+        self._heard_s = time.monotonic()
+        try:
+            self._consumer.list_topics(self._topic, timeout=_LEADERS_TIMEOUT_S)
+        except KafkaException as exception:
+            error = kafka_error(exception)
+            if not finds_no_broker(error):
+                return
+            self._consumer.close()
+            self._consumer = self._new_consumer()
+            _log.info(LogLine("replaced the consumer of a topic: it finds no broker"))
+            raise map_error(error, _CANT_READ, topic=self._topic) from exception
 
     def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
         """Make librdkafka ask the broker whether the partition still has what was read before.
@@ -208,6 +244,13 @@ def _is_unknown(error: KafkaError) -> bool:
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - spelled so
     )
+
+
+def _new_consumer(
+    client: Mapping[str, str], topic: str, fetch_wait_ms: int, request_timeout_ms: int
+) -> Consumer:
+    config = consumer_config(client, topic, fetch_wait_ms, request_timeout_ms)
+    return Consumer(config, logger=logging.getLogger("librdkafka.consumer"))
 
 
 def consumer_config(

@@ -59,6 +59,8 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             give_up_s = time.monotonic() + self._settings.timeout_ms / 1000
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)
+            if outcome != [None]:
+                self._producer = None  # it may know no broker any more (rlmm.topic.kafka_errors)
         if not outcome:
             raise RetriableError(
                 "the broker did not acknowledge a dead letter", topic=self._settings.name
