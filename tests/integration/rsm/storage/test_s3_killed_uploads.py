@@ -41,6 +41,15 @@ def _unfinished(storage: S3ChunkStorage) -> list[str]:
     ]
 
 
+def _sent_parts(storage: S3ChunkStorage, name: str) -> int:
+    """The number of parts that the store has of the only upload: none is on its way then."""
+    uploads = storage._bucket.ask("list_multipart_uploads").get("Uploads", ())
+    return sum(
+        len(storage._bucket.ask("list_parts", Key=name, UploadId=each["UploadId"]).get("Parts", ()))
+        for each in uploads
+    )
+
+
 def _killed(storage: S3ChunkStorage, name: str) -> MultipartUpload:
     """An upload with a part, which its process never completes."""
     started = storage._bucket.ask("create_multipart_upload", Key=name, ChecksumAlgorithm="CRC32C")
@@ -92,6 +101,12 @@ def _append(writer: SegmentWriter, batches: Iterable[bytes]) -> None:
         writer.append(memoryview(batch))
 
 
+def _append_and_wait(writer: SegmentWriter, batches: Iterable[bytes]) -> None:
+    """Append all, and then nothing until a response of the store raises an error."""
+    _append(writer, batches)
+    wait_until(lambda: bool(writer.append(memoryview(b""))))
+
+
 def test_delete_when_a_stream_never_finished_then_its_upload_ends_and_late_parts_are_refused(
     storage: S3ChunkStorage,
 ) -> None:
@@ -100,12 +115,12 @@ def test_delete_when_a_stream_never_finished_then_its_upload_ends_and_late_parts
     metadata = _planned(manager)
     batches = build_batches(300, records_per_batch=100, value_bytes=1000)
     writer = _streaming(manager, metadata, batches[:100])
-    wait_until(lambda: _unfinished(storage) == [metadata.objects[0].key])
+    wait_until(lambda: _sent_parts(storage, metadata.objects[0].key) == 1)
 
     _manager(storage).delete_log_segment_data(metadata)
 
     assert _unfinished(storage) == []
     with pytest.raises(NotFoundError):
-        _append(writer, batches[100:])  # the refusal of a part reaches the writer some pieces later
+        _append_and_wait(writer, batches[100:])
     writer.abort(StoppedError("fenced"))
     assert list(storage.list("")) == []
