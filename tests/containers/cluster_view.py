@@ -22,7 +22,7 @@ _RESPONSE_S = 10.0
 
 
 def main(address: str, name: str) -> None:
-    """Print each partition's number, leader, replicas, those in sync, first offset or null."""
+    """Print a list of the partitions: leader, replicas, those in sync, first offset or null."""
     admin = AdminClient({"bootstrap.servers": address, "socket.timeout.ms": 5000})
     topic = admin.list_topics(name, timeout=_RESPONSE_S).topics[name]
     if topic.error is not None:
@@ -35,7 +35,6 @@ def main(address: str, name: str) -> None:
     }
     rows = [
         {
-            "partition": each.id,
             "leader": each.leader,
             "replicas": sorted(each.replicas),
             "in_sync": sorted(each.isrs),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -123,18 +122,6 @@ class NumberedTopic:
             despite=ServiceError,
         )
 
-    def wait_copying(self, number: int) -> None:
-        """Wait until a segment is being copied next to the broker with this number."""
-        wait_until(
-            lambda: self._is_copying(number),
-            deadline_s=_STORED_S,
-            describe=lambda: (
-                f"a copy is in flight: {self._stack.rlm('segments', 'list', self.name)}"
-            ),
-            interval_s=0.5,
-            despite=ServiceError,
-        )
-
     def wait_replicated(self) -> None:
         """Wait until all replicas of all partitions are in sync."""
         wait_until(
@@ -146,13 +133,6 @@ class NumberedTopic:
             interval_s=0.5,
             despite=ServiceError,
         )
-
-    def _is_copying(self, number: int) -> bool:
-        partitions = self._stack.partitions(self.name)
-        led = {each["partition"] for each in partitions if each["leader"] == number}
-        asked = ("segments", "list", self.name, "--state", "copying", "--json")
-        copying = json.loads(self._stack.rlm(*asked))["segments"]
-        return any(each["partition"] in led for each in copying)
 
     def _is_stored(self) -> bool:
         document = self._stack.status(self.name)

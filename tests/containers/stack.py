@@ -201,15 +201,6 @@ class ComposeStack:
         finally:
             self.start(service)
 
-    @contextmanager
-    def frozen(self, service: str) -> Iterator[None]:
-        """Stop a service's process until the block ends: connections to it get no response."""
-        self.script("compose", "kill", "-s", "SIGSTOP", service)
-        try:
-            yield
-        finally:
-            self.script("compose", "kill", "-s", "SIGCONT", service)
-
     def cut_off(self, service: str) -> AbstractContextManager[None]:
         """Take a service off the network until the block ends."""
         return self._engine.cut_off(service)
