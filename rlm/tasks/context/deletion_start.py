@@ -49,7 +49,20 @@ def fence_attempts(ports: Ports, segment_ids: Iterable[RemoteLogSegmentId], writ
         record = ports.metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_STARTED:
             continue
-        try:
-            start_deletion(ports, record.metadata, writer)
-        except FencedError as error:  # it has ended meanwhile, or the claim is no longer the newest
-            _log.info(LogLine("failed attempt not fenced", segment_id=segment_id, error=error))
+        fence_attempt(ports, record.metadata, writer)
+
+
+def fence_attempt(
+    ports: Ports, metadata: RemoteLogSegmentMetadata, writer: Writer
+) -> RemoteLogSegmentMetadata | None:
+    """Start the deletion of an unfinished attempt, and return the segment in that state.
+
+    Returns None if the metadata refuses it: the attempt has ended meanwhile, or the claim is no
+    longer the newest. Raises RetriableError if the metadata topic cannot be written.
+    """
+    try:
+        return start_deletion(ports, metadata, writer)
+    except FencedError as error:
+        segment_id = metadata.segment_id
+        _log.info(LogLine("failed attempt not fenced", segment_id=segment_id, error=error))
+        return None

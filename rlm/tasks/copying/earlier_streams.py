@@ -10,25 +10,20 @@ written.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.stream.reuse import reusable_streams
-from rlm.tasks.context.deletion_start import start_deletion
+from rlm.tasks.context.deletion_start import fence_attempt
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import PausableTask, paused_tasks
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError
-from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import SegmentWriter
-
-_log = logging.getLogger(__name__)
 
 _UNFINISHED = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
@@ -88,7 +83,10 @@ def earlier_streams(
         epoch = epochs.get(metadata.segment_id.id)
         if epoch is None or lineage.start_offset(epoch) is None:
             state.spend(metadata.segment_id.id)
-        elif (fenced := _fenced(ports, task, metadata)) is not None:
+            continue
+        is_fenced = metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+        fenced = metadata if is_fenced else fence_attempt(ports, metadata, writer)
+        if fenced is not None:
             segments.append(fenced)
             ends.append(lineage.end_offset(epoch))
     return EarlierStreams(
@@ -97,17 +95,3 @@ def earlier_streams(
         reused=reused,
         unused=state.spend,
     )
-
-
-def _fenced(
-    ports: Ports, task: PartitionTask, metadata: RemoteLogSegmentMetadata
-) -> RemoteLogSegmentMetadata | None:
-    """Return the segment in deletion; None if the metadata refuses that."""
-    if metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
-        return metadata
-    try:
-        return start_deletion(ports, metadata, task.lead.writer)
-    except FencedError as error:
-        segment_id = metadata.segment_id
-        _log.info(LogLine("failed stream not fenced", segment_id=segment_id, error=error))
-        return None
