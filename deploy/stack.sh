@@ -79,21 +79,30 @@ engine_advice() {
 
 # Sets $compose, a command with its first arguments.
 find_compose() {
-    if "$engine" compose version >/dev/null 2>&1; then
+    # Of `podman compose`, which runs another program.
+    export PODMAN_COMPOSE_WARNING_LOGS=false
+    if has_compose; then
         compose="$engine compose"
     elif command -v docker-compose >/dev/null 2>&1; then
         compose=docker-compose
-        [ "$engine" = docker ] || use_podman_socket
     else
         # Not podman-compose: it treats profiles and health checks in another way.
         fail "cannot start the stack: $engine is here, but no compose." \
             "Install Docker's compose plugin (docker-compose-plugin) or docker-compose. podman-compose does not suffice."
     fi
+    [ "$engine" = docker ] || use_podman_socket
 }
 
-# docker-compose speaks to a socket, not to a program.
+has_compose() {
+    printed=$("$engine" compose version 2>&1) || return 1
+    case $printed in *podman-compose\ version*) return 1 ;; esac
+}
+
+# Compose speaks to a socket, not to a program.
 use_podman_socket() {
     [ -z "${DOCKER_HOST:-}" ] || return 0
+    # A podman machine has its socket in another system, and forwards it.
+    [ "$(podman info --format '{{.Host.ServiceIsRemote}}' 2>/dev/null)" != true ] || return 0
     socket=$(podman info --format '{{.Host.RemoteSocket.Path}}')
     [ -S "${socket#unix://}" ] || fail "cannot start the stack: podman has no socket at $socket." \
         "Start it: systemctl --user start podman.socket (as root: systemctl start podman.socket)."
@@ -200,14 +209,21 @@ start() {
 explain() {
     case $2 in
         *address\ already\ in\ use* | *port\ is\ already\ allocated*) advice=$(port_advice "$2") ;;
-        *o\ such\ image* | *manifest\ unknown* | *pull\ access\ denied* | *initializing\ source* | *nable\ to\ find\ image*)
+        *o\ such\ image* | *manifest\ unknown* | *pull\ access\ denied* | *initializing\ source* | *nable\ to\ find\ image* \
+            | *ailed\ to\ resolve\ reference* | *ailed\ to\ do\ request* | *toomanyrequests* | *registry-1.docker.io* | *auth.docker.io*)
             advice="An image is missing and cannot be pulled. Give the engine access to the registry, or name
 another image: KAFKA_IMAGE=… STORE_IMAGE=… make up. Without any registry: make containers-here" ;;
         *ange\ of\ CPUs*) advice="This machine has one processor. Limit the containers to it: CPUS=1 make up" ;;
-        *nhealthy*)
-            unhealthy='s/.*[Cc]ontainer "\{0,1\}\([A-Za-z0-9_.-]*\)"\{0,1\} is unhealthy.*/\1/p'
-            advice=$(volume_advice "$(printf '%s\n' "$2" | sed -n "$unhealthy" | tail -n 1)")
-            advice=${advice:-A container is not healthy. Its log: deploy/stack.sh compose logs SERVICE} ;;
+        *cgroup\ controller* | *cpu.max*)
+            advice="The engine of this user may not limit processors. Allow it as root, then log in again:
+mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\nDelegate=cpu cpuset io memory pids\n' \
+>/etc/systemd/system/user@.service.d/delegate.conf; systemctl daemon-reload. Or start without these
+limits: CPUS=0 make up" ;;
+        *nhealthy* | *exited\ \(*)
+            named='.*[Cc]ontainer "\{0,1\}\([A-Za-z0-9_.-]*\)"\{0,1\}'
+            ended=$(printf '%s\n' "$2" | sed -n "s/$named is unhealthy.*/\1/p; s/$named exited ([0-9]*).*/\1/p")
+            advice=$(volume_advice "$(printf '%s\n' "$ended" | tail -n 1)")
+            advice=${advice:-A container is not healthy, or ended. Its log: deploy/stack.sh compose logs SERVICE} ;;
         *peration\ not\ permitted* | */etc/subuid*) advice=$(engine_advice "$2") ;;
         *) advice= ;;
     esac

@@ -74,9 +74,9 @@ class LossAcceptance:
         faults = self._faults(record.metadata, attempt)
         if not faults:
             raise InvalidConfigError(
-                "cannot accept the loss: the segment's objects are as recorded, readers get them",
+                "cannot accept the loss: the segment's objects are as recorded",
                 segment_id=segment_id,
-                advice="Nothing is to be done",
+                advice="No action is needed: readers get the records",
             )
         segments = [each.metadata for each in self._metadata.list_remote_log_segments(tip)]
         state = self._metadata.partition_state(tip)
@@ -94,7 +94,7 @@ class LossAcceptance:
                 "cannot accept the loss: nothing is lost, other segments hold the readable offsets",
                 segment_id=segment_id,
                 readable_in=",".join(str(each) for each in loss.readable_in) or "none is readable",
-                advice="Nothing is to be done",
+                advice="No action is needed",
             )
         lost = loss.lost[:LOST_RANGES_MAX_COUNT]
         return AcceptableLoss(

@@ -253,7 +253,7 @@ class StreamedDeletions:
         paused = set(needed) & paused_tasks(self._metadata, policy.topic_id)
         if paused:
             raise InvalidConfigError(
-                "what the deletion needs is paused",
+                "cannot delete streamed segments: copies or deletions of the topic are paused",
                 topic=policy.topic,
                 paused=",".join(sorted(task.name.lower() for task in paused)),
                 advice="Resume it first with `rlm resume`",

@@ -1,4 +1,4 @@
-"""Send HTTP requests whose whole response must arrive within a time and a size.
+"""Send HTTP requests whose whole response must arrive within a time limit and a size limit.
 
 The libraries' timeouts apply to each read: a server that sends a byte now and then would block a
 caller for hours. So requests run in an event loop, where one timeout covers them completely.
@@ -97,7 +97,7 @@ class HttpExchange:
 
     async def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         if url.port is not None and not 0 < url.port <= _PORT_MAX:
-            raise RetriableError(f"no port: {url.port}")
+            raise RetriableError("the URL's port is not valid", port=url.port)
         async with (
             asyncio.timeout(self._response_s),
             self._client_of(url).stream(method, url, headers=headers) as response,

@@ -52,7 +52,7 @@ class LogDirDisks(LocalDisks):
             name = min(same, default=str(directory.parent))
         except OSError as error:
             raise RetriableError(
-                "cannot read the usage of the disk", directory=directory
+                "cannot read the usage of the disk", directory=directory, reason=error
             ) from error
         used_bytes = found.total - found.free
         return DiskUsage(name=name, total_bytes=found.total, used_bytes=used_bytes)

@@ -175,7 +175,7 @@ class LogFile:
         end_offset = scanner.finish().offsets.end_offset
         if end_offset > self._part.offsets.end_offset:
             raise CorruptError(
-                "segment runs into the next one",
+                "the segment's batches reach beyond the next segment's base offset",
                 path=self._path,
                 expected=self._part.offsets.end_offset,
                 found=end_offset,

@@ -36,5 +36,5 @@ def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock)
         content = read_or_none(path, max_bytes=MAX_SNAPSHOT_BYTES + 1)
         if content is not None and is_whole_snapshot(content):
             return content
-    _log.warning(LogLine("producer snapshot is incomplete, recorded as absent", path=path))
+    _log.info(LogLine("producer snapshot is incomplete: recorded as absent", path=path))
     return None

@@ -77,7 +77,7 @@ class ProtocolClient:
                 "broker and client share no version of an API",
                 api=api.name,
                 broker_versions=f"{broker.first}-{broker.last}",
-                our_versions=f"{max(api.versions.first, at_least)}-{api.versions.last}",
+                client_versions=f"{max(api.versions.first, at_least)}-{api.versions.last}",
             )
         return version
 

@@ -23,7 +23,7 @@ def reload_log_level(load: Callable[[], Config]) -> bool:
     try:
         level = load().process.logging_level
     except TieredStorageError as error:
-        _log.error(LogLine("cannot reload the log level, it stays as it is", reason=error))
+        _log.error(LogLine("cannot reload the log level: it stays as it is", reason=error))
         return False
     root.setLevel(logging.INFO)
     _log.info(LogLine("reloaded the log level", before=logging.getLevelName(before), now=level))

@@ -326,7 +326,7 @@ class RocksDbStore(OrderedStore):
             self._db = db
 
     def _start_over(self, reason: str) -> None:
-        _log.warning(LogLine("cache directory is damaged, started an empty one", reason=reason))
+        _log.warning(LogLine("cache directory is damaged: started an empty one", reason=reason))
         self.damage = reason
         if self._directory.exists():
             shutil.rmtree(self._directory)

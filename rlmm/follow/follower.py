@@ -5,8 +5,8 @@
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
                                               cache cannot be used ─────────────┘
 
-It follows the assigned metadata partitions. It becomes ready when everything that was in them at
-connection is applied. Partitions that are assigned later catch up one by one. It drops the data of
+It follows the assigned metadata partitions. It becomes ready once it has applied all
+that they contained when it connected. Partitions that are assigned later catch up one by one. It drops the data of
 partitions that are no longer assigned.
 
 If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
@@ -68,7 +68,7 @@ class FollowerSettings:
 
 
 class Follower:
-    """For one thread, except `readiness`, `identity`, `caught_up` and `metrics`."""
+    """Keeps a metadata cache current. For one thread, except `readiness`, `identity`, `caught_up` and `metrics`."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Follower:
 
     @property
     def caught_up(self) -> Mapping[int, int]:
-        """The metadata partitions that answer queries, each with the number of its catch-up.
+        """The metadata partitions that answer queries, each with a number that changes with each catch-up.
 
         A result is complete if that number was equal before and after the query.
         """
@@ -122,7 +122,7 @@ class Follower:
     def step(self) -> int:
         """Connect, or apply the next records; return the pause before the next `step`, in ms.
 
-        Counts and logs failures that a later `step` may get past, and raises no such failure.
+        Counts and logs failures that a later `step` may repair, and does not raise them.
         """
         try:
             now_ms = self._clock.monotonic_ms()
@@ -199,7 +199,7 @@ class Follower:
             self._confirmed_ms = self._clock.wall_ms()
 
     def _read_again_if_stalled(self) -> None:
-        """Begin to read again if nothing was read of a partition since the last check.
+        """Assign the partitions again if a lagging one delivered nothing since the last check.
 
         A client can stop fetching a partition when its leader fails, without any error.
         """
@@ -215,13 +215,13 @@ class Follower:
             self._counts["failures"] += 1
             _log.warning(
                 LogLine(
-                    "no records of the metadata topic arrive: reading begins again",
+                    "assigned metadata partitions again: no records arrived since the last check",
                     partitions=stalled,
                 )
             )
 
     def _is_in_doubt(self) -> bool:
-        """Return whether all records were last applied too long ago: it may miss tombstones."""
+        """Return whether the last complete catch-up is so old that tombstones may be missing."""
         if not self._confirmed_ms:
             return False
         since_ms = max(self._confirmed_ms, self._doubted_ms)
@@ -304,7 +304,7 @@ class Follower:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _expect(self, *, much_is_written: bool) -> None:
-        """Set whether many writes follow, each time: a cache that is opened again has lost it."""
+        """Set bulk mode each time: a cache that was opened again has not kept it."""
         if much_is_written or self._much_is_written:
             self._cache.expect(much_is_written=much_is_written)
             self._much_is_written = much_is_written

@@ -56,7 +56,7 @@ class KafkaTopicReader:
         """Do not connect yet; the first call does.
 
         `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
-        When reading begins, the partitions of a broker wait for one another this long, once each.
+        When reading begins, each partition can wait this long for the others of its broker, once.
         A continuous reader sends each broker one request in this time.
         `request_timeout_ms`: how long it waits for a response beyond that, unless the client's
         `socket.timeout.ms` is set. Then it connects again, perhaps to another leader.

@@ -74,7 +74,7 @@ def read_properties(path: Path) -> Properties:
         raise InvalidConfigError(
             "configuration file cannot be read: it is too long",
             file=path,
-            most_bytes=_MAX_BYTES,
+            max_bytes=_MAX_BYTES,
             advice="Give the file with the settings",
         )
     try:

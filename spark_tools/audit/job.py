@@ -56,7 +56,10 @@ class IncompleteError(TieredStorageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """Objects younger than `grace_ms` are skipped; `verify_checksums` reads every object."""
+    """The settings of an audit.
+
+    Objects younger than `grace_ms` are skipped; `verify_checksums` reads every object.
+    """
 
     grace_ms: int
     objects_per_range: int

@@ -90,7 +90,7 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
             kind=FindingKind.FOREIGN.value,
             object_key=found.name,
             length_bytes=found.length_bytes,
-            detail="not a name that rlm gives",
+            detail="rlm does not write objects with this name",
         )
     tip = key.segment_id.topic_id_partition
     in_quarantine = original_name(keys, found.name) is not None

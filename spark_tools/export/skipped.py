@@ -41,7 +41,7 @@ class SkipCause(Enum):
 
 SKIPPED_RANGE = JsonShape(
     name="SkippedRange",
-    meaning="Offsets that are in no file; see [there](spark.md#what-an-export-skips).",
+    meaning="Offsets that are in no file; see [what an export skips](spark.md#what-an-export-skips).",
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),
@@ -133,7 +133,7 @@ class SkippedRanges:
                 _log.warning(
                     LogLine(
                         "ignored a file that is not the record of a skipped range: "
-                        "delete it once you know of the loss that its name states",
+                        "check the offsets in its name, then delete it",
                         file=path,
                         error=error,
                     )

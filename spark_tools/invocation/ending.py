@@ -54,7 +54,7 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         _WRONG: "the command line, the configuration or a name in it is wrong, a needed "
         "confirmation is missing, or brokers cannot be reached at the start",
         _EXIT_CODES[JobOutcome.UNDECIDED]: "the audit could not decide: a source did not answer "
-        "completely, see [there](spark.md#rlm-audit-the-store-against-the-metadata)",
+        "completely, see [the audit](spark.md#rlm-audit-the-store-against-the-metadata)",
         _EXIT_CODES[JobOutcome.DATA_LOSS]: "done, and data is lost or damaged: the audit found "
         "`missing`, `size`, `checksum` or `gap`; the export "
         "[skipped](spark.md#what-an-export-skips) ranges",

@@ -87,7 +87,7 @@ class _HandedOverLeases:
         except (OSError, EOFError) as error:
             self._has_keeper = False
             _log.warning(
-                LogLine("read leases are not renewed, their keeper has ended", error=error)
+                LogLine("read leases are not renewed: their keeper has ended", error=error)
             )
 
 

@@ -80,7 +80,7 @@ class LeaseKeeper:
                 is_failing = False
             except OSError as error:  # closed, or too many open files: processes wait to be served
                 if not (is_failing or self._is_closed.is_set()):
-                    _log.warning(LogLine("cannot receive read leases, trying again", error=error))
+                    _log.warning(LogLine("cannot receive read leases: trying again", error=error))
                 is_failing = True
                 self._is_closed.wait(_LOOK_S)
                 continue

@@ -165,7 +165,7 @@ class LeaseRenewal:
                 away.add(name)
                 entry.due_s = time.monotonic() + min(_RETRY_MAX_S, _wait_s(entry.lease) / 2)
                 if name not in self._failing:
-                    _log.warning(LogLine("read lease was not renewed, trying again", error=error))
+                    _log.warning(LogLine("read lease was not renewed: trying again", error=error))
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:

@@ -196,7 +196,7 @@ def _topics(
 ) -> tuple[str, ...]:
     if sum(given.has(name) for name in _TOPIC_OPTIONS) != 1:
         raise InvalidConfigError(
-            "no topics are selected",
+            "the topics must be selected by one option",
             expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}",
             advice="Give one of these options",
         )

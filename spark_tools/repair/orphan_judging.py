@@ -58,7 +58,7 @@ class OrphanJudge:
         """Return SWEEP or REFUSE; WAIT for what an upgrade or time may resolve."""
         name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
-            return Judgement(decision=Decision.REFUSE, reason="not a name that rlm gives")
+            return Judgement(decision=Decision.REFUSE, reason="rlm does not write objects with this name")
         if reason := self._not_yet(dead_letter):
             return Judgement(decision=Decision.WAIT, reason=reason)
         reason = self._unproved(dead_letter, name) or why_not_dead(

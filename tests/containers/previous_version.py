@@ -32,11 +32,20 @@ def build_image() -> str:
 def commit_before_last_change(checkout: Path) -> str:
     """Return the short id of the commit before the last one that changed the code.
 
-    Without that much history, it is the current commit; its image differs all the same.
+    Without that much history, it is the current commit, whose image differs in its labels only.
     """
     change = _git(checkout, "log", "-1", "--format=%H", "--", *_CODE)
     before = _git(checkout, "rev-parse", "--verify", "--quiet", "--short", f"{change}^")
-    return before or _git(checkout, "rev-parse", "--short", "HEAD")
+    return before or _current(checkout)
+
+
+def is_current(commit: str, checkout: Path = CHECKOUT) -> bool:
+    """Return whether the commit of this short id is checked out."""
+    return commit == _current(checkout)
+
+
+def _current(checkout: Path) -> str:
+    return _git(checkout, "rev-parse", "--short", "HEAD")
 
 
 def _git(checkout: Path, *arguments: str) -> str:

@@ -82,13 +82,13 @@ class ComposeStack:
             self._remove("spark", "spark-worker", "spark-master")
 
     @contextmanager
-    def streaming(self) -> Iterator[None]:
-        """The broker and the rlm of the profile `streaming`, which end with the block."""
+    def one_broker(self, profile: str) -> Iterator[None]:
+        """The broker and the rlm of `quickstart` or `streaming`, which end with the block."""
         try:
-            self.script("up", "streaming", deadline_s=_START_S)
+            self.script("up", profile, deadline_s=_START_S)
             yield
         finally:
-            self._remove("streaming", "streaming", "streaming-broker")
+            self._remove(profile, profile, f"{profile}-broker")
 
     @contextmanager
     def prometheus(self) -> Iterator[str]:

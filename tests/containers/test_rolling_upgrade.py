@@ -20,6 +20,8 @@ def previous_tag(stack: ComposeStack) -> Iterator[str]:
     """The tag of the image of the previous commit; in the end, all hosts have the current one."""
     commit = previous_version.build_image()
     stack.report.append(f"Hosts were upgraded from the image of {commit}, and rolled back to it.")
+    if previous_version.is_current(commit):
+        stack.report.append("This clone has no earlier commit: both images have the same code.")
     yield previous_version.TAG
     stack.replace(*(f"rlm-{number}" for number in HOSTS), tag=_CURRENT)
     stack.wait_ready()

@@ -109,7 +109,7 @@ def _config() -> None:
 def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     """Check a file as `rlm run` does; start nothing.
 
-    Prints all problems of the file. Without any, checks the log directories, the state directory,
+    Prints all problems of the file. If there are none, checks the log directories, the state directory,
     the directory of the store, plug-ins and TLS files of this host, with the rights of the user
     that runs the command. Connects to neither the cluster nor the store. Warnings do not change
     the exit code. They name secrets that other users can read, and a nearly full disk of the state
@@ -159,7 +159,7 @@ def config_warnings(
     path: Path,
     nearly_full: Callable[[Path], TieredStorageError | None] = nearly_full_disk,
 ) -> Sequence[str]:
-    """Return what `rlm run` warns of at its start."""
+    """Return the warnings that `rlm run` logs at its start."""
     found = [
         f"{each.message} (key={each.key} path={each.path} mode={each.mode:04o})"
         for each in open_access(config, path)
@@ -171,7 +171,7 @@ def config_warnings(
 def check_document(
     path: Path, problems: Sequence[InvalidConfigError], warnings: Iterable[str]
 ) -> Mapping[str, object]:
-    """Return the same for programs."""
+    """Return the result of a check for JSON."""
     return {
         "file": str(path),
         "ok": not problems,

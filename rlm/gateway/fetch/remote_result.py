@@ -14,7 +14,7 @@ from rsm.segment.local_segment import AbortedTransaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRequest:
-    """Batches of one partition, starting with the one that contains `offset`.
+    """A request for batches of one partition, starting with the one that contains `offset`.
 
     `client` identifies the reader. The sequential reads of each reader are prefetched, and all
     readers share the memory evenly. With `min_one_batch` the first batch is returned whatever its

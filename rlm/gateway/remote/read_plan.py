@@ -1,4 +1,4 @@
-"""ReadPlans: what to read of a segment for a fetch: shared chunks, or a range of its own. Pure.
+"""Plans what a fetch reads of a segment: shared chunks, or a range for this fetch only. Pure.
 
 A sequential reader gets chunks: the following ones are prefetched, and other readers share them.
 The first read at a position waits for the store, so it reads only the requested bytes. This module
@@ -16,8 +16,8 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
-# The smallest range of its own.
-_LEAST_RANGE_BYTES = 262_144
+# The smallest range that a fetch reads outside the shared chunks.
+_RANGE_MIN_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class ReadPlans:
         It uses shared chunks if these are cached and this range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
-        asked_bytes = min(max(fetch.max_bytes, _LEAST_RANGE_BYTES), self._most_asked_bytes)
+        asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._most_asked_bytes)
         end_position = max(reach_position, position + asked_bytes)
         span = self._parts.span(metadata, position, end_position)
         chunk_key = self._parts.known_chunk_key(metadata, position)

@@ -1,6 +1,6 @@
 """Watches the broker's disks during an outage of the store and chooses what to shed.
 
-While the store accepts nothing, the broker keeps all data that is not stored. This module reports
+While the store accepts nothing: the broker keeps all data that is not stored. This module reports
 how full each disk is and when it will be full. Above the threshold it chooses how much of the
 oldest data to shed, for topics whose outage policy is to shed. A disk sheds at most once per
 interval, because a broker removes files only at its next retention check. Files that are released
@@ -126,7 +126,7 @@ class OutageWatch:
                 "full_in_s": None if left_ms is None else left_ms // 1000,
             }
             _log.warning(
-                LogLine("the store accepts nothing, the broker keeps unstored data", **fields)
+                LogLine("the store accepts nothing: the broker keeps unstored data", **fields)
             )
 
     def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, ShedDecision]:

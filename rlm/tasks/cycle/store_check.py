@@ -58,7 +58,7 @@ class StoreCheck:
             if rule.concerns(self._key_prefix):
                 _log.warning(
                     LogLine(
-                        "the bucket deletes or archives stored segments by itself, remove its rule",
+                        "the bucket deletes or archives stored segments by itself: remove its rule",
                         rule=rule,
                     )
                 )

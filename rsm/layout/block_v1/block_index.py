@@ -115,18 +115,18 @@ def _unpack_header(content: bytes, name: str) -> tuple[int, int, int]:
     )
     length = len(content)
     if block_count < 1:
-        raise corrupt_index("index without blocks", name, 24, ">= 1", block_count)
+        raise corrupt_index("the index has no blocks", name, 24, ">= 1", block_count)
     if _HEADER.size + metadata_bytes + INDEXED_BLOCK_BYTES * block_count != length:
         expected = f"{length - _HEADER.size} bytes of metadata and blocks"
         found = f"{metadata_bytes} + {INDEXED_BLOCK_BYTES} * {block_count}"
-        raise corrupt_index("index length is not that of its parts", name, 24, expected, found)
+        raise corrupt_index("the index length does not match its parts", name, 24, expected, found)
     return data_bytes, header_bytes, metadata_bytes
 
 
 def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     first = index.blocks[0]
     if first.position != 0:
-        raise corrupt_index("first block's position", name, blocks_position + 12, 0, first.position)
+        raise corrupt_index("the first block is not at position 0", name, blocks_position + 12, 0, first.position)
     check_blocks(
         index.blocks,
         name=name,
@@ -138,7 +138,7 @@ def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     at = blocks_position + INDEXED_BLOCK_BYTES * (len(index.blocks) - 1)
     if last.first_entry_id > index.last_entry_id:
         expected = f"<= {index.last_entry_id}"
-        raise corrupt_index("block after the last entry", name, at, expected, last.first_entry_id)
+        raise corrupt_index("a block begins after the last entry", name, at, expected, last.first_entry_id)
     left_bytes = index.data_bytes - last.position
     if 0 < left_bytes < index.header_bytes:
         expected = f">= {index.header_bytes} bytes of a block"

@@ -208,7 +208,7 @@ def _check_order(
     first = ledgers[0].blocks[0]
     if first.position != 0:
         at = ledgers[0].blocks_at + 12
-        raise corrupt_index("first block's position", name, at, 0, first.position)
+        raise corrupt_index("the first block is not at position 0", name, at, 0, first.position)
     for ledger in ledgers:
         check_blocks(
             ledger.blocks,
@@ -223,7 +223,7 @@ def _check_order(
         if entry_count and last.first_entry_id >= entry_count:
             expected = f"< {entry_count}"
             raise corrupt_index(
-                "block after the last entry", name, last_at, expected, last.first_entry_id
+                "a block begins after the last entry", name, last_at, expected, last.first_entry_id
             )
     for before, ledger in pairwise(ledgers):
         if ledger.ledger_id <= before.ledger_id:

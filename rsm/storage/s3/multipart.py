@@ -88,7 +88,7 @@ class MultipartUpload:
         except NotFoundError:
             return  # completed, but the response was lost
         except TieredStorageError as error:
-            _log.warning(LogLine("cannot abort a multipart upload, its parts stay", error=error))
+            _log.warning(LogLine("cannot abort a multipart upload: its parts stay", error=error))
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
         if number > MAX_PARTS:

@@ -140,7 +140,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             if not self._has_warned:
                 self._has_warned = True
                 reason = self._error(error, name)
-                _log.warning(LogLine("cannot list unfinished uploads, they stay", error=reason))
+                _log.warning(LogLine("cannot list unfinished uploads: they stay", error=reason))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         page = {"Prefix": prefix, "StartAfter": after}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers.previous_version import commit_before_last_change
+from tests.containers.previous_version import commit_before_last_change, is_current
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def test_previous_version_when_later_commits_change_only_docs_then_has_other_cod
     _commit(checkout, "docs/page.md", "better page")
 
     assert commit_before_last_change(checkout) == before
+    assert not is_current(before, checkout)
 
 
 def test_previous_version_when_there_is_no_other_commit_then_is_the_current_one(
@@ -49,3 +50,4 @@ def test_previous_version_when_there_is_no_other_commit_then_is_the_current_one(
     only = _commit(checkout, "rlm/code.py", "one")
 
     assert commit_before_last_change(checkout) == only
+    assert is_current(only, checkout)

@@ -153,6 +153,35 @@ def test_up_when_there_is_only_podman_compose_then_refuses(programs: Path) -> No
     assert "podman-compose does not suffice" in _refusal(programs, "up")
 
 
+def test_up_when_podman_itself_runs_podman_compose_then_refuses(programs: Path) -> None:
+    banner = ">>>> Executing external compose provider. Please see podman-compose(1)"
+    _program(
+        programs,
+        "podman",
+        f"""case "$*" in version*) echo 5.4 ;;
+        *compose*) echo '{banner}' >&2; echo 'podman-compose version 1.3.0' ;; *) exit 1 ;; esac""",
+    )
+
+    assert "podman-compose does not suffice" in _refusal(programs, "up")
+
+
+def test_up_when_podman_runs_compose_without_a_socket_then_says_how_to_start_it(
+    programs: Path,
+) -> None:
+    banner = ">>>> Executing external compose provider. Please see podman-compose(1)"
+    _program(
+        programs,
+        "podman",
+        f"""case "$*" in version*) echo 5.4 ;; *RemoteSocket*) echo /absent/podman.sock ;;
+        *compose*) echo '{banner}' >&2; echo 'Docker Compose version v2.40.0' ;; esac""",
+    )
+
+    refusal = _refusal(programs, "up", environment={})
+
+    assert "podman has no socket at /absent/podman.sock" in refusal
+    assert "systemctl --user start podman.socket" in refusal
+
+
 @pytest.mark.parametrize(("address", "warns"), [("127.0.0.2", False), ("192.0.2.1", True)])
 def test_up_when_other_hosts_reach_the_gateways_then_warns(
     programs: Path, address: str, *, warns: bool
@@ -209,14 +238,19 @@ def test_up_when_the_image_of_spark_is_missing_then_names_the_target_that_builds
         ("Bind for 127.0.0.1:19092 failed: port is already allocated", "ss -ltnp"),
         ("Bind for 127.0.0.1:19092 failed: port is already allocated", "127.0.0.2 rlm-1 rlm-2"),
         ("range of CPUs is from 0.01 to 1.00, as only 1 CPUs available", "CPUS=1 make up"),
+        ("the requested cgroup controller `cpu` is not available", "CPUS=0 make up"),
         ("manifest unknown: apache/kafka", "make containers-here"),
+        ('failed to resolve reference "docker.io/apache/kafka:4.3.1"', "KAFKA_IMAGE="),
+        ('failed to do request: Head "https://192.0.2.1/v2/": i/o timeout', "KAFKA_IMAGE="),
+        ("dial tcp: lookup registry-1.docker.io: no such host", "make containers-here"),
         ("container kafka-rlm_broker-1_1 is unhealthy", "compose logs"),
     ],
 )
 def test_up_when_compose_fails_then_prints_its_message_and_a_way_out(
     programs: Path, message: str, advice: str
 ) -> None:
-    _program(programs, "docker", f"{_IS_THERE} *up*) echo '{message}' >&2; exit 1 ;; esac")
+    (programs / "message").write_text(message)
+    _program(programs, "docker", f"{_IS_THERE} *up*) cat '{programs}/message' >&2; exit 1 ;; esac")
 
     refusal = _refusal(programs, "up")
 
@@ -271,6 +305,10 @@ def test_up_when_options_of_compose_are_given_with_a_profile_then_passes_them_on
         ('container "kafka-rlm-broker-1-1" is unhealthy', "AccessDeniedException: /var/lib/kafka"),
         (
             "dependency failed to start: container kafka-rlm-broker-1-1 is unhealthy",
+            "mkdir: Permission denied",
+        ),
+        (
+            "dependency failed to start: container kafka-rlm-broker-1-1 exited (1)",
             "mkdir: Permission denied",
         ),
     ],

@@ -11,5 +11,6 @@ case $(basename "$0") in
     kafka-broker-api-versions.sh) class=org.apache.kafka.tools.BrokerApiVersionsCommand ;;
     *) echo "no such tool: $0" >&2; exit 1 ;;
 esac
-exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' \
+# shellcheck disable=SC2086 # options
+exec java ${KAFKA_HEAP_OPTS:--Xmx256m} -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '/opt/kafka/libs/*' \
     -Dlog4j2.configurationFile=/etc/kafka/docker/tools-log4j2.yaml "$class" "$@"

@@ -1,4 +1,4 @@
-"""The profile `streaming`: one broker, and an rlm that streams to a directory."""
+"""The profiles of one broker: `quickstart`, and `streaming` with an rlm that streams."""
 
 from __future__ import annotations
 
@@ -16,10 +16,19 @@ _STORED_S = 180.0
 
 
 @pytest.mark.long
+def test_quickstart_when_it_is_checked_then_stores_trims_and_reads_back(stack: ComposeStack) -> None:
+    with stack.one_broker("quickstart"):
+        checked = ("rlm", "check", "--end-to-end", "--wait", "150", "--json")
+        printed = stack.script("compose", "exec", "-T", "quickstart", *checked)
+
+        assert json.loads(printed)["ok"]
+
+
+@pytest.mark.long
 def test_broker_when_it_is_lost_before_its_segment_rolled_then_the_store_has_the_records(
     stack: ComposeStack,
 ) -> None:
-    with stack.streaming():
+    with stack.one_broker("streaming"):
         stack.client(
             f"kafka-topics.sh --bootstrap-server streaming-broker:9092 --create --topic {_TOPIC}"
         )
