@@ -167,7 +167,7 @@ class ClusterConnection:
                 "the setting is invalid",
                 _ORPHAN_GRACE,
                 found=text,
-                expected="a duration, such as 1d; without a unit in ms",
+                expected="a duration, such as 1d; in ms without a unit",
             ) from error
 
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:

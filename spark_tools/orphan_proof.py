@@ -55,7 +55,7 @@ class PartitionKnowledge:
         )
 
 
-def why_not_dead(object_key: str, name: SegmentKey, known: PartitionKnowledge) -> str:
+def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowledge) -> str:
     """Return why an object may not be removed, or an empty text; `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:

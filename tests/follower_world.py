@@ -77,8 +77,8 @@ class FaultyStore(MemoryStore):
             raise RetriableError("the cache cannot be used", reason=self._reason)
         super().write(batch)
 
-    def expect(self, *, much_is_written: bool) -> None:
-        self.expected.append(much_is_written)
+    def set_bulk_mode(self, *, enabled: bool) -> None:
+        self.expected.append(enabled)
 
     def failure(self) -> str:
         return "damaged" if self.damaged else self._reason

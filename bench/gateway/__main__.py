@@ -40,7 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] =
     "kafka-tiering": measure_kafka_tiering,
 }
 _ALTERNATION = (
-    "Ways that are compared alternate, and every second round reverses their order. "
+    "The compared ways run alternately, and every second round reverses their order. "
     f"{WARM_UPS} rounds before these are not measured."
 )
 

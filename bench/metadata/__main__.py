@@ -22,7 +22,7 @@ from tests.services.kafka import KafkaCluster
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _LOOKUPS = 50_000
 _HEAP_PEER_SEGMENTS = 1_000_000
-_JUDGED_SEGMENTS = 1_000_000  # of fewer, the start of the client takes most of the time
+_MEASURED_SEGMENTS = 1_000_000  # of fewer, the start of the client takes most of the time
 _FOLDED = at_least(150_000, floor=60_000)
 _MEMORY_MIB = at_most(300)
 _ALTERNATION = "Each run reads, folds and looks up in processes of its own."
@@ -91,7 +91,7 @@ def _measure_size(
             )
             disk.append(_bytes_below(directory) / segments)
     name = _short(segments)
-    goal = _FOLDED if segments >= _JUDGED_SEGMENTS else None
+    goal = _FOLDED if segments >= _MEASURED_SEGMENTS else None
     return [
         _of(f"{name}: events folded", folded, "events_per_s", "/s", goal),
         _of(f"{name}: events consumed only", consumed, "events_per_s", "/s"),
@@ -115,7 +115,7 @@ def _measure_heap_map(segments: int, runs: int, lookups: int) -> list[Measuremen
     heap = [_run("heap_map", segments=segments, lookups=lookups) for _ in range(runs)]
     name = f"{_short(segments)} in a dict"
     return [
-        _of(f"{name}: events taken", heap, "events_per_s", "/s"),
+        _of(f"{name}: events folded", heap, "events_per_s", "/s"),
         _of(f"{name}: lookup p50", heap, "p50_us", "µs"),
         _of(f"{name}: lookup p99", heap, "p99_us", "µs"),
         _of(f"{name}: memory", heap, "resident_mib", "MiB"),

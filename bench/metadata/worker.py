@@ -62,7 +62,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
     topic = open_topic(bootstrap_servers, topic_name)
     cache = MetadataCache(RocksDbStore(Path(directory)))
     applier = Applier(topic, cache, Progress())
-    cache.expect(much_is_written=True)  # as the follower does until it is ready
+    cache.set_bulk_mode(enabled=True)  # as the follower does until it is ready
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
     count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
     while count < 2 * segments:
@@ -71,7 +71,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
             timeout_ms=_POLL_MS,
             partition_count=catalogue.METADATA_PARTITIONS,
         ).accepted
-    cache.expect(much_is_written=False)
+    cache.set_bulk_mode(enabled=False)
     seconds = time.monotonic() - started_s
     figures = {
         "events_per_s": count / seconds,

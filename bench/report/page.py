@@ -86,21 +86,21 @@ def _row(each: Measurement) -> str:
         figure_text(each.value),
         range_text(each.runs) if len(each.runs) > 1 else "",
         f"{len(each.runs):,}",
-        *_judgment(each),
+        *_assessment(each),
     )
     return _table_line(cells)
 
 
-def _judgment(each: Measurement) -> tuple[str, str]:
+def _assessment(each: Measurement) -> tuple[str, str]:
     if each.goal is None:
         return "", ""
     floor = "" if each.goal.floor is None else limit_text(each.goal.floor)
-    judgments = {
+    assessments = {
         GoalOutcome.MET: "met",
         GoalOutcome.MISSED: "**missed**" + (f", within the floor of {floor}" if floor else ""),
         GoalOutcome.BELOW_FLOOR: f"**missed**, beyond the floor of {floor}",
     }
-    return str(each.goal), judgments[each.goal.outcome(each.value)]
+    return str(each.goal), assessments[each.goal.outcome(each.value)]
 
 
 def _origin(results: Results) -> str:

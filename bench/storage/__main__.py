@@ -25,7 +25,9 @@ def main() -> int:
     sizes = BenchSizes(runs=3)
     if options.short:
         sizes = BenchSizes(total_bytes=256 << 20, runs=1)
-    method = Method(runs=sizes.runs, alternation="All ways alternate.", is_short=options.short)
+    method = Method(
+        runs=sizes.runs, alternation="All ways run alternately.", is_short=options.short
+    )
     return run_benchmark(
         "bench-storage", method, lambda console: [measure_storage(sizes, console)], options.out
     )

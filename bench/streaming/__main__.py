@@ -28,7 +28,7 @@ def main() -> int:
     if options.short:
         sizes, load = BenchSizes(total_bytes=256 << 20, runs=1), Load(seconds=10.0)
     method = Method(
-        runs=sizes.runs, alternation="Ways that are compared alternate.", is_short=options.short
+        runs=sizes.runs, alternation="The compared ways run alternately.", is_short=options.short
     )
     return run_benchmark(
         "bench-streaming",

@@ -28,7 +28,7 @@ class OpenConnection(Requester, Protocol):
         """Close it; idempotent."""
 
 
-class Dialler(Protocol):
+class BrokerConnector(Protocol):
     """Opens connections (rlm.wire.connection.Connector). Thread-safe."""
 
     def connect(self, host: str, port: int) -> OpenConnection:
@@ -38,9 +38,9 @@ class Dialler(Protocol):
 class Bootstrap:
     """Represents the brokers of one cluster, found by its bootstrap servers. Thread-safe."""
 
-    def __init__(self, servers: Iterable[tuple[str, int]], dialler: Dialler) -> None:
+    def __init__(self, servers: Iterable[tuple[str, int]], connector: BrokerConnector) -> None:
         self._servers = tuple(servers)
-        self._dialler = dialler
+        self._connector = connector
         self._first = 0  # any value works, so threads may overwrite it
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
@@ -70,7 +70,7 @@ class Bootstrap:
 
     @contextmanager
     def at(self, address: BrokerAddress) -> Iterator[Requester]:
-        """Connect to one broker, and close at the end. Raises as `Dialler.connect`."""
+        """Connect to one broker, and close at the end. Raises as `BrokerConnector.connect`."""
         connection = self.open(address)
         try:
             yield connection
@@ -78,8 +78,8 @@ class Bootstrap:
             connection.close()
 
     def open(self, address: BrokerAddress) -> OpenConnection:
-        """Connect to one broker; the caller closes. Raises as `Dialler.connect`."""
-        return self._dialler.connect(address.host, address.port)
+        """Connect to one broker; the caller closes. Raises as `BrokerConnector.connect`."""
+        return self._connector.connect(address.host, address.port)
 
     def _first_reachable(self) -> tuple[int, OpenConnection]:
         """Return the number of a server, and a connection to it."""
@@ -88,7 +88,7 @@ class Bootstrap:
         first = self._first
         for index in range(first, first + count):
             try:
-                connection = self._dialler.connect(*self._servers[index % count])
+                connection = self._connector.connect(*self._servers[index % count])
             except TieredStorageError as error:
                 failure = error
             else:
@@ -98,6 +98,7 @@ class Bootstrap:
             "no bootstrap server answers",
             bootstrap_servers=",".join(f"{host}:{port}" for host, port in self._servers),
             reason=failure,
+            advice="Check bootstrap.servers and the network",
         ) from failure
 
     def _try_first(self, index: int) -> None:

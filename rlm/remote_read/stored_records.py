@@ -37,8 +37,8 @@ def stored_records(
 ) -> Iterator[TierRecords]:
     """Yield the records in `wanted`, without control records. Raises what the scan raises.
 
-    With READ_COMMITTED also without those of aborted transactions, as each segment's companion
-    records them.
+    With READ_COMMITTED, it also omits the records of aborted transactions, which each segment's
+    companion lists.
     """
     metadata: RemoteLogSegmentMetadata | None = None
     aborted = AbortedTransactions()

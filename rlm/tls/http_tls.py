@@ -14,8 +14,8 @@ from rlm.config.tls import (
     REST_TRUSTSTORE_KEY,
     RestTlsConfig,
 )
-from rlm.tls.fresh_context import FreshContext
 from rlm.tls.keystore import Keystore, trust
+from rlm.tls.reloading_context import ReloadingContext
 from rsm.segment.clock import Clock
 
 
@@ -27,7 +27,7 @@ def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None
     keystore = config.keystore
     if keystore is None:
         return None
-    fresh = FreshContext(
+    fresh = ReloadingContext(
         lambda: _with_certificate(config), (keystore,), clock, renewed=lambda _is_good: None
     )
     context = fresh.current()

@@ -61,7 +61,13 @@ class Keystore:
 
     def _unusable(self, message: str, reason: Exception | None = None) -> InvalidConfigError:
         cause = {} if reason is None else {"reason": reason}
-        return InvalidConfigError(message, key=self.location_key, file=self.path, **cause)
+        return InvalidConfigError(
+            message,
+            key=self.location_key,
+            file=self.path,
+            **cause,
+            advice="Give a PEM file with a private key and its certificate",
+        )
 
 
 def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:

@@ -118,20 +118,15 @@ class OriginalsMirror:
 
     def _mirror(self, policy: TopicPolicy) -> None:
         settings = _settings_of(policy)
+        fields = {"topic": policy.topic, "topic_id": policy.topic_id, "state": policy.state.name}
         if settings is None:
             self._stored.drop(policy.topic, policy.topic_id)
+            _log.info(LogLine("removed a topic's own retention from the store", **fields))
         else:
             self._stored.keep(settings)
+            originals = dict(settings.values)
+            _log.info(LogLine("stored a topic's own retention", originals=originals, **fields))
         self._mirrored[policy.topic_id] = settings
-        _log.info(
-            LogLine(
-                "originals mirrored in the store",
-                topic=policy.topic,
-                topic_id=policy.topic_id,
-                state=policy.state.name,
-                originals=None if settings is None else dict(settings.values),
-            )
-        )
 
 
 def _settings_of(policy: TopicPolicy) -> OriginalSettings | None:

@@ -129,7 +129,7 @@ class MemoryStore(OrderedStore):
         counts = {table: len(each.keys) for table, each in self._tables.items()}
         return StoreSize(entry_counts=counts)
 
-    def expect(self, *, much_is_written: bool) -> None:
+    def set_bulk_mode(self, *, enabled: bool) -> None:
         """Do nothing: all tables are always sorted."""
 
     def failure(self) -> str:

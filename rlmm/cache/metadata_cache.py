@@ -119,9 +119,9 @@ class MetadataCache:
             self._store.reopen(before_restart)
             self.changes.all_changed()
 
-    def expect(self, *, much_is_written: bool) -> None:
+    def set_bulk_mode(self, *, enabled: bool) -> None:
         """Optimize the store for many writes before the first queries; otherwise for queries."""
-        self._store.expect(much_is_written=much_is_written)
+        self._store.set_bulk_mode(enabled=enabled)
 
     def overlay(self) -> Overlay:
         """Return a view for folding a batch of records into this cache."""

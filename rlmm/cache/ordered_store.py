@@ -101,7 +101,7 @@ class OrderedStore(ABC):
         """Return the store's size; zeros while it cannot be used. Cheap enough for each scrape."""
 
     @abstractmethod
-    def expect(self, *, much_is_written: bool) -> None:
+    def set_bulk_mode(self, *, enabled: bool) -> None:
         """Optimize for many writes and few reads, or for the opposite, which is the default.
 
         This changes cost and speed, never results. `reopen` restores the default.

@@ -236,8 +236,8 @@ class RocksDbStore(OrderedStore):
             entry_counts=counts,
         )
 
-    def expect(self, *, much_is_written: bool) -> None:
-        changes = merge_options(much_is_written=much_is_written)
+    def set_bulk_mode(self, *, enabled: bool) -> None:
+        changes = merge_options(bulk=enabled)
         with self._failing_until_opened(), self._write_lock:
             for table, options in changes.items():
                 self._families[table].set_options(dict(options))

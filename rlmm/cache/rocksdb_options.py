@@ -68,14 +68,12 @@ def table_options(table: Table, settings: RocksDbSettings, cache: Cache) -> Opti
     return options
 
 
-def merge_options(*, much_is_written: bool) -> Mapping[Table, Mapping[str, str]]:
+def merge_options(*, bulk: bool) -> Mapping[Table, Mapping[str, str]]:
     """Return the options to change before and after many writes, by RocksDB's names."""
-    first_level_bytes = _FIRST_LEVEL_BYTES_MEANWHILE if much_is_written else _FIRST_LEVEL_BYTES
+    first_level_bytes = _FIRST_LEVEL_BYTES_MEANWHILE if bulk else _FIRST_LEVEL_BYTES
     return {
         table: {
-            "level0_file_num_compaction_trigger": str(
-                unmerged_files if much_is_written else _UNMERGED_FILES
-            ),
+            "level0_file_num_compaction_trigger": str(unmerged_files if bulk else _UNMERGED_FILES),
             "max_bytes_for_level_base": str(first_level_bytes),
         }
         for table, unmerged_files in _UNMERGED_FILES_MEANWHILE.items()

@@ -5,9 +5,9 @@
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
                                               cache cannot be used ─────────────┘
 
-It follows the assigned metadata partitions. It becomes ready once it has applied all
-that they contained when it connected. Partitions that are assigned later catch up one by one. It drops the data of
-partitions that are no longer assigned.
+It follows the assigned metadata partitions. It becomes ready once it has applied all that they
+contained when it connected. Partitions that are assigned later catch up one by one. It drops the
+data of partitions that are no longer assigned.
 
 If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
 can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
@@ -68,7 +68,10 @@ class FollowerSettings:
 
 
 class Follower:
-    """Keeps a metadata cache current. For one thread, except `readiness`, `identity`, `caught_up` and `metrics`."""
+    """Keeps a metadata cache current.
+
+    For one thread, except `readiness`, `identity`, `caught_up` and `metrics`.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class Follower:
         self._continuation = Continuation(topic, cache, settings.delete_retention_ms)
         self._connected = False
         self._assigned = False
-        self._much_is_written = False
+        self._has_bulk_mode = False
         self._lost = ""
         self._fed_ms = 0
         self._confirmed_ms = 0
@@ -113,7 +116,7 @@ class Follower:
 
     @property
     def caught_up(self) -> Mapping[int, int]:
-        """The metadata partitions that answer queries, each with a number that changes with each catch-up.
+        """The metadata partitions that answer queries, each with a number of its catch-up.
 
         A result is complete if that number was equal before and after the query.
         """
@@ -260,7 +263,7 @@ class Follower:
         )
         missing = self._progress.behind_count(followed.missing_ends)
         if missing >= self._settings.bulk_events_count:
-            self._expect(much_is_written=True)
+            self._set_bulk_mode(enabled=True)
         self._settle()
 
     def _apply(self) -> None:
@@ -294,7 +297,7 @@ class Follower:
         if self._followed.settle(self._progress.positions, answered):
             self._progress.notify()
         if not self._followed.catching_up_count:
-            self._expect(much_is_written=False)
+            self._set_bulk_mode(enabled=False)
         if not self.readiness.is_ready:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
@@ -303,11 +306,11 @@ class Follower:
             if not ends:
                 self._confirmed_ms = self._clock.wall_ms()
 
-    def _expect(self, *, much_is_written: bool) -> None:
+    def _set_bulk_mode(self, *, enabled: bool) -> None:
         """Set bulk mode each time: a cache that was opened again has not kept it."""
-        if much_is_written or self._much_is_written:
-            self._cache.expect(much_is_written=much_is_written)
-            self._much_is_written = much_is_written
+        if enabled or self._has_bulk_mode:
+            self._cache.set_bulk_mode(enabled=enabled)
+            self._has_bulk_mode = enabled
 
     def _disconnect(self, error: TieredStorageError) -> None:
         self._connected = False

@@ -149,8 +149,8 @@ class KafkaTopic(EventTopic):
     def _replace_if_unusable(self, error: KafkaError, producer: Producer) -> None:
         """Replace a producer that cannot be used again.
 
-        An idempotent producer may have lost its sequence numbers, and one that could not send may know no broker
-        any more (rlmm.topic.kafka_errors).
+        An idempotent producer may have lost its sequence numbers, and one that could not send may
+        know no broker any more (rlmm.topic.kafka_errors).
         """
         if error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 - spelled so
             self._replace_producer(producer, error.name())

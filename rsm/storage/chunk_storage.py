@@ -1,9 +1,9 @@
 """ChunkStorage: the operations that each store supports, and the optional ones (PDP-34).
 
 A chunk is a named object. Names are relative: components joined by "/", no empty, "." or ".."
-components, no control characters. A binding refuses other names with InvalidConfigError. Each binding
-guarantees that the effect of a finished call is durable and visible to all later calls. Errors are
-those of rsm.segment.errors, chained to the store's own.
+components, no control characters. A binding refuses other names with InvalidConfigError. Each
+binding guarantees that the effect of a finished call is durable and visible to all later calls.
+Errors are those of rsm.segment.errors, chained to the store's own.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def command_parser() -> JobParser:
         example="2d",
         metavar="DURATION",
         type=duration_in_ms,
-        help="Do not judge objects younger than this; without a unit in ms."
+        help="Ignore objects younger than this; in ms without a unit."
         " [default: remote.orphan.grace.ms]",
     )
     parser.add_argument(

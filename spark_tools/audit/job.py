@@ -44,7 +44,7 @@ from spark_tools.connection import ClusterConnection, StoreConnection
 from spark_tools.snapshot import MetadataSnapshot, open_snapshot
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
-_RANGES_OF_A_CORE = 4
+_RANGES_PER_CORE = 4
 
 OpenMetadata = Callable[[], AbstractContextManager[MetadataSnapshot]]
 """Opens the metadata topic, read to its current end."""
@@ -134,7 +134,7 @@ class Audit:
             list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
         )
         # In groups: Spark also keeps the rows that it receives in the driver's memory.
-        at_once = _RANGES_OF_A_CORE * self._spark.sparkContext.defaultParallelism
+        at_once = _RANGES_PER_CORE * self._spark.sparkContext.defaultParallelism
         found: list[Finding] = []
         with in_name_order(expected_rows(_living(metadata))) as expected:
             ranges = key_ranges(expected, objects_per_range=settings.objects_per_range)

@@ -20,7 +20,7 @@ from spark_tools.audit.objects import Age, confirmed
 from spark_tools.audit.orphan_dead_letters import Orphan
 from spark_tools.audit.segments import PartitionRecords, examine
 from spark_tools.audit.totals import TopicTotals, TotalsByTopic
-from spark_tools.orphan_proof import PartitionKnowledge, why_not_dead
+from spark_tools.orphan_proof import PartitionKnowledge, why_not_removable
 from spark_tools.quarantine import parse_either
 from spark_tools.snapshot import MetadataSnapshot
 
@@ -116,5 +116,5 @@ def _orphan(
         found=found,
         topic_id_partition=tip,
         is_quarantined=finding.kind == FindingKind.QUARANTINED.value,
-        why_kept=why_not_dead(finding.object_key, name, knowledge(tip)),
+        why_kept=why_not_removable(finding.object_key, name, knowledge(tip)),
     )

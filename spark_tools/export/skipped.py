@@ -41,7 +41,7 @@ class SkipCause(Enum):
 
 SKIPPED_RANGE = JsonShape(
     name="SkippedRange",
-    meaning="Offsets that are in no file; see [what an export skips](spark.md#what-an-export-skips).",
+    meaning="Offsets that are in no file: [what an export skips](spark.md#what-an-export-skips).",
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic."),
         "partition": JsonField(JsonKind.COUNT, "The partition's number."),

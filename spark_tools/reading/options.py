@@ -57,7 +57,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
     }
 )
 _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
-_TASKS_OF_A_CORE = 2
+_TASKS_PER_CORE = 2
 _MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed cost
 
 
@@ -111,7 +111,7 @@ class ReadOptions:
         """Return the maximum bytes of a task: several tasks for each core, but no tiny ones."""
         if self.parallelism == 0:
             return self.split_bytes
-        share_bytes = stored_bytes // (_TASKS_OF_A_CORE * self.parallelism)
+        share_bytes = stored_bytes // (_TASKS_PER_CORE * self.parallelism)
         return min(self.split_bytes, max(share_bytes, _MIN_TASK_BYTES))
 
     def chooses(self, topic: str, partition: int) -> bool:

@@ -204,7 +204,7 @@ def command_parser() -> JobParser:
         example="10m",
         metavar="DURATION",
         type=duration_in_s,
-        help="Keep running, and look for dead letters at this interval; without a unit in seconds.",
+        help="Keep running, and look for dead letters at this interval; in seconds without a unit.",
     )
     parser.add_argument(
         "--parking-topic",

@@ -2,7 +2,7 @@
 
 The order of one batch's effects, here and nowhere else:
 
-    read metadata to its end -> rule -> delete objects -> write outcomes
+    read metadata to its end -> decide -> delete objects -> write outcomes
     -> pause if most dead letters go back -> checkpoint
 
 Dead letters that wait or fail are written back to a topic without retention. The pause limits this
@@ -11,7 +11,7 @@ separates the attempts of a dead letter.
 
 Each batch is read twice. The driver reads the keys. The executors read all, act, and return counts.
 If several records have one key, executors first find the valid dead letters (misplaced.py). After
-an interruption at any point, the batch runs again without harm (carrying_out.py).
+an interruption at any point, the batch runs again without harm (execution.py).
 
 Driver memory: the metadata, the keys of one batch, and the object names that are not derived from
 segments.
@@ -32,18 +32,18 @@ from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 from spark_tools.connection import ClusterConnection
 from spark_tools.record_writer import write_records
-from spark_tools.repair.carrying_out import (
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
+from spark_tools.repair.driver_decisions import ASKED_COLUMNS, decide_on_batch
+from spark_tools.repair.execution import (
     DEAD_LETTER_COLUMNS,
     OUTCOMES_DDL,
     RepairTerms,
     carry_out,
     rehearse,
 )
-from spark_tools.repair.judging import ASKED_COLUMNS, rule
 from spark_tools.repair.misplaced import LOCATIONS_DDL, find_misplaced
-from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
+from spark_tools.repair.orphan_decisions import SIGHTING_MAX_AGE_MS, OrphanTerms
 from spark_tools.repair.outcomes import OutcomeTopics, RepairOutcome
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
@@ -133,29 +133,29 @@ class RepairJob:
 
     def _rehearse_batch(self, batch: DataFrame, _number: int) -> None:
         dead_letters = batch.where("value is not null")
-        rulings = self._rule(dead_letters)
-        if rulings is not None:
-            act = partial(rehearse, rulings=rulings)
+        decisions = self._decide(dead_letters)
+        if decisions is not None:
+            act = partial(rehearse, decisions=decisions)
             self._count(dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
 
     def _repair_batch(self, batch: DataFrame, _number: int) -> None:
         dead_letters = batch.where("value is not null")
-        rulings = self._rule(dead_letters)
-        if rulings is None:
+        decisions = self._decide(dead_letters)
+        if decisions is None:
             return
-        outcomes = self._carry_out(dead_letters, rulings)
+        outcomes = self._carry_out(dead_letters, decisions)
         if self._settings.interval_s is not None:
             pause_after(outcomes, SystemClock(), self._is_stopped)
 
     def _is_stopped(self) -> bool:
         return self._query is not None and not self._query.isActive
 
-    def _carry_out(self, dead_letters: DataFrame, rulings: Rulings) -> Counter[str]:
+    def _carry_out(self, dead_letters: DataFrame, decisions: BatchDecisions) -> Counter[str]:
         """Delete objects and write outcomes; return the number of dead letters per outcome."""
         act = partial(
             carry_out,
             terms=self._terms,
-            rulings=rulings,
+            decisions=decisions,
             clock=SystemClock(),
             write=partial(write_records, self._client, timeout_ms=_WRITE_TIMEOUT_MS),
         )
@@ -170,8 +170,8 @@ class RepairJob:
         finally:
             outcomes.unpersist()
 
-    def _rule(self, dead_letters: DataFrame) -> Rulings | None:
-        """Return the rulings on a batch; None for an empty batch."""
+    def _decide(self, dead_letters: DataFrame) -> BatchDecisions | None:
+        """Return the decisions on a batch; None for an empty batch."""
         asked = dead_letters.selectExpr(*ASKED_COLUMNS).toArrow()
         if not asked.num_rows:
             return None
@@ -181,14 +181,14 @@ class RepairJob:
             cut_off_ms=now_ms - self._settings.orphan_grace_ms,
             seen_since_ms=now_ms - SIGHTING_MAX_AGE_MS,
         )
-        return rule(
+        return decide_on_batch(
             asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, dead_letters)
         )
 
     def _find_misplaced(
-        self, dead_letters: DataFrame, rulings: Rulings, keys: Collection[bytes]
+        self, dead_letters: DataFrame, decisions: BatchDecisions, keys: Collection[bytes]
     ) -> set[DeadLetterLocation]:
-        find = partial(find_misplaced, rulings=rulings, keys=frozenset(keys))
+        find = partial(find_misplaced, decisions=decisions, keys=frozenset(keys))
         found = dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(find, LOCATIONS_DDL).toArrow()
         return set(zip(*(column.to_pylist() for column in found.columns), strict=True))
 

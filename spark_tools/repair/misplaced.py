@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.record_keys import segment_subject
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
 from spark_tools.repair.dead_letters import read_dead_letter
-from spark_tools.repair.proof import Decision
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
+from spark_tools.repair.proof import RepairAction
 
 LOCATIONS = pa.schema([pa.field("partition", pa.int32()), pa.field("offset", pa.int64())])
 LOCATIONS_DDL = "partition int, offset long"
 
 
 def find_misplaced(
-    batches: Iterable[pa.RecordBatch], rulings: Rulings, keys: Collection[bytes]
+    batches: Iterable[pa.RecordBatch], decisions: BatchDecisions, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
     """Return the LOCATIONS of invalid records among those with one of the segments' `keys`."""
     names = ("partition", "offset", "key", "value")
@@ -29,16 +29,18 @@ def find_misplaced(
         found = [
             {"partition": partition, "offset": offset}
             for partition, offset, key, value in zip(*columns, strict=True)
-            if key in keys and not _is_in_order((partition, offset), key, value, rulings)
+            if key in keys and not _is_in_order((partition, offset), key, value, decisions)
         ]
         yield pa.RecordBatch.from_pylist(found, schema=LOCATIONS)
 
 
-def _is_in_order(location: DeadLetterLocation, key: bytes, value: bytes, rulings: Rulings) -> bool:
+def _is_in_order(
+    location: DeadLetterLocation, key: bytes, value: bytes, decisions: BatchDecisions
+) -> bool:
     """Return whether the record is a dead letter of its key's segment, and not one to park."""
     dead_letter = read_dead_letter(key, value)
     return (
         isinstance(dead_letter, DeadLetter)
         and segment_subject(dead_letter.metadata.segment_id) == key
-        and rulings.judgement(location, dead_letter).decision is not Decision.REFUSE
+        and decisions.decision(location, dead_letter).action is not RepairAction.REFUSE
     )

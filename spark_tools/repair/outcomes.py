@@ -1,4 +1,4 @@
-"""Maps a dead letter's judgement and removal to its outcome and its record. Pure."""
+"""Maps a dead letter's decision and removal to its outcome and its record. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import uuid4
 from rlmm.dead_letters.dead_letter import DeadLetter, end_of_deletion
 from rlmm.partitioner import metadata_partition
 from spark_tools.record_writer import OutgoingRecord
+from spark_tools.repair.batch_decisions import DeadLetterLocation
 from spark_tools.repair.dead_letters import (
     DEAD_LETTER_MAX_BYTES,
     AnyDeadLetter,
@@ -19,9 +20,8 @@ from spark_tools.repair.dead_letters import (
     with_failed_attempt,
     write_dead_letter,
 )
-from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.proof import Decision, RepairAction
 from spark_tools.repair.removal import Removal
-from spark_tools.repair.rulings import DeadLetterLocation
 
 _REASON_MAX_CHARS = 1_000
 
@@ -54,12 +54,12 @@ OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
 )
 """What each outcome means, for docs/spark-jobs.md."""
 
-_OF_DECISION = {
-    Decision.DELETE: RepairOutcome.REPAIRED,
-    Decision.SWEEP: RepairOutcome.REPAIRED,
-    Decision.REFUSE: RepairOutcome.REFUSED,
-    Decision.WAIT: RepairOutcome.WAITING,
-    Decision.SUPERSEDED: RepairOutcome.SUPERSEDED,
+_OF_ACTION = {
+    RepairAction.DELETE: RepairOutcome.REPAIRED,
+    RepairAction.DELETE_OBJECTS: RepairOutcome.REPAIRED,
+    RepairAction.REFUSE: RepairOutcome.REFUSED,
+    RepairAction.WAIT: RepairOutcome.WAITING,
+    RepairAction.SUPERSEDED: RepairOutcome.SUPERSEDED,
 }
 
 
@@ -104,29 +104,29 @@ def unreadable(
 
 
 def expected_outcome(
-    dead_letter: AnyDeadLetter | UnreadableDeadLetter, judge: Callable[[AnyDeadLetter], Judgement]
+    dead_letter: AnyDeadLetter | UnreadableDeadLetter, decide: Callable[[AnyDeadLetter], Decision]
 ) -> RepairOutcome:
     """Return the outcome if the store has no failures."""
     if isinstance(dead_letter, UnreadableDeadLetter):
         return RepairOutcome.WAITING if dead_letter.is_newer else RepairOutcome.UNREADABLE
-    return _OF_DECISION[judge(dead_letter).decision]
+    return _OF_ACTION[decide(dead_letter).action]
 
 
 def outcome_of(
     received: ReceivedDeadLetter,
     dead_letter: AnyDeadLetter,
-    judgement: Judgement,
+    decision: Decision,
     removal: Removal | None,
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
     """Return the outcome; `removal` is that of the objects, None if they were not to be deleted."""
-    if judgement.decision is Decision.SUPERSEDED:
+    if decision.action is RepairAction.SUPERSEDED:
         return Outcome(name=RepairOutcome.SUPERSEDED, dead_letter=dead_letter)
-    if judgement.decision is Decision.WAIT:
-        return _waiting(received, judgement.reason, topics)
+    if decision.action is RepairAction.WAIT:
+        return _waiting(received, decision.reason, topics)
     if removal is None:
-        return _parked(received, RepairOutcome.REFUSED, judgement.reason, topics)
+        return _parked(received, RepairOutcome.REFUSED, decision.reason, topics)
     if removal.refusal:
         return _parked(received, RepairOutcome.REFUSED, removal.refusal, topics)
     if removal.outage:
@@ -134,7 +134,7 @@ def outcome_of(
     if removal.failure:
         return _failed(received, dead_letter, removal.failure, topics, now_ms)
     record = None
-    if judgement.decision is Decision.DELETE and isinstance(dead_letter, DeadLetter):
+    if decision.action is RepairAction.DELETE and isinstance(dead_letter, DeadLetter):
         record = _end_of_deletion(dead_letter, received.value, topics, now_ms)
     return Outcome(name=RepairOutcome.REPAIRED, dead_letter=dead_letter, record=record)
 

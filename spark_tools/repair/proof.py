@@ -17,12 +17,12 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
 
-class Decision(Enum):
+class RepairAction(Enum):
     """What to do with a dead letter."""
 
     DELETE = "delete"
     """Delete the objects and publish the end of the deletion."""
-    SWEEP = "sweep"
+    DELETE_OBJECTS = "delete_objects"
     """Delete the objects; the metadata needs no record."""
     REFUSE = "refuse"
     """Delete nothing; park the dead letter."""
@@ -33,10 +33,10 @@ class Decision(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Decision:
     """A decision with its reason."""
 
-    decision: Decision
+    action: RepairAction
     reason: str = ""
 
 
@@ -57,39 +57,39 @@ class MetadataSource:
         return self.positions.get(position.partition, 0) > position.offset
 
 
-def judge(
+def decide(
     state: SegmentState | None,
     *,
     partition: TopicIdPartition,
     delete_started: MetadataPosition | None,
     metadata_topic_id: str,
     source: MetadataSource,
-) -> Judgement:
-    """Judge by the segment's state in the metadata, None if it is unknown.
+) -> Decision:
+    """Decide by the segment's state in the metadata, None if it is unknown.
 
     `partition` is the segment's. `delete_started` and `metadata_topic_id` are the dead letter's:
     the position of the deletion's first record.
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:
-            return Judgement(decision=Decision.DELETE)
+            return Decision(action=RepairAction.DELETE)
         case SegmentState.DELETE_SEGMENT_FINISHED:
-            return Judgement(decision=Decision.SWEEP)
+            return Decision(action=RepairAction.DELETE_OBJECTS)
         case None:
-            return _judge_unknown(partition, delete_started, metadata_topic_id, source)
+            return _decide_on_unknown(partition, delete_started, metadata_topic_id, source)
         case _:
-            return Judgement(decision=Decision.REFUSE, reason=f"the segment is in {state.name}")
+            return Decision(action=RepairAction.REFUSE, reason=f"the segment is in {state.name}")
 
 
-def _judge_unknown(
+def _decide_on_unknown(
     partition: TopicIdPartition,
     delete_started: MetadataPosition | None,
     metadata_topic_id: str,
     source: MetadataSource,
-) -> Judgement:
+) -> Decision:
     if source.unread:  # a newer version may read it
         reason = f"the segment is unknown, and the metadata cannot be read whole: {source.unread}"
-        return Judgement(decision=Decision.WAIT, reason=reason)
+        return Decision(action=RepairAction.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
         reason = "the segment is unknown, and the dead letter has no position of its deletion"
     elif metadata_topic_id != source.topic_id:
@@ -101,5 +101,5 @@ def _judge_unknown(
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:
-        return Judgement(decision=Decision.SWEEP)
-    return Judgement(decision=Decision.REFUSE, reason=reason)
+        return Decision(action=RepairAction.DELETE_OBJECTS)
+    return Decision(action=RepairAction.REFUSE, reason=reason)

@@ -1,4 +1,4 @@
-"""Removes the judged segments and orphans in bulk, on executors.
+"""Removes the decided segments and orphans in bulk, on executors.
 
 After a failure it checks the access to the store. If the store does not answer, the failures are an
 outage, which does not count as an attempt of the dead letters.
@@ -25,9 +25,9 @@ from rsm.segment.errors import (
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 from spark_tools.quarantine import quarantined_name
+from spark_tools.repair.batch_decisions import DeadLetterLocation
 from spark_tools.repair.dead_letters import AnyDeadLetter
-from spark_tools.repair.proof import Decision, Judgement
-from spark_tools.repair.rulings import DeadLetterLocation
+from spark_tools.repair.proof import Decision, RepairAction
 
 _READ_BYTES = 8 << 20
 
@@ -50,14 +50,14 @@ REMOVED = Removal()
 
 def remove(
     storage: ChunkStorage,
-    judged: Mapping[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]],
+    decided: Mapping[DeadLetterLocation, tuple[AnyDeadLetter, Decision]],
     keys: ObjectKeys,
 ) -> dict[DeadLetterLocation, Removal]:
     """Remove what may be deleted; return the results. Never raises."""
     segments: dict[DeadLetterLocation, DeadLetter] = {}
     orphans: dict[DeadLetterLocation, OrphanDeadLetter] = {}
-    for location, (dead_letter, judgement) in judged.items():
-        if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
+    for location, (dead_letter, decision) in decided.items():
+        if decision.action not in (RepairAction.DELETE, RepairAction.DELETE_OBJECTS):
             continue
         if isinstance(dead_letter, OrphanDeadLetter):
             orphans[location] = dead_letter

@@ -103,7 +103,7 @@ def _of_registry(
 
 REQUEST_TIMEOUT = _of_registry(
     "request.timeout.ms",
-    "Time limit of a response; without a unit in ms.",
+    "Time limit of a response; in ms without a unit.",
     "30s",
     type=OptionType.DURATION,
     default="10s",
@@ -120,7 +120,7 @@ MAX_RETRIES = _of_registry(
 )
 RETRY_WAIT = _of_registry(
     "retries.wait.ms",
-    "The pause before the second attempt; without a unit in ms.",
+    "The pause before the second attempt; in ms without a unit.",
     "500ms",
     type=OptionType.DURATION,
     default="100ms",
@@ -129,7 +129,7 @@ RETRY_WAIT = _of_registry(
 )
 MAX_RETRY_WAIT = _of_registry(
     "retries.max.wait.ms",
-    "The longest pause between attempts; without a unit in ms.",
+    "The longest pause between attempts; in ms without a unit.",
     "5s",
     type=OptionType.DURATION,
     default="2s",

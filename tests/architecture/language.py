@@ -53,7 +53,7 @@ METAPHORS = {
     r"guests?": "stray connection",
     r"grounds?": "context, reason",
     r"places?|placed": "location, position, slot",
-    r"verdicts?": "decision, cached response",
+    r"verdicts?|judg\w+|rulings?": "decision, cached response",
     r"stor(?:y|ies)": "scenario, history",
     r"letters?": "dead letter",
     r"twins?": "in-memory implementation, fake",
@@ -80,6 +80,7 @@ ALLOWED_IN_PROSE = {
 
 BANNED_IN_NAMES = frozenset(
     {"anew", "beside", "begun", "card", "door", "doorkeeper", "doors", "ground", "guest", "guests"}
+    | {"judge", "judgement", "judges", "judging", "ruling", "rulings"}
     | {"held", "letter", "letters", "mended", "place", "placed", "places", "pressed", "said"}
     | {"stand", "stands", "story", "tells", "told", "turn", "turns", "twin", "twins", "verdict"}
     | {"verdicts", "whoever", "word", "words"}

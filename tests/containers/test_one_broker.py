@@ -16,7 +16,7 @@ _STORED_S = 180.0
 
 
 @pytest.mark.long
-def test_quickstart_when_it_is_checked_then_stores_trims_and_reads_back(stack: ComposeStack) -> None:
+def test_quickstart_when_checked_then_stores_trims_and_reads_back(stack: ComposeStack) -> None:
     with stack.one_broker("quickstart"):
         checked = ("rlm", "check", "--end-to-end", "--wait", "150", "--json")
         printed = stack.script("compose", "exec", "-T", "quickstart", *checked)

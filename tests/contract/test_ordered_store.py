@@ -121,9 +121,9 @@ def test_store_when_it_knows_what_comes_then_has_what_is_written_before_and_afte
 ) -> None:
     put(store, {b"a": b"1"})
 
-    store.expect(much_is_written=True)
+    store.set_bulk_mode(enabled=True)
     put(store, {b"b": b"2"})
-    store.expect(much_is_written=False)
+    store.set_bulk_mode(enabled=False)
 
     assert (store.get(SEGMENTS, b"a"), store.get(SEGMENTS, b"b")) == (b"1", b"2")
 

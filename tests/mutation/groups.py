@@ -174,7 +174,8 @@ GROUPS = (
     Group(
         name="repair",
         sources=(
-            *_below("spark_tools/repair", "judging", "proof", "orphan_judging", "carrying_out"),
+            *_below("spark_tools/repair", "driver_decisions", "orphan_decisions"),
+            *_below("spark_tools/repair", "proof", "execution"),
             "spark_tools/orphan_proof.py",
         ),
         tests=(
@@ -209,9 +210,9 @@ GROUPS = (
         tests=(*_POLICY_TESTS, "tests/unit/rlmm/test_registration.py"),
     ),
     Group(
-        name="rulings",
+        name="batch_decisions",
         sources=(
-            *_below("spark_tools/repair", "rulings", "dead_letters", "misplaced"),
+            *_below("spark_tools/repair", "batch_decisions", "dead_letters", "misplaced"),
             "spark_tools/audit/settling.py",
         ),
         tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/audit/test_settling.py"),

@@ -42,4 +42,6 @@ def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
             retention_ms=max(_UNLIMITED, times_ms[0]), retention_bytes=int(values[_SIZE])
         )
     except (ValueError, LookupError) as error:
-        raise CorruptError("the broker's default retention is missing or not a number", node_id=node_id) from error
+        raise CorruptError(
+            "the broker's default retention is missing or not a number", node_id=node_id
+        ) from error

@@ -87,7 +87,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="How long the check may take; without a unit in seconds. The cleanup takes up to 3 "
+        help="How long the check may take; in seconds without a unit. The cleanup takes up to 3 "
         "minutes more.",
         show_default="5m",
     ),

@@ -109,11 +109,11 @@ def _config() -> None:
 def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     """Check a file as `rlm run` does; start nothing.
 
-    Prints all problems of the file. If there are none, checks the log directories, the state directory,
-    the directory of the store, plug-ins and TLS files of this host, with the rights of the user
-    that runs the command. Connects to neither the cluster nor the store. Warnings do not change
-    the exit code. They name secrets that other users can read, and a nearly full disk of the state
-    directory.
+    Prints all problems of the file. If there are none, checks the log directories, the state
+    directory, the directory of the store, plug-ins and TLS files of this host, with the rights of
+    the user that runs the command. Connects to neither the cluster nor the store. Warnings do not
+    change the exit code. They name secrets that other users can read, and a nearly full disk of the
+    state directory.
     """
     problems = host_problems(config)
     warnings = () if problems else config_warnings(load_config(config), config)

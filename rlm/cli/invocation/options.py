@@ -110,7 +110,7 @@ def _cluster_options(
         typer.Option(
             parser=seconds(),
             metavar="DURATION",
-            help="How long to wait for the cluster; without a unit in seconds.",
+            help="How long to wait for the cluster; in seconds without a unit.",
             show_default="30s",
             callback=less_start_up,
         ),

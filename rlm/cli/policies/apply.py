@@ -84,7 +84,7 @@ def _apply(
         wanted = {} if prune else dict(present)
         for level in given.levels:
             check_level(level, managers_defaults(session))
-            wanted[level.pattern] = _following(level, present.get(level.pattern))
+            wanted[level.pattern] = _with_unknown_fields(level, present.get(level.pattern))
         change = find_change(session, wanted.values(), given.topics)
         if prune:
             named = {each.topic for each in given.topics}
@@ -128,6 +128,6 @@ def unnamed_topics(policies: Iterable[TopicPolicy], named: Collection[str]) -> I
             yield f"topic {policy.topic} is not in the file and keeps its own settings: {names}"
 
 
-def _following(level: PolicyLevel, present: PolicyLevel | None) -> PolicyLevel:
+def _with_unknown_fields(level: PolicyLevel, present: PolicyLevel | None) -> PolicyLevel:
     """Return the level with the fields that only a newer version knows of the present one."""
     return level if present is None else replace(level, unknown_fields=present.unknown_fields)

@@ -111,14 +111,14 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
     {
         PolicySetting.RETENTION_MS: _amount(
             durations(special=[-1]),
-            "Total retention, such as 30d; without a unit in ms. -1 is unlimited.",
+            "Total retention, such as 30d; in ms without a unit. -1 is unlimited.",
         ),
         PolicySetting.RETENTION_BYTES: _amount(
             sizes(special=[-1]), f"Total retention {_OF_PARTITION}. -1 is unlimited."
         ),
         PolicySetting.LOCAL_RETENTION_MS: _amount(
             durations(special=[-1, -2]),
-            "Retention on the broker's disk, such as 1h; without a unit in ms. -2 is the total "
+            "Retention on the broker's disk, such as 1h; in ms without a unit. -2 is the total "
             "retention, -1 unlimited.",
         ),
         PolicySetting.LOCAL_RETENTION_BYTES: _amount(
@@ -128,7 +128,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_MS: _amount(
             durations(special=[-1]),
-            "Age at which a rolled segment is copied; without a unit in ms. 0 is at once, -1 the "
+            "Age at which a rolled segment is copied; in ms without a unit. 0 is at once, -1 the "
             "local retention.",
         ),
         PolicySetting.COPY_LAG_BYTES: _amount(
@@ -148,7 +148,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.LOCAL_DELETION_LAG_MS: _amount(
             durations(),
-            "How long a stored segment stays on the broker's disk (PIP-17); without a unit in ms.",
+            "How long a stored segment stays on the broker's disk (PIP-17); in ms without a unit.",
         ),
         PolicySetting.OFFLOAD_MODE: _choice(
             {each.name.lower(): each for each in OffloadMode},
@@ -162,7 +162,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
             durations(),
-            "With stream: time after which an offload segment ends; without a unit in ms.",
+            "With stream: time after which an offload segment ends; in ms without a unit.",
         ),
         PolicySetting.LAYOUT: SettingForm(
             parse=layout_name,

@@ -78,7 +78,7 @@ _Interval = Annotated[
     typer.Option(
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="The pause of --watch between rounds; without a unit in seconds.",
+        help="The pause of --watch between rounds; in seconds without a unit.",
         show_default="5s",
     ),
 ]

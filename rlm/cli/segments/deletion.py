@@ -57,7 +57,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until they are deleted; without a unit in seconds.",
+        help="How long to wait until they are deleted; in seconds without a unit.",
         show_default="1h",
     ),
 ]

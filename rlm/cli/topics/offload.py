@@ -107,7 +107,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until they are stored; without a unit in seconds.",
+        help="How long to wait until they are stored; in seconds without a unit.",
         show_default="1h",
     ),
 ]

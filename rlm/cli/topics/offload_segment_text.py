@@ -82,7 +82,11 @@ def offload_segment_lines(
     if not records:
         return
     shown = records[-_SHOWN_MAX_COUNT:]
-    count = f"{len(records)}" if len(shown) == len(records) else f"{len(records)}, the last {len(shown)}:"
+    count = (
+        f"{len(records)}"
+        if len(shown) == len(records)
+        else f"{len(records)}, the last {len(shown)}:"
+    )
     yield f"offload segments: {count}"
     yield from table_lines(_COLUMNS, _rows(shown), width=width)
 

@@ -49,7 +49,7 @@ _TotalMs = Annotated[
         "--retention",
         parser=durations(special=[-1]),
         metavar="DURATION",
-        help="Total retention, such as 30d; without a unit in ms. -1 is unlimited.",
+        help="Total retention, such as 30d; in ms without a unit. -1 is unlimited.",
     ),
 ]
 _TotalBytes = Annotated[
@@ -68,7 +68,7 @@ _LocalMs = Annotated[
         "--local-retention",
         parser=durations(special=[-1, -2]),
         metavar="DURATION",
-        help="Retention on the broker's disk, such as 1h; without a unit in ms. -2 is the total "
+        help="Retention on the broker's disk, such as 1h; in ms without a unit. -2 is the total "
         "retention, -1 unlimited.",
     ),
 ]
@@ -88,7 +88,7 @@ _LagMs = Annotated[
         "--copy-lag",
         parser=durations(special=[-1]),
         metavar="DURATION",
-        help="Copy a rolled segment once its newest record is this old; without a unit in ms. 0 is "
+        help="Copy a rolled segment once its newest record is this old; in ms without a unit. 0 is "
         "at once, -1 the local retention. With both copy lags, the first that is over decides.",
     ),
 ]
@@ -126,7 +126,7 @@ _DeletionLagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
-        "without a unit in ms. -1 inherits it from the next policy level; the last one is the "
+        "in ms without a unit. -1 inherits it from the next policy level; the last one is the "
         "managers' remote.local.trim.deletion.lag.ms.",
     ),
 ]
@@ -176,7 +176,7 @@ _SegmentRolloverMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="With offload mode stream: time after which an offload segment ends, such as 10m; "
-        "without a unit in ms. -1 inherits it from the next policy level; the last one is the "
+        "in ms without a unit. -1 inherits it from the next policy level; the last one is the "
         "managers' max.offload.segment.rollover.time.ms.",
     ),
 ]

@@ -52,7 +52,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait for the end; without a unit in seconds.",
+        help="How long to wait for the end; in seconds without a unit.",
         show_default="10m",
     ),
 ]

@@ -73,7 +73,7 @@ def _uninstall(
         closing(manager_client(session)) as client,
     ):
         ending = tiering_end_of(session, client)
-        policies = _in_force(session)
+        policies = _tiered_policies(session)
         asked = session if dry_run else _confirmed(session, policies, force=force, yes=yes)
         _remove_levels(asked, dry_run=dry_run)
         failed = [
@@ -113,7 +113,7 @@ def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
             print_lines([f"policy {name}: {'would be removed' if dry_run else 'removed'}"])
 
 
-def _in_force(session: CommandSession) -> list[TopicPolicy]:
+def _tiered_policies(session: CommandSession) -> list[TopicPolicy]:
     """Return the policies that replace a topic's own retention, except those of deleted topics."""
     policies = [p for p in topic_policies(session.metadata) if p.state is not PolicyState.DISABLED]
     with reaching_cluster(session.config):

@@ -15,11 +15,11 @@ from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.listener.connection_limits import ConnectionRoom, ConnectionSlot
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.listener.protocols import RECEIVE_BYTES, BrokerSide, ClientSide
+from rlm.gateway.listener.stray_connections import StrayConnections
 from rlm.gateway.listener.tls import requested_name
 from rlm.gateway.listener.tls_acceptor import SHUTDOWN_S, TlsAcceptor, TlsAcceptorCallbacks
 from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.model.stray_connections import StrayConnections
 from rlm.gateway.relay.connection_watch import ConnectionWatch
 from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.relay import CLOSE_STRAY_WITHIN_S, Relay

@@ -24,8 +24,8 @@ from rlm.config.tls import (
     ClientAuth,
     GatewayTlsConfig,
 )
-from rlm.tls.fresh_context import FreshContext
 from rlm.tls.keystore import Keystore, trust
+from rlm.tls.reloading_context import ReloadingContext
 from rlm.wire.security.settings import SecuritySettings, TlsSettings
 from rlm.wire.security.tls_context import client_context
 from rsm.segment.clock import Clock
@@ -46,7 +46,7 @@ Renewed = Callable[[bool], None]
 
 def tls_towards_clients(
     config: GatewayTlsConfig, clock: Clock, renewed: Renewed
-) -> FreshContext | None:
+) -> ReloadingContext | None:
     """Return the downstream context; None for plain text.
 
     Raises InvalidConfigError naming key and file.
@@ -54,12 +54,12 @@ def tls_towards_clients(
     if not config.is_on or config.keystore is None:
         return None
     files = [path for path in (config.keystore, config.truststore) if path is not None]
-    return FreshContext(lambda: _server_context(config), files, clock, renewed=renewed)
+    return ReloadingContext(lambda: _server_context(config), files, clock, renewed=renewed)
 
 
 def tls_towards_brokers(
     config: GatewayTlsConfig, own: SecuritySettings, clock: Clock, renewed: Renewed
-) -> FreshContext | None:
+) -> ReloadingContext | None:
     """Return the upstream context, for the broker listener that `own` connects to.
 
     None if that listener uses plain text. Raises InvalidConfigError naming key and file.
@@ -74,7 +74,9 @@ def tls_towards_brokers(
         return None
     trusted = replace(own.tls, certificate_path=None, key_path=None, key_password=None)
     files = [*_files(trusted), *([config.upstream_keystore] if config.upstream_keystore else [])]
-    return FreshContext(lambda: _upstream_context(config, trusted), files, clock, renewed=renewed)
+    return ReloadingContext(
+        lambda: _upstream_context(config, trusted), files, clock, renewed=renewed
+    )
 
 
 def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[str, ...]:

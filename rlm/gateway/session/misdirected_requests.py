@@ -5,8 +5,8 @@ address by now: Kafka's Java client looks at an address only when it connects. T
 each request with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. Other clients see these errors only
 until they know the new leader or coordinator.
 
-The error code is read from the start of a response; for Fetch, the session reads it. If a response has
-one for each partition, that of the first partition is read: a misdirected request names only
+The error code is read from the start of a response; for Fetch, the session reads it. If a response
+has one for each partition, that of the first partition is read: a misdirected request names only
 partitions of another broker. Forms, after the head:
 
     group, transaction   throttle time, error code

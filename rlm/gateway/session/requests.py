@@ -35,8 +35,8 @@ from rlm.gateway.session.own_requests import ask_log_ends, ask_names
 from rlm.gateway.session.routing import Route, has_response, route
 from rlm.gateway.session.sasl_login import is_login_step
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculation import SpeculativeFetch
-from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
+from rlm.gateway.session.speculative_fetch import SpeculativeFetch
+from rlm.gateway.session.speculative_fetcher import SpeculativeFetcher, is_only_speculative
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
 from rlm.wire.error_codes import ErrorCode

@@ -41,8 +41,8 @@ from rlm.gateway.session.own_requests import (
     topic_ids,
 )
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculation import SpeculativeFetch
-from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
+from rlm.gateway.session.speculative_fetch import SpeculativeFetch
+from rlm.gateway.session.speculative_fetcher import SpeculativeFetcher, is_only_speculative
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.list_offsets import LIST_OFFSETS

@@ -33,7 +33,7 @@ from rlm.gateway.session.requests import ClientRequests
 from rlm.gateway.session.responses import BrokerResponses
 from rlm.gateway.session.sasl_login import ClientLogin
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
+from rlm.gateway.session.speculative_fetcher import SpeculativeFetcher, is_only_speculative
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError, RetriableError
 

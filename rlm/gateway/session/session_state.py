@@ -16,7 +16,7 @@ from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.session.in_flight import OwnResponse, Pending
 from rlm.gateway.session.out_of_range_cache import OutOfRangeCache
 from rlm.gateway.session.sasl_login import ClientLogin, ListenerLogins
-from rlm.gateway.session.speculation import SpeculativeFetch
+from rlm.gateway.session.speculative_fetch import SpeculativeFetch
 from rlm.wire.api.fetch import FetchRequest
 from rlm.wire.schema import Buffer
 from rsm.segment.clock import Clock

@@ -237,7 +237,7 @@ class AttemptRunner:
     def write_off_overdue(self) -> None:
         """Write off attempts that run past their deadline, and evaluate the pace."""
         if self._pace is not None:
-            self._pace.judge()
+            self._pace.evaluate()
         now_ms = self._clock.monotonic_ms()
         for job, attempt in self._running():
             if now_ms > attempt.deadline_ms + _OVERDUE_MS and self._take_from(job, attempt):

@@ -45,14 +45,14 @@ class CopyPace:
         """Count bytes that a copy has passed to the store."""
         with self._lock:
             self._moved_bytes += size_bytes
-        self.judge()
+        self.evaluate()
 
     def record_refusal(self) -> None:
         """Record that the store failed an attempt with a retriable error."""
         with self._lock:
             self._refused = True
 
-    def judge(self) -> None:
+    def evaluate(self) -> None:
         """Adjust the limit if the window has ended."""
         with self._lock:
             elapsed_ms = self._clock.monotonic_ms() - self._started_ms

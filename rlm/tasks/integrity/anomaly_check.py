@@ -197,7 +197,7 @@ class AnomalyCheck:
         faults = self._faults(record.metadata, read=is_corrupt)
         if faults is None:
             return
-        _judge(check, segment_id, faults)
+        _record(check, segment_id, faults)
         if not faults and is_corrupt:
             self._read_whole.record_failure(segment_id)
         damaged_keys = {fault.object_key for fault in faults}
@@ -262,7 +262,7 @@ class AnomalyCheck:
             )
 
 
-def _judge(
+def _record(
     check: DamageCheck, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]
 ) -> None:
     if not faults:

@@ -126,7 +126,9 @@ def _unpack_header(content: bytes, name: str) -> tuple[int, int, int]:
 def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     first = index.blocks[0]
     if first.position != 0:
-        raise corrupt_index("the first block is not at position 0", name, blocks_position + 12, 0, first.position)
+        raise corrupt_index(
+            "the first block is not at position 0", name, blocks_position + 12, 0, first.position
+        )
     check_blocks(
         index.blocks,
         name=name,
@@ -138,7 +140,9 @@ def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     at = blocks_position + INDEXED_BLOCK_BYTES * (len(index.blocks) - 1)
     if last.first_entry_id > index.last_entry_id:
         expected = f"<= {index.last_entry_id}"
-        raise corrupt_index("a block begins after the last entry", name, at, expected, last.first_entry_id)
+        raise corrupt_index(
+            "a block begins after the last entry", name, at, expected, last.first_entry_id
+        )
     left_bytes = index.data_bytes - last.position
     if 0 < left_bytes < index.header_bytes:
         expected = f">= {index.header_bytes} bytes of a block"

@@ -110,7 +110,7 @@ class LedgerWalk:
         return self._position
 
     def is_at_padding(self) -> bool:
-        """Return whether no entry can begin here, judged by one byte."""
+        """Return whether no entry can begin here, by one byte."""
         return self._view(self._position, 1) == PADDING[:1]
 
     def is_at_end(self) -> bool:

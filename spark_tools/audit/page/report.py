@@ -52,9 +52,9 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
         ),
         NOTHING if facts.checksums_read else _read_them(facts),
         text(
-            f"Objects younger than {duration(facts.grace_ms)} may not be judged yet."
+            f"Objects younger than {duration(facts.grace_ms)} were not checked."
             if facts.grace_ms
-            else "Everything was judged, however young."
+            else "Objects of every age were checked."
         ),
     ]
     about = f"Audit of cluster {facts.cluster_id}, {wall_time(facts.started_ms)}"

@@ -7,7 +7,7 @@ from rlmm.state.partition_state import PartitionState
 from rsm.layout.keys import LedgerPart, ObjectKey, ObjectKeys, StreamedKey
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
-from spark_tools.orphan_proof import PartitionKnowledge, why_not_dead
+from spark_tools.orphan_proof import PartitionKnowledge, why_not_removable
 from tests.metadata_builder import (
     DELETE_FINISHED,
     DELETE_STARTED,
@@ -34,7 +34,7 @@ def record(
 def why(base_offset: int, *segments: SegmentRecord, state: PartitionState = CLAIMED) -> str:
     name = ObjectKey(segment_id=segment_id(9), base_offset=base_offset, suffix="log")
     known = PartitionKnowledge.of(state, segments)
-    return why_not_dead(ObjectKeys().build(name), name, known)
+    return why_not_removable(ObjectKeys().build(name), name, known)
 
 
 def test_proof_when_all_from_its_offset_on_is_stored_elsewhere_then_dead() -> None:
@@ -64,8 +64,8 @@ def test_proof_when_its_name_has_no_offset_then_only_a_deleted_one_is_dead() -> 
     alive = PartitionKnowledge.of(CLAIMED, [stored])
     dead = PartitionKnowledge.of(CLAIMED, [stored, record(9, 5, 50, DELETE_FINISHED)])
 
-    assert "the only copy" in why_not_dead(key, name, alive)
-    assert why_not_dead(key, name, dead) == ""
+    assert "the only copy" in why_not_removable(key, name, alive)
+    assert why_not_removable(key, name, dead) == ""
 
 
 def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
@@ -103,7 +103,7 @@ def test_proof_when_another_segment_names_it_then_alive() -> None:
         CLAIMED, [SegmentRecord(metadata=named, copy_deadline_ms=0, changed_ms=0)]
     )
 
-    assert "names it" in why_not_dead(key, name, known)
+    assert "names it" in why_not_removable(key, name, known)
 
 
 def test_proof_when_its_offset_is_the_first_or_the_last_that_is_stored_then_dead() -> None:

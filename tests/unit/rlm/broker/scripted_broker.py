@@ -77,15 +77,15 @@ class ScriptedBroker:
         self.closed_count += 1
 
 
-class ScriptedDialler:
+class ScriptedConnector:
     """Connects to brokers by port; an unknown port cannot be reached."""
 
     def __init__(self, brokers: Mapping[int, ScriptedBroker]) -> None:
         self.brokers = dict(brokers)
-        self.dialled: list[int] = []
+        self.connected: list[int] = []
 
     def connect(self, host: str, port: int) -> ScriptedBroker:
-        self.dialled.append(port)
+        self.connected.append(port)
         if port not in self.brokers:
             raise RetriableError("unreachable", address=f"{host}:{port}")
         return self.brokers[port]

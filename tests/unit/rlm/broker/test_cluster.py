@@ -16,7 +16,7 @@ from rsm.segment.errors import (
 from tests.unit.rlm.broker.scripted_broker import (
     CLUSTER_ID,
     ScriptedBroker,
-    ScriptedDialler,
+    ScriptedConnector,
     metadata,
     partition,
 )
@@ -79,37 +79,37 @@ def test_view_when_cluster_id_is_absent_then_corrupt() -> None:
 
 def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
     broker = _broker(metadata())
-    dialler = ScriptedDialler({9002: broker})
+    connector = ScriptedConnector({9002: broker})
 
-    view = Bootstrap(parse_servers("a:9001,b:9002"), dialler).view()
+    view = Bootstrap(parse_servers("a:9001,b:9002"), connector).view()
 
     assert view.cluster_id == CLUSTER_ID
-    assert dialler.dialled == [9001, 9002]
+    assert connector.connected == [9001, 9002]
     assert broker.closed_count == 1
 
 
 def test_bootstrap_when_first_server_is_down_then_it_delays_one_question_only() -> None:
     """Scenario 119: each question to a frozen host took half a minute."""
-    dialler = ScriptedDialler({9002: _broker(metadata()), 9003: _broker(metadata())})
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), dialler)
+    connector = ScriptedConnector({9002: _broker(metadata()), 9003: _broker(metadata())})
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), connector)
 
     for _ in range(3):
         bootstrap.view()
 
-    assert dialler.dialled == [9001, 9002, 9002, 9002]
+    assert connector.connected == [9001, 9002, 9002, 9002]
 
 
 def test_bootstrap_when_the_server_that_answered_last_is_down_then_all_others_are_tried() -> None:
     answering = _broker(metadata())
-    dialler = ScriptedDialler({9002: answering})
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), dialler)
+    connector = ScriptedConnector({9002: answering})
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), connector)
     bootstrap.view()
-    dialler.brokers = {9001: answering}
-    dialler.dialled.clear()
+    connector.brokers = {9001: answering}
+    connector.connected.clear()
 
     bootstrap.view()
 
-    assert dialler.dialled == [9002, 9003, 9001]
+    assert connector.connected == [9002, 9003, 9001]
 
 
 def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_asked_later() -> (
@@ -118,20 +118,20 @@ def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_a
     def freeze(_: object) -> MetadataResponse:
         raise RetriableError("connection to the broker failed")
 
-    dialler = ScriptedDialler(
+    connector = ScriptedConnector(
         {9001: ScriptedBroker({"Metadata": freeze}), 9002: _broker(metadata())}
     )
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002"), dialler)
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002"), connector)
     with pytest.raises(RetriableError):
         bootstrap.view()
 
     assert bootstrap.view().cluster_id == CLUSTER_ID
-    assert dialler.dialled == [9001, 9002]
+    assert connector.connected == [9001, 9002]
 
 
 def test_bootstrap_when_no_server_answers_then_retriable_naming_them() -> None:
     with pytest.raises(RetriableError, match="a:9001,b:9002"):
-        Bootstrap(parse_servers("a:9001, b:9002"), ScriptedDialler({})).view()
+        Bootstrap(parse_servers("a:9001, b:9002"), ScriptedConnector({})).view()
 
 
 def test_servers_when_addresses_are_written_in_any_form_then_parsed() -> None:

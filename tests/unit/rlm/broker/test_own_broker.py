@@ -33,7 +33,7 @@ from rsm.segment.errors import (
 from tests.unit.rlm.broker.scripted_broker import (
     CLUSTER_ID,
     ScriptedBroker,
-    ScriptedDialler,
+    ScriptedConnector,
     metadata,
     partition,
 )
@@ -119,9 +119,9 @@ class _World:
         self.log = log or _Log()
         self.broker = _scripted(self.log, answer)
         self.other = _scripted(_Log(), answer)
-        self.dialler = ScriptedDialler({9000: self.other, 9001: self.broker, 9002: self.other})
+        self.connector = ScriptedConnector({9000: self.other, 9001: self.broker, 9002: self.other})
         self.own = OwnBroker(
-            Bootstrap(parse_servers("bootstrap:9000"), self.dialler),
+            Bootstrap(parse_servers("bootstrap:9000"), self.connector),
             self.clock,
             node_id=1,
             cluster_id=CLUSTER_ID,
@@ -239,7 +239,7 @@ def test_connection_when_it_works_then_kept() -> None:
     world.own.leadership()
     world.own.leadership()
 
-    assert world.dialler.dialled == [9000, 9001]
+    assert world.connector.connected == [9000, 9001]
 
 
 def test_connection_when_it_expires_then_opened_again() -> None:
@@ -250,18 +250,18 @@ def test_connection_when_it_expires_then_opened_again() -> None:
     world.own.leadership()
 
     assert world.broker.closed_count == 1
-    assert world.dialler.dialled == [9000, 9001, 9000, 9001]
+    assert world.connector.connected == [9000, 9001, 9000, 9001]
 
 
 def test_connection_when_broker_is_down_then_attempts_are_spaced_by_the_backoff() -> None:
     world = _World()
-    del world.dialler.brokers[9001]
+    del world.connector.brokers[9001]
 
     attempts = []
     for _ in range(100):
         with pytest.raises(RetriableError):
             world.own.leadership()
-        attempts.append(world.dialler.dialled.count(9001))
+        attempts.append(world.connector.connected.count(9001))
         world.clock.now_ms += 10
 
     # 0, 100, 300, 650 and so on by 350: one second holds these attempts.
@@ -270,11 +270,11 @@ def test_connection_when_broker_is_down_then_attempts_are_spaced_by_the_backoff(
 
 def test_connection_when_broker_comes_back_then_asked_again() -> None:
     world = _World()
-    del world.dialler.brokers[9001]
+    del world.connector.brokers[9001]
     with pytest.raises(RetriableError):
         world.own.leadership()
 
-    world.dialler.brokers[9001] = world.broker
+    world.connector.brokers[9001] = world.broker
     world.clock.now_ms += 100
 
     assert world.own.leadership()

@@ -300,7 +300,7 @@ def unmerged_files(store: RocksDbStore) -> int:
 def store_of_unmerged_files(directory: Path) -> RocksDbStore:
     """A store that expects many writes, and has more files than it leaves otherwise."""
     store = RocksDbStore(directory)
-    store.expect(much_is_written=True)
+    store.set_bulk_mode(enabled=True)
     for number in range(6):
         put(store, b"%d" % number, b"value")
         store._families[Table.SEGMENTS].flush()
@@ -312,7 +312,7 @@ def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_pa
     """A search looks into each file that is not merged yet."""
     store = store_of_unmerged_files(tmp_path / "cache")
 
-    store.expect(much_is_written=False)
+    store.set_bulk_mode(enabled=False)
 
     wait_until(lambda: unmerged_files(store) == 0, 10, "merged files")
     store.close()
@@ -336,13 +336,13 @@ def test_store_when_it_learns_what_comes_while_it_cannot_be_used_then_fails_unti
     holder = RocksDbStore(tmp_path / "cache")
     store = RocksDbStore(tmp_path / "cache")
     with pytest.raises(RetriableError):
-        store.expect(much_is_written=True)
+        store.set_bulk_mode(enabled=True)
     reason = store.failure()
     holder.close()
 
     store.reopen()
 
-    store.expect(much_is_written=True)
+    store.set_bulk_mode(enabled=True)
     assert (bool(reason), store.failure()) == (True, "")
     store.close()
 

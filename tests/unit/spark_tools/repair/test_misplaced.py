@@ -7,9 +7,9 @@ import pyarrow as pa
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys
+from spark_tools.repair.batch_decisions import BatchDecisions
 from spark_tools.repair.misplaced import LOCATIONS, find_misplaced
 from spark_tools.repair.proof import MetadataSource
-from spark_tools.repair.rulings import Rulings
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 
@@ -27,10 +27,10 @@ def subject(number: int) -> bytes:
     return segment_subject(dead_letter(number).metadata.segment_id)
 
 
-def rulings() -> Rulings:
-    """Return rulings of metadata with segments 1 and 2 in deletion, with two objects each."""
+def decisions() -> BatchDecisions:
+    """Return decisions of metadata with segments 1 and 2 in deletion, with two objects each."""
     subjects = [subject(number) for number in (1, 2)]
-    return Rulings(
+    return BatchDecisions(
         keys=ObjectKeys(),
         source=MetadataSource(topic_id="t", partition_count=1, positions={}, unread={}),
         states=dict.fromkeys(subjects, DELETE_STARTED),
@@ -38,7 +38,7 @@ def rulings() -> Rulings:
         leases={},
         listed=dict.fromkeys(subjects, frozenset(dead_letter(1).object_keys)),
         objects_count=dict.fromkeys(subjects, len(dead_letter(1).object_keys)),
-        judged={},
+        decided={},
     )
 
 
@@ -59,7 +59,7 @@ def test_find_when_a_record_is_no_letter_of_its_key_or_refused_then_its_place() 
     ]
     batches = [pa.RecordBatch.from_pylist(rows), pa.RecordBatch.from_pylist(rows[:1])]
 
-    found = list(find_misplaced(batches, rulings(), {subject(1)}))
+    found = list(find_misplaced(batches, decisions(), {subject(1)}))
 
     assert all(each.schema.equals(LOCATIONS) for each in found)
     locations = [(row["partition"], row["offset"]) for each in found for row in each.to_pylist()]

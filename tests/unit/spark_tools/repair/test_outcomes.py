@@ -16,7 +16,7 @@ from spark_tools.repair.outcomes import (
     outcome_of,
     unreadable,
 )
-from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.proof import Decision, RepairAction
 from spark_tools.repair.removal import Removal
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
@@ -91,8 +91,8 @@ def test_outcome_when_a_reason_is_long_then_what_is_written_has_its_beginning() 
     encoded, told = encode(dead_letter()), "refused " * 200_000
     one = received(encoded.key, encoded.value)
     refused, proved = (
-        Judgement(decision=Decision.REFUSE, reason=told),
-        Judgement(decision=Decision.DELETE),
+        Decision(action=RepairAction.REFUSE, reason=told),
+        Decision(action=RepairAction.DELETE),
     )
 
     parked = outcome_of(one, dead_letter(), refused, None, TOPICS, 9).record

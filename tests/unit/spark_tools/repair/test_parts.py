@@ -7,9 +7,9 @@ from threading import Barrier
 
 import pyarrow as pa
 
-from spark_tools.repair.carrying_out import OUTCOMES, _in_order, rehearse
+from spark_tools.repair.execution import OUTCOMES, _in_order, rehearse
 from spark_tools.repair.outcomes import Outcome
-from tests.unit.spark_tools.repair.test_carrying_out import rulings
+from tests.unit.spark_tools.repair.test_execution import decisions
 
 PARTS_AT_ONCE = 4
 
@@ -30,7 +30,7 @@ def test_parts_when_stores_take_their_time_then_four_are_under_way_at_once() -> 
 
 
 def test_rehearse_when_there_are_no_letters_then_no_outcomes() -> None:
-    (outcomes,) = rehearse([], rulings({}))
+    (outcomes,) = rehearse([], decisions({}))
 
     assert outcomes.num_rows == 0
     assert outcomes.schema.equals(OUTCOMES)

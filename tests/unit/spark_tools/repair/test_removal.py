@@ -14,14 +14,14 @@ from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
+from spark_tools.repair.batch_decisions import DeadLetterLocation
 from spark_tools.repair.dead_letters import AnyDeadLetter
 from spark_tools.repair.outcomes import OutcomeTopics, ReceivedDeadLetter, outcome_of
-from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.proof import Decision, RepairAction
 from spark_tools.repair.removal import remove
-from spark_tools.repair.rulings import DeadLetterLocation
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
-PROVED = Judgement(decision=Decision.DELETE)
+PROVED = Decision(action=RepairAction.DELETE)
 TOPICS = OutcomeTopics(
     metadata_topic="metadata",
     metadata_partition_count=7,
@@ -70,9 +70,9 @@ def inner() -> MemoryChunkStorage:
     return MemoryChunkStorage(wall_ms=lambda: 1)
 
 
-def judged(
+def decided(
     *dead_letters: AnyDeadLetter,
-) -> dict[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]]:
+) -> dict[DeadLetterLocation, tuple[AnyDeadLetter, Decision]]:
     return {(0, offset): (dead_letter, PROVED) for offset, dead_letter in enumerate(dead_letters)}
 
 
@@ -87,7 +87,7 @@ def test_remove_when_the_store_is_out_of_reach_then_it_is_no_attempt_of_a_letter
         location=(0, 0), key=encoded.key, value=encoded.value, dead_letter=SEGMENT
     )
 
-    removals = remove(storage, judged(SEGMENT, SEGMENT, ORPHAN), ObjectKeys())
+    removals = remove(storage, decided(SEGMENT, SEGMENT, ORPHAN), ObjectKeys())
 
     assert storage.asked_count == 1
     assert not removals[0, 2].failure  # it is not there
@@ -105,6 +105,6 @@ def test_remove_when_all_is_removed_then_nobody_asks_whether_the_store_is_there(
 ) -> None:
     storage = Refusing(inner, is_reachable=False)
 
-    removals = remove(storage, judged(ORPHAN), ObjectKeys())
+    removals = remove(storage, decided(ORPHAN), ObjectKeys())
 
     assert (list(removals), storage.asked_count) == ([(0, 0)], 0)

@@ -37,7 +37,7 @@ from tests.twins.clock import FakeClock
 from tests.unit.rlm.broker.scripted_broker import (
     TOPIC_ID,
     ScriptedBroker,
-    ScriptedDialler,
+    ScriptedConnector,
     metadata,
     partition,
 )
@@ -147,7 +147,7 @@ def _share_groups(
     brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
     if second is not None:
         brokers[9002] = _Coordinator(second, repeat(told_after or leaders))
-    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector(brokers))
     return ClusterShareGroups(bootstrap, FakeClock()), brokers
 
 
@@ -269,7 +269,7 @@ def test_starts_when_the_risk_is_accepted_then_what_is_listed_counts() -> None:
     _, brokers = _share_groups({}, {"b": (_row(30),)})
     for broker in brokers.values():
         broker.operations = repeat(0)
-    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector(brokers))
     groups = ClusterShareGroups(bootstrap, FakeClock(), accepts_hidden=True)
     assert groups.starts().succeeded == {partition(0): ShareGroupStart(group="b", offset=30)}
 
@@ -313,7 +313,7 @@ def _unsupported(_: object) -> Message:
 def test_starts_when_brokers_have_no_types_of_groups_then_there_are_no_share_groups() -> None:
     script = {"Metadata": lambda _: _groups_topic(1), "ListGroups": _unsupported}
     old = ScriptedBroker({**script, "ApiVersions": _unsupported})
-    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: old}))
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector({9001: old}))
     assert ClusterShareGroups(bootstrap, FakeClock()).starts().succeeded == {}
 
 
@@ -328,6 +328,6 @@ def test_starts_when_listed_groups_can_not_be_described_then_raises() -> None:
             "DescribeShareGroupOffsets": _unsupported,
         }
     )
-    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: early}))
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector({9001: early}))
     with pytest.raises(UnsupportedError):
         ClusterShareGroups(bootstrap, FakeClock()).starts()

@@ -19,7 +19,7 @@ from tests.unit.rlm.broker.scripted_broker import (
     CLUSTER_ID,
     TOPIC_ID,
     ScriptedBroker,
-    ScriptedDialler,
+    ScriptedConnector,
     metadata,
 )
 
@@ -38,7 +38,7 @@ def deleted(*answers: MetadataResponse | None, cluster_id: str = CLUSTER_ID) -> 
         for number, answer in enumerate(answers)
         if answer is not None
     }
-    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector(brokers))
     return find_deleted_topics(bootstrap, ORDERS, cluster_id=cluster_id)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rlm.config.tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
 from rlm.gateway.listener.tls import security_warnings, tls_towards_brokers, tls_towards_clients
-from rlm.tls.fresh_context import FreshContext
+from rlm.tls.reloading_context import ReloadingContext
 from rlm.wire.security.settings import SaslSettings, SecuritySettings, TlsSettings
 from rsm.segment.errors import InvalidConfigError
 from tests.services.certificates import CertificateAuthority
@@ -36,7 +36,7 @@ def _config(authority: CertificateAuthority, **settings: object) -> GatewayTlsCo
 
 def _towards_clients(
     config: GatewayTlsConfig, clock: FakeClock, renewals: list[bool]
-) -> FreshContext:
+) -> ReloadingContext:
     fresh = tls_towards_clients(config, clock, renewals.append)
     assert fresh is not None
     return fresh

@@ -9,8 +9,8 @@ import pytest
 
 from rlm.gateway.fetch.remote_result import ReadPending, RemoteOutcome
 from rlm.gateway.session.session_state import SessionLimits
-from rlm.gateway.session.speculation import MAX_AGE_MS
-from rlm.gateway.session.speculative_fetch import PAUSE_COUNT
+from rlm.gateway.session.speculative_fetch import MAX_AGE_MS
+from rlm.gateway.session.speculative_fetcher import PAUSE_COUNT
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
 from rlm.wire.api.fetch import FETCH, FetchRequest, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.gateway.session.session_state import SessionLimits
-from rlm.gateway.session.speculation import MAX_AGE_MS
+from rlm.gateway.session.speculative_fetch import MAX_AGE_MS
 from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse

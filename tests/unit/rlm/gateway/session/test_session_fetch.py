@@ -13,7 +13,7 @@ from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_result import LogDivergence, ReadPending, ReadRefused, RemoteOutcome
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.session import Session
-from rlm.gateway.session.speculation import MAX_AGE_MS
+from rlm.gateway.session.speculative_fetch import MAX_AGE_MS
 from rlm.wire.api.fetch import FETCH, NodeEndpoint, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response

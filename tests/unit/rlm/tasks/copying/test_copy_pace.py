@@ -38,7 +38,7 @@ class Bench:
         if moved_bytes:
             self.pace.count_bytes(moved_bytes)
         else:
-            self.pace.judge()
+            self.pace.evaluate()
 
     @property
     def running(self) -> int:

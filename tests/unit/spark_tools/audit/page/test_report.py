@@ -183,7 +183,7 @@ def test_page_when_made_then_it_says_what_was_audited() -> None:
         (FACTS, "rlm-audit --config /etc/rlm.properties --verify-checksums"),
         (FACTS, "younger than 1 d"),
         (replace(FACTS, checksums_read=True), "The checksum of every object was computed"),
-        (replace(FACTS, grace_ms=0), "however young"),
+        (replace(FACTS, grace_ms=0), "Objects of every age were checked"),
         (replace(FACTS, config=None), "--config rlm.properties"),
     ],
 )

@@ -87,15 +87,14 @@ def test_records_when_read_by_compiled_code_then_the_same_values_and_errors(
     assert errors.keys() == expected_errors.keys()
 
 
-def _numbers(rows: pa.StructArray) -> tuple[str, ...]:
+def _numbers(rows: pa.Array) -> tuple[str, ...]:
     """The columns as text; days and times as numbers, as Python has none after the year 9999."""
-    columns = (
-        column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
-        if pa.types.is_temporal(column.type)
-        else column
-        for column in rows.flatten()
-    )
-    return (str(rows.is_null().to_pylist()), *(str(column.to_pylist()) for column in columns))
+    if isinstance(rows, pa.StructArray):
+        inner = (text for column in rows.flatten() for text in _numbers(column))
+        return (str(rows.is_null().to_pylist()), *inner)
+    if pa.types.is_temporal(rows.type):
+        rows = rows.view(pa.int32() if rows.type.bit_width == 32 else pa.int64())
+    return (str(rows.to_pylist()),)
 
 
 @pytest.mark.parametrize(

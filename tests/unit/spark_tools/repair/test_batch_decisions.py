@@ -1,4 +1,4 @@
-"""The judgement of one dead letter by the metadata that the driver sent."""
+"""The decision of one dead letter by the metadata that the driver sent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
-from spark_tools.repair.proof import Decision, Judgement, MetadataSource
-from spark_tools.repair.rulings import Rulings
+from spark_tools.repair.batch_decisions import BatchDecisions
+from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
 from tests.metadata_builder import (
     DELETE_FINISHED,
     DELETE_STARTED,
@@ -74,11 +74,11 @@ ORPHAN = OrphanDeadLetter(
 )
 
 
-def rulings(state: SegmentState | None = DELETE_STARTED) -> Rulings:
+def decisions(state: SegmentState | None = DELETE_STARTED) -> BatchDecisions:
     source = MetadataSource(
         topic_id=TOPIC_ID, partition_count=1, positions={READ_TO.partition: 42}, unread={}
     )
-    return Rulings(
+    return BatchDecisions(
         keys=KEYS,
         source=source,
         states={SUBJECT: state},
@@ -86,7 +86,7 @@ def rulings(state: SegmentState | None = DELETE_STARTED) -> Rulings:
         leases={},
         listed={},
         objects_count={SUBJECT: 2},
-        judged={},
+        decided={},
     )
 
 
@@ -96,19 +96,19 @@ def lease(start_offset: int, end_offset: int) -> ReadLease:
 
 
 @pytest.mark.parametrize(
-    ("state", "decision"),
+    ("state", "action"),
     [
-        (DELETE_STARTED, Decision.DELETE),
-        (DELETE_FINISHED, Decision.SWEEP),
-        (FINISHED, Decision.REFUSE),
-        pytest.param(None, Decision.SWEEP, id="removed, and that is proven"),
+        (DELETE_STARTED, RepairAction.DELETE),
+        (DELETE_FINISHED, RepairAction.DELETE_OBJECTS),
+        (FINISHED, RepairAction.REFUSE),
+        pytest.param(None, RepairAction.DELETE_OBJECTS, id="removed, and that is proven"),
     ],
 )
 def test_dead_letter_when_its_segment_has_a_state_then_that_decides(
-    state: SegmentState | None, decision: Decision
+    state: SegmentState | None, action: RepairAction
 ) -> None:
     """R22."""
-    assert rulings(state).judgement(PLACE, dead_letter()).decision is decision
+    assert decisions(state).decision(PLACE, dead_letter()).action is action
 
 
 @pytest.mark.parametrize(
@@ -120,36 +120,36 @@ def test_dead_letter_when_its_segment_is_unknown_without_proof_then_refused(
 ) -> None:
     unproven = replace(dead_letter(), **changes)  # type: ignore[arg-type]  # field names are the test's own
 
-    assert rulings(None).judgement(PLACE, unproven).decision is Decision.REFUSE
+    assert decisions(None).decision(PLACE, unproven).action is RepairAction.REFUSE
 
 
 def test_dead_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
     """A newer version can read the metadata, and then refuses the other segment's object."""
-    unread = replace(rulings(None).source, unread={"newer_version": 1})
+    unread = replace(decisions(None).source, unread={"newer_version": 1})
     forged = dead_letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
 
-    judgement = replace(rulings(None), source=unread).judgement(PLACE, forged)
+    decision = replace(decisions(None), source=unread).decision(PLACE, forged)
 
-    assert judgement.decision is Decision.WAIT
+    assert decision.action is RepairAction.WAIT
 
 
 def test_dead_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
-    superseded = Judgement(decision=Decision.SUPERSEDED)
-    found = replace(rulings(), judged={PLACE: superseded})
+    superseded = Decision(action=RepairAction.SUPERSEDED)
+    found = replace(decisions(), decided={PLACE: superseded})
 
-    assert found.judgement(PLACE, dead_letter()) is superseded
-    assert found.judgement(PLACE, ORPHAN) is superseded
-    assert found.judgement((3, 18), dead_letter()).decision is Decision.DELETE
+    assert found.decision(PLACE, dead_letter()) is superseded
+    assert found.decision(PLACE, ORPHAN) is superseded
+    assert found.decision((3, 18), dead_letter()).action is RepairAction.DELETE
 
 
 def test_dead_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
     """A letter whose key is another segment's, and an orphan's below a segment's key."""
     other = replace(dead_letter(), metadata=OTHER)
 
-    found = [rulings().judgement(PLACE, each) for each in (other, ORPHAN)]
+    found = [decisions().decision(PLACE, each) for each in (other, ORPHAN)]
 
-    assert [each.decision for each in found] == [Decision.REFUSE] * 2
-    assert all(each.reason.startswith("not judged") for each in found)
+    assert [each.action for each in found] == [RepairAction.REFUSE] * 2
+    assert all(each.reason.startswith("not decided") for each in found)
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
@@ -168,68 +168,71 @@ def test_dead_letter_when_it_names_other_objects_than_its_segments_then_refused(
     state: SegmentState, named: tuple[str, ...], reason: str
 ) -> None:
     """R22: nothing is deleted, not even the segment's own objects."""
-    judgement = rulings(state).judgement(PLACE, dead_letter(*named))
+    decision = decisions(state).decision(PLACE, dead_letter(*named))
 
-    assert judgement.decision is Decision.REFUSE
-    assert reason in judgement.reason
+    assert decision.action is RepairAction.REFUSE
+    assert reason in decision.reason
 
 
 def test_dead_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go() -> None:
     named = (SEGMENT.objects[0].key, "warm/7.log")
-    found = replace(rulings(), listed={SUBJECT: frozenset({"warm/7.log"})})
+    found = replace(decisions(), listed={SUBJECT: frozenset({"warm/7.log"})})
 
-    assert found.judgement(PLACE, dead_letter(*named)).decision is Decision.DELETE
-    elsewhere = replace(rulings(), listed={b"another": frozenset({"warm/7.log"})})
-    assert elsewhere.judgement(PLACE, dead_letter(*named)).decision is Decision.REFUSE
+    assert found.decision(PLACE, dead_letter(*named)).action is RepairAction.DELETE
+    elsewhere = replace(decisions(), listed={b"another": frozenset({"warm/7.log"})})
+    assert elsewhere.decision(PLACE, dead_letter(*named)).action is RepairAction.REFUSE
 
 
 def test_dead_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
     """The number of objects is unknown, but each segment has at least one."""
-    unknown = replace(rulings(None), objects_count={})
+    unknown = replace(decisions(None), objects_count={})
     empty = replace(dead_letter(), metadata=replace(SEGMENT, objects=()))
 
-    assert unknown.judgement(PLACE, dead_letter(SEGMENT.objects[0].key)).decision is Decision.SWEEP
-    assert unknown.judgement(PLACE, empty).decision is Decision.REFUSE
+    assert (
+        unknown.decision(PLACE, dead_letter(SEGMENT.objects[0].key)).action
+        is RepairAction.DELETE_OBJECTS
+    )
+    assert unknown.decision(PLACE, empty).action is RepairAction.REFUSE
 
 
 @pytest.mark.parametrize(
-    ("held", "decision"),
+    ("held", "action"),
     [
-        ([lease(0, 100), lease(200, 300)], Decision.DELETE),
-        ([lease(0, 50), lease(0, 101)], Decision.WAIT),
-        ([lease(199, 300)], Decision.WAIT),
+        ([lease(0, 100), lease(200, 300)], RepairAction.DELETE),
+        ([lease(0, 50), lease(0, 101)], RepairAction.WAIT),
+        ([lease(199, 300)], RepairAction.WAIT),
     ],
 )
 def test_dead_letter_when_somebody_reads_its_offsets_then_waits(
-    held: list[ReadLease], decision: Decision
+    held: list[ReadLease], action: RepairAction
 ) -> None:
     """R13."""
-    found = replace(rulings(), leases={partition_subject(ORDERS): tuple(held)})
+    found = replace(decisions(), leases={partition_subject(ORDERS): tuple(held)})
 
-    judgement = found.judgement(PLACE, dead_letter())
+    decision = found.decision(PLACE, dead_letter())
 
-    assert judgement.decision is decision
-    assert ("a Spark job" in judgement.reason) is (decision is Decision.WAIT)
+    assert decision.action is action
+    assert ("a Spark job" in decision.reason) is (action is RepairAction.WAIT)
 
 
 def test_dead_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_left() -> None:
     leases = {partition_subject(ORDERS): (lease(0, 300),)}
 
-    swept = replace(rulings(DELETE_FINISHED), leases=leases)
-    refused = replace(rulings(FINISHED), leases=leases)
+    swept = replace(decisions(DELETE_FINISHED), leases=leases)
+    refused = replace(decisions(FINISHED), leases=leases)
 
-    assert swept.judgement(PLACE, dead_letter()).decision is Decision.SWEEP
-    assert refused.judgement(PLACE, dead_letter()).decision is Decision.REFUSE
+    assert swept.decision(PLACE, dead_letter()).action is RepairAction.DELETE_OBJECTS
+    assert refused.decision(PLACE, dead_letter()).action is RepairAction.REFUSE
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED, FINISHED, None])
 def test_dead_letter_when_a_record_needs_newer_rules_then_waits(state: SegmentState | None) -> None:
     """R14."""
-    found = replace(rulings(state), newer={partition_subject(ORDERS): 99})
+    found = replace(decisions(state), newer={partition_subject(ORDERS): 99})
 
-    judgement = found.judgement(PLACE, dead_letter())
+    decision = found.decision(PLACE, dead_letter())
 
-    assert judgement.decision is Decision.WAIT
-    assert "version 99" in judgement.reason
-    other = replace(rulings(), newer={b"another": 99})
-    assert other.judgement(PLACE, dead_letter()).decision is Decision.DELETE
+    assert decision.action is RepairAction.WAIT
+    assert "version 99" in decision.reason
+    other = replace(decisions(), newer={b"another": 99})
+    assert other.decision(PLACE, dead_letter()).action is RepairAction.DELETE

@@ -1,8 +1,8 @@
 """Represents the driver's decisions on a batch in a small form to send to executors. Pure.
 
 For nearly all dead letters the driver reads only the key, which names the segment. It sends the
-segment's state in the metadata, and the executor judges the dead letter by that. The driver judges
-dead letters about orphans one by one.
+segment's state in the metadata, and the executor decides on the dead letter by that. The driver
+decides on dead letters about orphans one by one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.dead_letters import AnyDeadLetter, foreign_object_reason
-from spark_tools.repair.proof import Decision, Judgement, MetadataSource, judge
+from spark_tools.repair.proof import Decision, MetadataSource, RepairAction, decide
 
 DeadLetterLocation = tuple[int, int]
 """The partition and offset of a dead letter in its topic."""
 
-_NOT_JUDGED = Judgement(
-    decision=Decision.REFUSE, reason="not judged: its key is not that of the dead letter"
+_UNDECIDED = Decision(
+    action=RepairAction.REFUSE, reason="not decided: its key is not that of the dead letter"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rulings:
-    """The rulings of one batch, as of one position of the metadata. Immutable.
+class BatchDecisions:
+    """The decisions of one batch, as of one position of the metadata. Immutable.
 
     By the segment's subject: `states` (None if unknown), `listed` and `objects_count`. `listed` has
     the object names of a deleted segment that do not contain it; few segments have any.
@@ -36,7 +36,7 @@ class Rulings:
 
     By the partition's subject: `newer`, the fold version that a record needs, and `leases`.
 
-    By location: `judged`, the dead letters about orphans and the superseded ones.
+    By location: `decided`, the dead letters about orphans and the superseded ones.
     """
 
     keys: ObjectKeys
@@ -46,40 +46,40 @@ class Rulings:
     leases: Mapping[bytes, tuple[ReadLease, ...]]
     listed: Mapping[bytes, frozenset[str]]
     objects_count: Mapping[bytes, int]
-    judged: Mapping[DeadLetterLocation, Judgement]
+    decided: Mapping[DeadLetterLocation, Decision]
 
-    def judgement(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Judgement:
+    def decision(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Decision:
         """Return what to do with a dead letter; REFUSE if the driver has not seen it."""
-        judged = self.judged.get(location)
-        if judged is not None:
-            return judged
+        decided = self.decided.get(location)
+        if decided is not None:
+            return decided
         if not isinstance(dead_letter, DeadLetter):
-            return _NOT_JUDGED
+            return _UNDECIDED
         subject = segment_subject(dead_letter.metadata.segment_id)
         if subject not in self.states:
-            return _NOT_JUDGED
+            return _UNDECIDED
         newer = self.newer.get(subject[:PARTITION_SUBJECT_BYTES])
         if newer is not None:
             reason = f"a record of the metadata needs version {newer} of the rules"
-            return Judgement(decision=Decision.WAIT, reason=reason)
-        judgement = judge(
+            return Decision(action=RepairAction.WAIT, reason=reason)
+        decision = decide(
             self.states[subject],
             partition=dead_letter.metadata.topic_id_partition,
             delete_started=dead_letter.delete_started,
             metadata_topic_id=dead_letter.metadata_topic_id,
             source=self.source,
         )
-        if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
-            return judgement
+        if decision.action not in (RepairAction.DELETE, RepairAction.DELETE_OBJECTS):
+            return decision
         # The deletion of this segment proves nothing about objects of other segments.
         reason = foreign_object_reason(dead_letter, self.keys, self.listed.get(subject, ()))
         reason = reason or self._why_not_all(dead_letter, subject)
         if reason:
-            return Judgement(decision=Decision.REFUSE, reason=reason)
+            return Decision(action=RepairAction.REFUSE, reason=reason)
         lease = self._lease_on(dead_letter, subject)
-        if judgement.decision is Decision.DELETE and lease is not None:
-            return Judgement(decision=Decision.WAIT, reason=f"it is read by {lease.holder}")
-        return judgement
+        if decision.action is RepairAction.DELETE and lease is not None:
+            return Decision(action=RepairAction.WAIT, reason=f"it is read by {lease.holder}")
+        return decision
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
         """Return which objects of the segment the dead letter lacks; empty if it names them all."""

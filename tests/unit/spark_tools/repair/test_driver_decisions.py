@@ -1,4 +1,4 @@
-"""Rulings on letters of segments, by their keys, from metadata that was read from memory."""
+"""BatchDecisions on letters of segments, by their keys, from metadata that was read from memory."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
-from spark_tools.repair.judging import rule
-from spark_tools.repair.orphan_judging import OrphanTerms
-from spark_tools.repair.proof import Decision
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
+from spark_tools.repair.driver_decisions import decide_on_batch
+from spark_tools.repair.orphan_decisions import OrphanTerms
+from spark_tools.repair.proof import RepairAction
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot
 from tests.metadata_builder import (
     DELETE_STARTED,
@@ -91,14 +91,14 @@ def ruled(
     metadata: MetadataSnapshot,
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]],
     misplaced: Collection[DeadLetterLocation] = (),
-) -> Rulings:
+) -> BatchDecisions:
     """On letters whose keys and, where the driver is to read them, values are these."""
     records = [
         {"partition": partition, "offset": offset, "key": key, "value": value}
         for (partition, offset), (key, value) in rows.items()
     ]
     batch = pa.RecordBatch.from_pylist(records)
-    return rule([batch], metadata, ORPHANS, lambda _rulings, _keys: misplaced)
+    return decide_on_batch([batch], metadata, ORPHANS, lambda _decisions, _keys: misplaced)
 
 
 def subject(segment: RemoteLogSegmentMetadata) -> bytes:
@@ -116,15 +116,15 @@ def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
     states: list[SegmentState | None] = [FINISHED, DELETE_STARTED, None]
     assert found.states == dict(zip(map(subject, segments), states, strict=True))
     out_of_range_cache = [
-        found.judgement((0, n), dead_letter(each)).decision for n, each in enumerate(segments)
+        found.decision((0, n), dead_letter(each)).action for n, each in enumerate(segments)
     ]
-    assert out_of_range_cache == [Decision.REFUSE, Decision.DELETE, Decision.REFUSE]
+    assert out_of_range_cache == [RepairAction.REFUSE, RepairAction.DELETE, RepairAction.REFUSE]
 
 
 def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
     metadata: MetadataSnapshot,
 ) -> None:
-    """R22: the executors get only these rulings."""
+    """R22: the executors get only these decisions."""
     forged = replace(DYING, objects=(*DYING.objects, StoredObject(key="orders/0/another.log")))
 
     found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
@@ -132,10 +132,10 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
     assert found.listed == {subject(DYING): frozenset(DYING.object_keys)}
     assert found.objects_count == {subject(s): len(s.objects) for s in (DYING, DYING_TOO)}
     out_of_range_cache = [
-        found.judgement((0, n), dead_letter(each)).decision
+        found.decision((0, n), dead_letter(each)).action
         for n, each in ((0, DYING), (0, forged), (1, DYING_TOO))
     ]
-    assert out_of_range_cache == [Decision.DELETE, Decision.REFUSE, Decision.DELETE]
+    assert out_of_range_cache == [RepairAction.DELETE, RepairAction.REFUSE, RepairAction.DELETE]
 
 
 def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
@@ -150,13 +150,13 @@ def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     )
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(UNKNOWN), None)}
-    proved = ruled(metadata, rows).judgement((0, 0), gone)
+    proved = ruled(metadata, rows).decision((0, 0), gone)
     log.append(partition, b"\xff what is this", b"\xff")
 
-    judgement = ruled(metadata, rows).judgement((0, 0), gone)
+    decision = ruled(metadata, rows).decision((0, 0), gone)
 
-    assert (proved.decision, judgement.decision) == (Decision.SWEEP, Decision.WAIT)
-    assert "cannot be read whole" in judgement.reason
+    assert (proved.action, decision.action) == (RepairAction.DELETE_OBJECTS, RepairAction.WAIT)
+    assert "cannot be read whole" in decision.reason
 
 
 def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
@@ -171,11 +171,9 @@ def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
     for start_offset, end_offset in ((100, 200), (99, 100)):
         offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
         metadata.take_lease(DYING.topic_id_partition, offsets, terms)
-        out_of_range_cache.append(
-            ruled(metadata, rows).judgement((0, 0), dead_letter(DYING)).decision
-        )
+        out_of_range_cache.append(ruled(metadata, rows).decision((0, 0), dead_letter(DYING)).action)
 
-    assert out_of_range_cache == [Decision.DELETE, Decision.WAIT]
+    assert out_of_range_cache == [RepairAction.DELETE, RepairAction.WAIT]
 
 
 def test_rule_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
@@ -186,7 +184,7 @@ def test_rule_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
 
     found = ruled(metadata, {(0, 0): (None, encode(told).value), (0, 1): (b"key", b"\xff")})
 
-    assert found.judgement((0, 0), told).decision is Decision.DELETE
+    assert found.decision((0, 0), told).action is RepairAction.DELETE
     assert found.states.keys() == {subject(DYING)}
 
 
@@ -198,12 +196,12 @@ def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
     found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)))
 
     out_of_range_cache = {
-        location: found.judgement(location, dead_letter(DYING)).decision for location in locations
+        location: found.decision(location, dead_letter(DYING)).action for location in locations
     }
     assert out_of_range_cache == {
-        (0, 7): Decision.SUPERSEDED,
-        (0, 5): Decision.SUPERSEDED,
-        (0, 9): Decision.DELETE,
+        (0, 7): RepairAction.SUPERSEDED,
+        (0, 5): RepairAction.SUPERSEDED,
+        (0, 9): RepairAction.DELETE,
     }
 
 
@@ -217,25 +215,25 @@ def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
     found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)), misplaced)
 
     in_order = sorted(set(locations) - set(misplaced))
-    assert set(found.judged) == set(in_order[:-1])
+    assert set(found.decided) == set(in_order[:-1])
     out_of_range_cache = [
-        found.judgement(location, dead_letter(DYING)).decision for location in in_order[-1:]
+        found.decision(location, dead_letter(DYING)).action for location in in_order[-1:]
     ]
-    assert out_of_range_cache == [Decision.DELETE] * len(in_order[-1:])
+    assert out_of_range_cache == [RepairAction.DELETE] * len(in_order[-1:])
 
 
 def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     metadata: MetadataSnapshot,
 ) -> None:
-    def never(_rulings: Rulings, keys: Collection[bytes]) -> Collection[DeadLetterLocation]:
+    def never(_rulings: BatchDecisions, keys: Collection[bytes]) -> Collection[DeadLetterLocation]:
         raise AssertionError(keys)
 
     rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]
     batch = pa.RecordBatch.from_pylist(rows)
 
-    found = rule([batch], metadata, ORPHANS, never)
+    found = decide_on_batch([batch], metadata, ORPHANS, never)
 
-    assert found.judgement((0, 1), dead_letter(DYING)).decision is Decision.DELETE
+    assert found.decision((0, 1), dead_letter(DYING)).action is RepairAction.DELETE
 
 
 def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has_the_say(
@@ -245,7 +243,7 @@ def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has
 
     found = ruled(metadata, {location: (key, None) for location, key in keys.items()})
 
-    assert set(found.judged) == {(0, 0), (0, 1), (0, 2), (0, 3)}
+    assert set(found.decided) == {(0, 0), (0, 1), (0, 2), (0, 3)}
 
 
 def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_passed_on(
@@ -266,6 +264,6 @@ def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
 
     found = ruled(metadata, {(0, 0): (subject(DYING), None)})
 
-    judgement = found.judgement((0, 0), dead_letter(DYING))
-    assert judgement.decision is Decision.WAIT
-    assert "version 99" in judgement.reason
+    decision = found.decision((0, 0), dead_letter(DYING))
+    assert decision.action is RepairAction.WAIT
+    assert "version 99" in decision.reason

@@ -1,4 +1,4 @@
-"""Carries rulings out on executors: deletes objects, writes records, and returns counts.
+"""Carries decisions out on executors: deletes objects, writes records, and returns counts.
 
 This module does not import Spark. A task deletes objects, then writes the outcomes to Kafka, and
 ends only when Kafka has acknowledged them. A task that fails or runs twice repeats all of its work.
@@ -24,6 +24,7 @@ from rsm.segment.clock import Clock
 from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
 from spark_tools.repair.dead_letters import (
     AnyDeadLetter,
     UnreadableDeadLetter,
@@ -38,9 +39,8 @@ from spark_tools.repair.outcomes import (
     outcome_of,
     unreadable,
 )
-from spark_tools.repair.proof import Judgement
+from spark_tools.repair.proof import Decision
 from spark_tools.repair.removal import remove
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 
 _DEAD_LETTERS_AT_ONCE = 1000
 _PARTS_AT_ONCE = 4
@@ -77,7 +77,7 @@ class RepairTerms:
 def carry_out(
     batches: Iterable[pa.RecordBatch],
     terms: RepairTerms,
-    rulings: Rulings,
+    decisions: BatchDecisions,
     clock: Clock,
     write: WriteRecords,
 ) -> Iterator[pa.RecordBatch]:
@@ -89,7 +89,9 @@ def carry_out(
         _rare_collection(),
         ThreadPoolExecutor(_PARTS_AT_ONCE) as pool,
     ):
-        act = partial(_carry_out_part, storage=storage, terms=terms, rulings=rulings, clock=clock)
+        act = partial(
+            _carry_out_part, storage=storage, terms=terms, decisions=decisions, clock=clock
+        )
 
         def records() -> Iterator[OutgoingRecord]:
             for outcome in _in_order(pool, act, _parts(batches)):
@@ -124,13 +126,15 @@ def _rare_collection() -> Iterator[None]:
         gc.unfreeze()
 
 
-def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa.RecordBatch]:
+def rehearse(
+    batches: Iterable[pa.RecordBatch], decisions: BatchDecisions
+) -> Iterator[pa.RecordBatch]:
     """Yield the expected OUTCOMES of a store without failures; change nothing."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
             counts[
-                expected_outcome(each.dead_letter, partial(rulings.judgement, each.location))
+                expected_outcome(each.dead_letter, partial(decisions.decision, each.location))
             ] += 1
     yield _outcomes([(name, count, None, None) for name, count in counts.items()])
 
@@ -166,22 +170,22 @@ def _carry_out_part(
     part: pa.RecordBatch,
     storage: ChunkStorage,
     terms: RepairTerms,
-    rulings: Rulings,
+    decisions: BatchDecisions,
     clock: Clock,
 ) -> list[Outcome]:
     received = list(_received(part))
-    judged: dict[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]] = {
-        each.location: (each.dead_letter, rulings.judgement(each.location, each.dead_letter))
+    decided: dict[DeadLetterLocation, tuple[AnyDeadLetter, Decision]] = {
+        each.location: (each.dead_letter, decisions.decision(each.location, each.dead_letter))
         for each in received
         if not isinstance(each.dead_letter, UnreadableDeadLetter)
     }
-    removals = remove(storage, judged, terms.store.keys)
+    removals = remove(storage, decided, terms.store.keys)
     now_ms = clock.wall_ms()
     return [
         unreadable(each, each.dead_letter, terms.topics)
         if isinstance(each.dead_letter, UnreadableDeadLetter)
         else outcome_of(
-            each, *judged[each.location], removals.get(each.location), terms.topics, now_ms
+            each, *decided[each.location], removals.get(each.location), terms.topics, now_ms
         )
         for each in received
     ]

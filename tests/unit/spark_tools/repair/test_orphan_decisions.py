@@ -1,4 +1,4 @@
-"""Letters about orphans judged by metadata that was read from a topic in memory."""
+"""Letters about orphans decided by metadata that was read from a topic in memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rlmm.positions import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
-from spark_tools.repair.judging import rule
-from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
-from spark_tools.repair.proof import Decision
+from spark_tools.repair.driver_decisions import decide_on_batch
+from spark_tools.repair.orphan_decisions import SIGHTING_MAX_AGE_MS, OrphanTerms
+from spark_tools.repair.proof import RepairAction
 from spark_tools.snapshot import MetadataSnapshot
 from tests.metadata_builder import (
     FINISHED,
@@ -70,12 +70,14 @@ class World:
             metadata_topic_id=self.snapshot.identity.topic_id,
         )
 
-    def judged(self, *dead_letters: OrphanDeadLetter) -> list[tuple[Decision, str]]:
-        found = rule([asked(*dead_letters)], self.snapshot, TERMS, lambda _rulings, _keys: ())
-        judgements = [
-            found.judgement((0, at), dead_letter) for at, dead_letter in enumerate(dead_letters)
+    def decided(self, *dead_letters: OrphanDeadLetter) -> list[tuple[RepairAction, str]]:
+        found = decide_on_batch(
+            [asked(*dead_letters)], self.snapshot, TERMS, lambda _decisions, _keys: ()
+        )
+        decisions = [
+            found.decision((0, at), dead_letter) for at, dead_letter in enumerate(dead_letters)
         ]
-        return [(each.decision, each.reason) for each in judgements]
+        return [(each.action, each.reason) for each in decisions]
 
 
 def asked(*dead_letters: OrphanDeadLetter) -> pa.RecordBatch:
@@ -94,12 +96,12 @@ def world() -> Iterator[World]:
         yield world
 
 
-def test_judge_when_all_is_proved_then_the_orphan_is_deleted(world: World) -> None:
+def test_decide_when_all_is_proved_then_the_orphan_is_deleted(world: World) -> None:
     """R22: an orphan's own proof."""
-    assert world.judged(world.dead_letter()) == [(Decision.SWEEP, "")]
+    assert world.decided(world.dead_letter()) == [(RepairAction.DELETE_OBJECTS, "")]
 
 
-def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
+def test_decide_when_anything_is_not_proved_then_refused(world: World) -> None:
     """R22: source, topic, position, sightings, grace and name, each by itself."""
     dead_letter = world.dead_letter()
     read_to = dead_letter.read_to
@@ -111,52 +113,52 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
         "another metadata partition": replace(
             dead_letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)
         ),
-        "not a name that rlm gives": replace(dead_letter, object_key="cold/readme"),
+        "rlm does not write objects with this name": replace(dead_letter, object_key="cold/readme"),
     }
 
     for reason, each in wrong.items():
-        ((decision, found),) = world.judged(each)
-        assert (decision, reason in found) == (Decision.REFUSE, True), (reason, found)
+        ((decision, found),) = world.decided(each)
+        assert (decision, reason in found) == (RepairAction.REFUSE, True), (reason, found)
 
 
-def test_judge_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
+def test_decide_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
     world: World,
 ) -> None:
     """0 is no time: the letter does not say."""
     seen, never = (replace(world.dead_letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
 
-    assert world.judged(seen) == [(Decision.SWEEP, "")]
-    assert world.judged(never) == [(Decision.REFUSE, "it was not seen twice")]
+    assert world.decided(seen) == [(RepairAction.DELETE_OBJECTS, "")]
+    assert world.decided(never) == [(RepairAction.REFUSE, "it was not seen twice")]
 
 
-def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
+def test_decide_when_it_was_registered_since_then_refused(world: World) -> None:
     """R22, scenario 108: the dead letter was correct when it was written."""
     dead_letter = world.dead_letter()
     assert world.manager.publish(step(segment_metadata(9), STARTED)).accepted
 
-    ((decision, reason),) = world.judged(dead_letter)
+    ((decision, reason),) = world.decided(dead_letter)
 
-    assert (decision, "COPY_SEGMENT_STARTED" in reason) == (Decision.REFUSE, True)
+    assert (decision, "COPY_SEGMENT_STARTED" in reason) == (RepairAction.REFUSE, True)
 
 
-def test_judge_when_it_is_too_young_then_it_waits(world: World) -> None:
+def test_decide_when_it_is_too_young_then_it_waits(world: World) -> None:
     """R22: time cures it."""
     young = replace(world.dead_letter(), last_modified_ms=2_000)
 
-    assert world.judged(young) == [(Decision.WAIT, "it is too young to be judged")]
+    assert world.decided(young) == [(RepairAction.WAIT, "it is too young")]
 
 
-def test_judge_when_the_metadata_is_not_whole_then_it_waits(world: World) -> None:
+def test_decide_when_the_metadata_is_not_whole_then_it_waits(world: World) -> None:
     """R14, R22 and scenario 107."""
     dead_letter = world.dead_letter()
     world.log.append(0, b"\xff what is this", b"\xff")
 
-    ((decision, reason),) = world.judged(dead_letter)
+    ((decision, reason),) = world.decided(dead_letter)
 
-    assert (decision, "read whole" in reason) == (Decision.WAIT, True)
+    assert (decision, "read whole" in reason) == (RepairAction.WAIT, True)
 
 
-def test_judge_when_the_metadata_topic_is_created_again_then_nothing_is_judged(
+def test_decide_when_the_metadata_topic_is_created_again_then_nothing_is_decided(
     world: World,
 ) -> None:
     """R22: the same topic."""
@@ -164,18 +166,18 @@ def test_judge_when_the_metadata_topic_is_created_again_then_nothing_is_judged(
     world.log.recreate("topic-2")
 
     with pytest.raises(RetriableError):
-        world.judged(dead_letter)
+        world.decided(dead_letter)
 
 
-def test_judge_when_there_are_several_about_an_object_then_the_last_one_counts(
+def test_decide_when_there_are_several_about_an_object_then_the_last_one_counts(
     world: World,
 ) -> None:
     """The last one describes the object as it was last seen."""
     earlier = replace(world.dead_letter(), attempts=5)
 
-    out_of_range_cache = [decision for decision, _ in world.judged(earlier, world.dead_letter())]
+    out_of_range_cache = [decision for decision, _ in world.decided(earlier, world.dead_letter())]
 
-    assert out_of_range_cache == [Decision.SUPERSEDED, Decision.SWEEP]
+    assert out_of_range_cache == [RepairAction.SUPERSEDED, RepairAction.DELETE_OBJECTS]
 
 
 def test_sighting_when_older_than_a_week_then_is_too_old() -> None:

@@ -1,4 +1,4 @@
-"""Rules on a batch's dead letters by the metadata, on the driver."""
+"""Decides on a batch's dead letters by the metadata, on the driver."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rlmm.record_keys import (
 from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
 from spark_tools.repair.dead_letters import UnreadableDeadLetter, read_dead_letter
-from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
-from spark_tools.repair.proof import Decision, Judgement, MetadataSource
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
+from spark_tools.repair.orphan_decisions import OrphanDecider, OrphanTerms
+from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
 from spark_tools.snapshot import MetadataSnapshot
 
 _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
-_SUPERSEDED = Judgement(decision=Decision.SUPERSEDED)
+_SUPERSEDED = Decision(action=RepairAction.SUPERSEDED)
 
 _HAS_SEGMENTS_KEY = (
     f"length(key) = {SEGMENT_SUBJECT_BYTES}"
@@ -40,17 +40,17 @@ ASKED_COLUMNS = (
 )
 """The driver's columns, as SQL over the columns of Spark's Kafka source."""
 
-FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[DeadLetterLocation]]
+FindMisplaced = Callable[[BatchDecisions, Collection[bytes]], Collection[DeadLetterLocation]]
 """Finds the records with one of these keys that are no valid dead letters of the key's segment."""
 
 
-def rule(
+def decide_on_batch(
     dead_letters: Iterable[pa.RecordBatch],
     metadata: MetadataSnapshot,
     orphans: OrphanTerms,
     find_misplaced: FindMisplaced,
-) -> Rulings:
-    """Rule on dead letters with ASKED_COLUMNS; the last one of each subject counts.
+) -> BatchDecisions:
+    """Decide on dead letters with ASKED_COLUMNS; the last one of each subject counts.
 
     For a segment, the last valid one counts; `find_misplaced` finds invalid ones if there are
     several. Raises RetriableError if the metadata cannot be read to its end in time. Memory and
@@ -82,13 +82,13 @@ def rule(
         positions=metadata.positions(),
         unread=metadata.unread_records(),
     )
-    judge_orphan = OrphanJudge(metadata, source, orphans).judge
-    judged = {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
+    decide_on_orphan = OrphanDecider(metadata, source, orphans).decide
+    decided = {latest[subject]: decide_on_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
     leases = {subject: metadata.active_leases(each) for subject, each in known.items()}
     states = metadata.segment_states(segments)
     listed, counts = _objects_of(metadata, states, orphans.keys)
-    rulings = Rulings(
+    decisions = BatchDecisions(
         keys=orphans.keys,
         source=source,
         states=states,
@@ -96,18 +96,18 @@ def rule(
         leases={subject: each for subject, each in leases.items() if each},
         listed=listed,
         objects_count=counts,
-        judged=judged,
+        decided=decided,
     )
     keys = [subject for subject in repeated if subject not in about_orphans]
-    misplaced = frozenset(find_misplaced(rulings, keys)) if keys else frozenset()
-    return replace(rulings, judged=judged | _superseded(repeated.values(), misplaced))
+    misplaced = frozenset(find_misplaced(decisions, keys)) if keys else frozenset()
+    return replace(decisions, decided=decided | _superseded(repeated.values(), misplaced))
 
 
 def _superseded(
     repeated: Iterable[Sequence[DeadLetterLocation]], misplaced: Collection[DeadLetterLocation]
-) -> dict[DeadLetterLocation, Judgement]:
+) -> dict[DeadLetterLocation, Decision]:
     """Return the valid dead letters that a later one of the same subject supersedes."""
-    found: dict[DeadLetterLocation, Judgement] = {}
+    found: dict[DeadLetterLocation, Decision] = {}
     for locations in repeated:
         in_order = sorted(location for location in locations if location not in misplaced)
         found |= dict.fromkeys(in_order[:-1], _SUPERSEDED)

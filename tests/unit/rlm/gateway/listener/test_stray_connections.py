@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from rlm.config.values import HostPort
+from rlm.gateway.listener.stray_connections import StrayConnections
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlm.gateway.model.stray_connections import StrayConnections
 
 _OWN = HostPort(host="own", port=1)
 

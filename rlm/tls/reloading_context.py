@@ -1,4 +1,4 @@
-"""FreshContext: a TLS context that follows its files, so certificates change while it is in use.
+"""ReloadingContext: a TLS context that loads changed certificates while it is in use.
 
 New connections use the current files; open ones keep their certificate. If the files cannot be
 used, for example because one is half written, the context stays unchanged.
@@ -21,7 +21,7 @@ _Stamp = tuple[int, int, int] | None
 _log = logging.getLogger(__name__)
 
 
-class FreshContext:
+class ReloadingContext:
     """A context that reloads changed files; `renewed` gets the result. Not thread-safe."""
 
     def __init__(

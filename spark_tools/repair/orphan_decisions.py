@@ -1,4 +1,4 @@
-"""Judges dead letters about orphans by the metadata, read to its end.
+"""Decides on dead letters about orphans by the metadata, read to its end.
 
 Checks a dead letter against the current state. The object must be old, seen twice, seen recently,
 and named by no segment. The metadata must be complete, from the same topic, and read at least as
@@ -14,9 +14,9 @@ from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rlmm.partitioner import metadata_partition
 from rsm.layout.keys import ObjectKeys, SegmentKey
 from rsm.segment.ids import TopicIdPartition
-from spark_tools.orphan_proof import why_not_dead
+from spark_tools.orphan_proof import why_not_removable
 from spark_tools.quarantine import parse_either
-from spark_tools.repair.proof import Decision, Judgement, MetadataSource
+from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
@@ -42,8 +42,8 @@ class OrphanTerms:
         return None if name is None else name.segment_id.topic_id_partition
 
 
-class OrphanJudge:
-    """Judges one batch. Caches recent partitions. Not thread-safe."""
+class OrphanDecider:
+    """Decides on one batch. Caches recent partitions. Not thread-safe."""
 
     def __init__(
         self, metadata: MetadataSnapshot, source: MetadataSource, terms: OrphanTerms
@@ -54,25 +54,27 @@ class OrphanJudge:
         self._unread = metadata.unread_records()
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
-    def judge(self, dead_letter: OrphanDeadLetter) -> Judgement:
-        """Return SWEEP or REFUSE; WAIT for what an upgrade or time may resolve."""
+    def decide(self, dead_letter: OrphanDeadLetter) -> Decision:
+        """Return DELETE_OBJECTS or REFUSE; WAIT for what an upgrade or time may resolve."""
         name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
-            return Judgement(decision=Decision.REFUSE, reason="rlm does not write objects with this name")
+            return Decision(
+                action=RepairAction.REFUSE, reason="rlm does not write objects with this name"
+            )
         if reason := self._not_yet(dead_letter):
-            return Judgement(decision=Decision.WAIT, reason=reason)
-        reason = self._unproved(dead_letter, name) or why_not_dead(
+            return Decision(action=RepairAction.WAIT, reason=reason)
+        reason = self._unproved(dead_letter, name) or why_not_removable(
             dead_letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
         )
         if reason:
-            return Judgement(decision=Decision.REFUSE, reason=reason)
-        return Judgement(decision=Decision.SWEEP)
+            return Decision(action=RepairAction.REFUSE, reason=reason)
+        return Decision(action=RepairAction.DELETE_OBJECTS)
 
     def _not_yet(self, dead_letter: OrphanDeadLetter) -> str:
         if self._unread:
             return f"the metadata cannot be read whole: {dict(self._unread)}"
         if dead_letter.last_modified_ms >= self._terms.cut_off_ms:
-            return "it is too young to be judged"
+            return "it is too young"
         return ""
 
     def _unproved(self, dead_letter: OrphanDeadLetter, name: SegmentKey) -> str:

@@ -30,10 +30,10 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.settings import FilesystemSettings
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
-from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse
+from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocation
+from spark_tools.repair.execution import OUTCOMES, RepairTerms, carry_out, rehearse
 from spark_tools.repair.outcomes import OutcomeTopics
-from spark_tools.repair.proof import Decision, Judgement, MetadataSource
-from spark_tools.repair.rulings import DeadLetterLocation, Rulings
+from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.twins.clock import FakeClock
 
@@ -84,24 +84,24 @@ class World:
         self,
         values: Sequence[bytes | None],
         states: dict[RemoteLogSegmentMetadata, SegmentState | None],
-        judged: dict[DeadLetterLocation, Judgement] | None = None,
+        decided: dict[DeadLetterLocation, Decision] | None = None,
     ) -> list[dict[str, Any]]:
         """Return the outcomes of dead letters at offsets from 0 on; `written` are the records."""
-        given = rulings(states, judged)
+        given = decisions(states, decided)
         done = carry_out([received(values)], self.terms, given, FakeClock(), self.written.extend)
         batches = list(done)
         assert all(batch.schema.equals(OUTCOMES) for batch in batches)
         return [row for batch in batches for row in batch.to_pylist()]
 
 
-def rulings(
+def decisions(
     states: dict[RemoteLogSegmentMetadata, SegmentState | None],
-    judged: dict[DeadLetterLocation, Judgement] | None = None,
+    decided: dict[DeadLetterLocation, Decision] | None = None,
     newer: dict[bytes, int] | None = None,
     leases: tuple[ReadLease, ...] = (),
-) -> Rulings:
-    """Return the rulings of a driver whose metadata has these segments."""
-    return Rulings(
+) -> BatchDecisions:
+    """Return the decisions of a driver whose metadata has these segments."""
+    return BatchDecisions(
         keys=ObjectKeys(),
         source=MetadataSource(topic_id="topic-a", partition_count=1, positions={0: 18}, unread={}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
@@ -117,7 +117,7 @@ def rulings(
             for each, state in states.items()
             if state is not None
         },
-        judged=judged or {},
+        decided=decided or {},
     )
 
 
@@ -198,7 +198,7 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
         raise RetriableError("the cluster did not answer in time")
 
     batches = [received([encode(dead_letter(1)).value])]
-    given = rulings({segment(1): DELETE_STARTED})
+    given = decisions({segment(1): DELETE_STARTED})
 
     with pytest.raises(RetriableError):
         list(carry_out(batches, world.terms, given, FakeClock(), refuse))
@@ -219,7 +219,7 @@ def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
         raise RetriableError("the cluster did not answer in time")
 
     with pytest.raises(RetriableError):
-        list(carry_out([received(values)], world.terms, rulings(states), FakeClock(), fail))
+        list(carry_out([received(values)], world.terms, decisions(states), FakeClock(), fail))
     rows = world.outcomes(values, states)
 
     assert world.names() == set()
@@ -242,7 +242,7 @@ def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
 
     before, frozen_count = gc.get_threshold(), gc.get_freeze_count()
     batches = [received([encode(dead_letter(1)).value])]
-    given = rulings({segment(1): DELETE_STARTED})
+    given = decisions({segment(1): DELETE_STARTED})
 
     with suppress(RetriableError):
         list(carry_out(batches, world.terms, given, FakeClock(), write))
@@ -298,7 +298,7 @@ def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
         expires_ms=1,
         holder="a Spark job",
     )
-    given = rulings({segment(1): state}, leases=(lease,))
+    given = decisions({segment(1): state}, leases=(lease,))
     sent = encode(dead_letter(1))
 
     (batch,) = carry_out(
@@ -390,9 +390,9 @@ def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
         metadata_topic_id="topic-a",
     )
 
-    judgement = rulings({segment(1): None}).judgement((0, 0), proved)
+    decision = decisions({segment(1): None}).decision((0, 0), proved)
 
-    assert judgement.decision is Decision.REFUSE
+    assert decision.action is RepairAction.REFUSE
 
 
 def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world: World) -> None:
@@ -406,7 +406,7 @@ def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world
     (back,) = world.written
     assert (row["outcome"], "newer version" in row["reason"]) == ("waiting", True)
     assert (back.topic, back.key, back.value) == ("letters", b"key", value)
-    (rehearsed,) = rehearse([received([value])], rulings({}))
+    (rehearsed,) = rehearse([received([value])], decisions({}))
     assert rehearsed.column("outcome").to_pylist() == ["waiting"]
 
 
@@ -416,7 +416,7 @@ def test_carry_out_when_a_letter_waits_then_what_is_not_known_here_stays_in_it(
     """R14: fields are added without a new version."""
     value = encode(dead_letter(1)).value + b"\xfa\x07\x01x"  # field 127
     newer = {partition_subject(segment(1).topic_id_partition): 9}
-    given = rulings({segment(1): DELETE_STARTED}, newer=newer)
+    given = decisions({segment(1): DELETE_STARTED}, newer=newer)
 
     list(carry_out([received([value])], world.terms, given, FakeClock(), world.written.extend))
 
@@ -428,9 +428,9 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
     one = segment(1)
     newer = {partition_subject(one.topic_id_partition): 9}
 
-    judgement = rulings({one: DELETE_STARTED}, newer=newer).judgement((0, 0), dead_letter(1))
+    decision = decisions({one: DELETE_STARTED}, newer=newer).decision((0, 0), dead_letter(1))
 
-    assert (judgement.decision, "version 9" in judgement.reason) == (Decision.WAIT, True)
+    assert (decision.action, "version 9" in decision.reason) == (RepairAction.WAIT, True)
 
 
 def test_judgement_when_gone_after_its_own_deletion_then_swept() -> None:
@@ -441,16 +441,16 @@ def test_judgement_when_gone_after_its_own_deletion_then_swept() -> None:
         metadata_topic_id="topic-a",
     )
 
-    judgement = rulings({segment(1): None}).judgement((0, 0), proved)
+    decision = decisions({segment(1): None}).decision((0, 0), proved)
 
-    assert judgement.decision is Decision.SWEEP
+    assert decision.action is RepairAction.DELETE_OBJECTS
 
 
 def test_carry_out_when_unreadable_or_superseded_then_nothing_is_deleted(world: World) -> None:
     """Scenario 79."""
     world.put(segment(1))
     values = [b"\xff\xff no letter", None, encode(dead_letter(1)).value]
-    superseded = {(0, 2): Judgement(decision=Decision.SUPERSEDED)}
+    superseded = {(0, 2): Decision(action=RepairAction.SUPERSEDED)}
 
     rows = world.outcomes(values, {segment(1): DELETE_STARTED}, superseded)
 
@@ -485,13 +485,13 @@ def test_rehearse_when_asked_then_counts_outcomes_and_changes_nothing(world: Wor
     states: dict[RemoteLogSegmentMetadata, SegmentState | None]
     states = {segment(1): DELETE_STARTED, segment(2): DELETE_FINISHED, segment(3): FINISHED}
     world.put(*states)
-    judged = {(0, 0): Judgement(decision=Decision.SUPERSEDED)}
+    decided = {(0, 0): Decision(action=RepairAction.SUPERSEDED)}
 
-    (batch,) = rehearse([received(values)], rulings(states, judged))
+    (batch,) = rehearse([received(values)], decisions(states, decided))
 
     assert len(world.names()) == 6
     found = dict(
         zip(*(batch.column(n).to_pylist() for n in ("outcome", "dead_letters")), strict=True)
     )
     assert found == {"repaired": 2, "refused": 1, "superseded": 1, "unreadable": 1}
-    assert found == Counter(row["outcome"] for row in world.outcomes(values, states, judged))
+    assert found == Counter(row["outcome"] for row in world.outcomes(values, states, decided))
