@@ -8,7 +8,8 @@ neither. It refuses an object whose user metadata does not name the format's ver
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from uuid import UUID
@@ -41,7 +42,7 @@ from rsm.segment.errors import (
     RetriableError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.local_segment import BytesSource, ContentSource, WrappedSource
 from rsm.storage.chunk_storage import ChunkStorage
 
 DriverMetadata = Mapping[str, str]
@@ -308,22 +309,23 @@ class StoreLedgerOffloader(LedgerOffloader):
         index: Callable[[], bytes],
     ) -> None:
         """Write the data and then the index; on any error delete what may have been written."""
-        written: list[str] = []
+        written: set[str] = set()
 
         def create(number: int, content: ContentSource) -> None:
             name = names[number]
-            written.append(name)
             try:
                 self._storage.create_with_content(name, content, attributes=attributes[number])
             except AlreadyExistsError:
-                written.remove(name)  # another writer's object, not to be deleted
+                written.discard(name)  # another writer's object, not to be deleted
                 raise
 
         try:
-            create(0, data)
-            create(1, BytesSource(content=index()))
+            create(0, _WatchedSource(source=data, on_end=partial(written.add, names[0])))
+            index_content = BytesSource(content=index())
+            written.add(names[1])
+            create(1, index_content)
         except BaseException:
-            delete_objects(self._storage, written)  # the caller gets the first error
+            delete_objects(self._storage, tuple(written))  # the caller gets the first error
             raise
 
     def _require_own_store(self, driver_metadata: DriverMetadata | None) -> None:
@@ -333,6 +335,17 @@ class StoreLedgerOffloader(LedgerOffloader):
                 raise InvalidConfigError(
                     "the data is in another store", key=key, found=found, expected=expected
                 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WatchedSource(WrappedSource):
+    """Reports that it was read to its end. Before, no store has an object with its content."""
+
+    on_end: Callable[[], None]
+
+    def chunks(self) -> Iterator[memoryview]:
+        yield from self.source.chunks()
+        self.on_end()
 
 
 def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[OffloadSegment, ...]:

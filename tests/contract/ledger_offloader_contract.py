@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from uuid import UUID
 
 import pytest
@@ -186,6 +187,31 @@ class LedgerOffloaderContract:
             offloader.offload(Ledger(ledger_id=7, entries=entries()), UUID_1)
 
         assert stored(storage) == []
+
+    def test_offload_when_the_entries_break_and_the_object_exists_then_it_is_left(
+        self, offloader: LedgerOffloader, storage: ChunkStorage
+    ) -> None:
+        taken = f"{UUID_1}-ledger-7"
+        storage.create_with_content(taken, source_of(b"someone else's"))
+        not_consecutive = iter([(0, b"a"), (2, b"b")])
+
+        with pytest.raises((InvalidConfigError, AlreadyExistsError)):
+            offloader.offload(Ledger(ledger_id=7, entries=not_consecutive), UUID_1)
+
+        assert stored(storage) == [taken]
+
+    def test_abort_when_the_object_exists_then_it_is_left(
+        self, offloader: LedgerOffloader, storage: ChunkStorage
+    ) -> None:
+        taken = f"{UUID_1}"
+        storage.create_with_content(taken, source_of(b"someone else's"))
+        handle = offloader.streaming_offload(UUID_1)
+
+        with suppress(AlreadyExistsError):  # some stores notice it before the end
+            offer(handle, self.entries(7, 0, 4))
+        handle.abort(FencedError("another leader"))
+
+        assert stored(storage) == [taken]
 
     def test_delete_when_called_twice_then_only_this_offload_is_gone(
         self, offloader: LedgerOffloader, storage: ChunkStorage
