@@ -73,7 +73,7 @@ class OffloadHandle:
     Thread-safe: concurrent offers are taken one after the other, in an order that their caller must
     decide. Only `result`, `wait_for_room` and `abort` wait for the store. Every later call except
     `abort` raises the store's first error; both objects are then deleted, if the store permits it.
-    A handle that is neither sealed nor aborted keeps its upload open.
+    A handle keeps its upload open until `seal`, `abort`, or, if it is full, `result`.
 
     Memory: `buffer_bytes`; or else, if that is more, an entry larger than a block and the block
     before it. One thread from the first complete block on.
@@ -89,6 +89,8 @@ class OffloadHandle:
         self._lock = threading.Lock()
         self._is_started = False
         self._is_sealed = False
+        self._is_ended = False
+        self._is_awaited = False
 
     @property
     def last_offered(self) -> EntryPosition | None:
@@ -103,18 +105,18 @@ class OffloadHandle:
     def can_offer(self, size_bytes: int, ledger_id: int | None = None) -> bool:
         """Return whether an entry would be accepted now; by default one of the last one's ledger.
 
-        False also if the handle is sealed.
+        An entry that does not fit into the segment's or the index's size seals the handle.
         """
         with self._lock:
             self._buffer.check()
-            return not self._is_sealed and self._has_room(self._most_bytes(ledger_id, size_bytes))
+            return self._accepts(self._new_block_bytes(ledger_id, size_bytes))
 
     def offer_entry(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> bool:
         """Take an entry, or return False: the buffer is full, or the handle is sealed.
 
         Copies the data. With nothing in the buffer that waits for the store, an entry of any size
         is accepted. An entry that does not fit into the segment's or the index's size seals
-        the handle.
+        the handle. `seal` or `result` then ends the object.
 
         Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
         ascend, and UnsupportedError for an entry of almost 2 GiB; the next entry may follow these.
@@ -125,11 +127,7 @@ class OffloadHandle:
             if self._is_sealed:
                 return False
             self._stream.require_next(ledger_id, entry_id, len(data))
-            new_bytes = self._stream.new_block_bytes(ledger_id, len(data))
-            if self._is_full(new_bytes):
-                self._seal()
-                return False
-            if not self._has_room(self._most_bytes(ledger_id, len(data))):
+            if not self._accepts(self._new_block_bytes(ledger_id, len(data))):
                 return False
             self._pass_on(self._stream.add(ledger_id, entry_id, data))
             return True
@@ -137,51 +135,84 @@ class OffloadHandle:
     def wait_for_room(
         self, size_bytes: int, ledger_id: int | None = None, *, timeout_s: float | None = None
     ) -> bool:
-        """Wait until the store has accepted enough for such an entry; return `can_offer`."""
+        """Wait until the store has accepted enough for such an entry; return `can_offer`.
+
+        Returns False at once if the handle is sealed, and after `timeout_s`.
+        """
+        if self.can_offer(size_bytes, ledger_id):
+            return True
         with self._lock:
-            most_bytes = self._most_bytes(ledger_id, size_bytes)
-        if most_bytes is not None:
+            most_bytes = self._most_bytes(self._new_block_bytes(ledger_id, size_bytes))
+        if most_bytes is not None and not self._is_sealed:
             self._buffer.wait_until(most_bytes, timeout_s)
         return self.can_offer(size_bytes, ledger_id)
 
     def seal(self, infos: Mapping[int, LedgerInfo] | None = None) -> None:
         """End the object; the index is written when the store has all blocks. Idempotent.
 
-        `infos` describe ledgers by their ids, as in `BlockStream.index`. Does not wait.
+        `infos` describe ledgers by their ids, as in `BlockStream.index`. Raises InvalidConfigError
+        if the object has ended without them. Does not wait.
         """
         with self._lock:
             self._buffer.check()
-            if not self._is_sealed:
-                self._infos = infos or {}
-                self._seal()
+            if not self._is_ended:
+                self._infos = dict(infos or {})
+                self._end()
+            elif infos and dict(infos) != self._infos:
+                raise InvalidConfigError(
+                    "the object has ended with other infos",
+                    uuid=self._uuid,
+                    advice="Give the infos to the first call of `seal`, before `result`",
+                )
 
     def abort(self, reason: BaseException) -> None:
         """Give the offload up with `reason`; return when nothing of it is left. Idempotent.
 
-        Waits for the offload instead if it is sealed already.
+        Waits for the offload instead if the object has ended already.
         """
         with self._lock:
-            self._is_sealed = True
+            self._is_sealed = self._is_ended = True
             self._fail_unstarted(reason)
         self._buffer.abort(reason)
 
     def result(self, timeout_s: float | None = None) -> OffloadResult:
-        """Wait for the complete offload, which another call must seal, and return its range.
+        """Wait for the complete offload and return its range. Another call must seal the handle.
 
+        From this call on, a full handle ends its object itself, without the infos of `seal`.
         Raises the error of the store, or the reason of `abort`. Raises InvalidConfigError if no
         entry was offered, and RetriableError after `timeout_s`.
         """
+        with self._lock:
+            self._is_awaited = True
+            if self._is_sealed:
+                self._end()
         try:
             return self._buffer.result(timeout_s)
         except TimeoutError as error:
             raise RetriableError("the offload is not complete yet", uuid=self._uuid) from error
 
-    def _most_bytes(self, ledger_id: int | None, size_bytes: int) -> int | None:
-        """Return how much may be buffered for such an entry to be accepted; None: any amount."""
+    def _accepts(self, new_bytes: int) -> bool:
+        """Return whether an entry that begins a block of this length is accepted now.
+
+        Seals the handle before an entry that would never be accepted.
+        """
+        if not self._is_sealed and self._is_full(new_bytes):
+            self._is_sealed = True
+            if self._is_awaited:
+                self._end()
+        most_bytes = self._most_bytes(new_bytes)
+        has_room = most_bytes is None or self._buffer.buffered_bytes <= most_bytes
+        return has_room and not self._is_sealed
+
+    def _new_block_bytes(self, ledger_id: int | None, size_bytes: int) -> int:
+        """Return the length of the block that such an entry would begin; 0 if it begins none."""
         last = self._stream.last
         if ledger_id is None:
             ledger_id = 0 if last is None else last.ledger_id
-        new_bytes = self._stream.new_block_bytes(ledger_id, size_bytes)
+        return self._stream.new_block_bytes(ledger_id, size_bytes)
+
+    def _most_bytes(self, new_bytes: int) -> int | None:
+        """Return how much may be buffered for an entry to be accepted; None: any amount."""
         if not new_bytes:
             return None
         taken_bytes = self._stream.open_block_bytes + new_bytes
@@ -195,9 +226,6 @@ class OffloadHandle:
             or (new_bytes > 0 and self._stream.index_bytes >= limits.index_bytes)
         )
 
-    def _has_room(self, most_bytes: int | None) -> bool:
-        return most_bytes is None or self._buffer.buffered_bytes <= most_bytes
-
     def _pass_on(self, blocks: tuple[bytearray, ...]) -> None:
         for block in blocks:
             if not self._is_started:
@@ -205,8 +233,11 @@ class OffloadHandle:
                 self._buffer.start(self._run, name="offload")
             self._buffer.add(block)
 
-    def _seal(self) -> None:
-        self._is_sealed = True
+    def _end(self) -> None:
+        """Pass on the last block and end the data object, unless that is done."""
+        if self._is_ended:
+            return
+        self._is_sealed = self._is_ended = True
         self._fail_unstarted(
             None
             if self._stream.last
