@@ -75,7 +75,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         self._check_name(name)
-        # The SDK sends parts of one length only.
+        # The SDK sends parts of one length only, and reads on when the store has the one before.
         reader = PartReader(source, name, accepts_as_read=True)
         creation = uuid4().hex
         with self._bucket.errors(name):

@@ -11,8 +11,9 @@ from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, 
 class PartReader:
     """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe.
 
-    With `accepts_as_read`, bytes count as accepted by the store once they are read. A store needs
-    this if its parts may be larger than what the source can buffer.
+    With `accepts_as_read`, bytes count as accepted by the store once the reader needs the source's
+    next chunk. A store needs this if its parts may be larger than what the source can buffer. A
+    chunk at the end of a part then counts when the caller, which has sent that part, reads on.
     """
 
     def __init__(self, source: ContentSource, name: str, *, accepts_as_read: bool = False) -> None:
@@ -23,6 +24,7 @@ class PartReader:
         self._name = name
         self._interrupt = interrupt_of(source)
         self._length_bytes = source.length_bytes
+        self._due_bytes = 0  # to acknowledge before the next chunk, for which the source may wait
         self.reuse = reuse_of(source)
         self.read_bytes = 0
         self.checksum = 0
@@ -40,6 +42,9 @@ class PartReader:
     def next_chunk_bytes(self) -> int:
         """Return the length of the next chunk, or of what is left of it; 0 at the source's end."""
         while not self._rest:
+            if self._due_bytes:
+                self.acknowledge(self._due_bytes)
+                self._due_bytes = 0
             view = next(self._views, None)
             if view is None:
                 return 0
@@ -61,7 +66,7 @@ class PartReader:
             self._rest = self._rest[len(piece) :]
             filled += len(piece)
             if self._accepts_as_read:
-                self.acknowledge(len(piece))
+                self._due_bytes += len(piece)
         if filled < length_bytes:
             if self._length_bytes is not None:
                 raise self._other_length()

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange
-from rsm.storage.gcs.settings import GcsSettings
+from rsm.storage.gcs.settings import PART_UNIT_BYTES, GcsSettings
 from rsm.storage.gcs.storage import GcsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 from tests.contract.ledger_offloader_contract import LedgerOffloaderContract
-from tests.contract.sources import UnsizedSource, source_of
+from tests.contract.sources import CountingSource, UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
 from tests.services.http_faults import Fault, FaultyProxy
@@ -122,6 +122,26 @@ def test_creation_when_the_length_is_unknown_then_one_whole(
 
     assert storage.read_range("a", WHOLE) == content
     assert storage.info("a").crc32c == checksum
+
+
+def test_creation_when_chunks_are_as_long_as_parts_then_each_is_acknowledged_by_the_store(
+    gcs_settings: GcsSettings,
+) -> None:
+    """Not earlier than the response to its part, and before the next part is sent."""
+    source = CountingSource(pieces=tuple(bytes([number]) * PART_UNIT_BYTES for number in range(3)))
+    accepted_before: list[int] = []
+
+    def note(method: str) -> None:
+        if method == "PUT":
+            accepted_before.append(sum(source.accepted) // PART_UNIT_BYTES)
+
+    storage = GcsChunkStorage(replace(gcs_settings, part_bytes=PART_UNIT_BYTES), observe=note)
+
+    storage.create_with_content("a", source)
+
+    assert accepted_before == [0, 1, 2, 3]  # an empty part is the last one
+    storage.delete("a")
+    storage.close()
 
 
 def test_creation_when_its_answer_is_lost_then_the_stored_object_is_recognized(

@@ -51,7 +51,22 @@ def test_read_when_the_store_accepts_as_it_reads_then_acknowledged_before_the_pa
 
     assert reader.read(4) == b"abcd"
 
-    assert source.accepted == [3, 1]
+    assert source.accepted == [3]
+    assert reader.read(4) == b"ef"
+    assert source.accepted == [3, 2, 1]
+
+
+def test_read_when_a_chunk_ends_with_a_part_then_acknowledged_once_the_next_part_is_read() -> None:
+    """A caller that reads on has sent the part."""
+    source = CountingSource(pieces=(b"abcd", b"ef"))
+    reader = PartReader(source, "a", accepts_as_read=True)
+
+    reader.read(2)
+    reader.read(2)
+    assert source.accepted == []
+
+    reader.read(2)
+    assert source.accepted == [4]
 
 
 def test_read_when_the_store_accepts_parts_then_not_acknowledged_yet() -> None:
