@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, CommandSource] = MappingProxyType(
     {
         "run": CommandSource("host.run", "Run manager and gateway next to a broker."),
         "gateway": CommandSource(
-            "host.gateway", "Serve clients until SIGTERM or Ctrl-C, without restarts."
+            "host.gateway", "Serve clients until SIGTERM or Ctrl-C, unsupervised."
         ),
         "topic": CommandSource("topics.topic", "Tier topics, change their policies, end tiering."),
         "policy": CommandSource(

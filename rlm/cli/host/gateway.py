@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _gateway(config: ConfigOption) -> None:
-    """Serve clients until SIGTERM or Ctrl-C. Nothing restarts it.
+    """Serve clients until SIGTERM or Ctrl-C, unsupervised.
 
     If the file has log.dirs, the gateway serves their broker; otherwise the whole cluster.
     """
