@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.request.lost_segment import segment_loss
-from rlm.tasks.integrity.fault_report import report_fault
+from rlm.tasks.context.fault_report import report_fault
 from rlmm.events.anomaly import AnomalyReported
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind

@@ -106,7 +106,8 @@ class PartitionView:
     `copy_failure` is None unless this process's last copy failed, or its last stream if the topic
     is streamed. `paused` is what an operator paused for the topic. `is_past_retention`: the leader
     has no committed record within the total retention. `deletion_requested` are streamed segments
-    that an operator wants deleted. `spent_streams` are unfinished streams whose parts are not used
+    that an operator wants deleted. `unsupported` are stored segments that this process cannot read,
+    as far as its merges know. `spent_streams` are unfinished streams whose parts are not used
     again any more; None if the store uses none again.
     """
 
@@ -130,6 +131,7 @@ class PartitionView:
     is_past_retention: bool = False
     damage: Damage = field(default_factory=Damage)
     deletion_requested: frozenset[UUID] = frozenset()
+    unsupported: frozenset[UUID] = frozenset()
     spent_streams: frozenset[UUID] | None = None
 
     @cached_property

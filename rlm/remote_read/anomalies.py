@@ -11,14 +11,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
 from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rsm.read.unreadable_segment import object_fault
 from rsm.segment.clock import Clock
-from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -102,8 +103,9 @@ class ReadAnomalies:
         offset: int,
     ) -> None:
         """Record that a read of a segment failed before it reached `offset`."""
-        kind = AnomalyKind.CORRUPT if isinstance(error, CorruptError) else AnomalyKind.MISSING
-        key = damaged_key(metadata, error)
+        fault = object_fault(metadata, error)
+        kind = AnomalyKind.MISSING if fault.is_missing else AnomalyKind.CORRUPT
+        key = fault.object_key
         now_ms = self._clock.wall_ms()
         with self._lock:
             self._count(metadata.topic_id_partition, kind)
@@ -248,22 +250,3 @@ class ReadAnomalies:
         summary = len(self._logged_segments), self._unlogged_count
         self._unlogged_count = 0
         return summary
-
-
-def damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
-    """Return the key of the object named in the error's chain, else of the log's first object."""
-    keys = set(metadata.object_keys)
-    for each in _chain(error):
-        if isinstance(each, TieredStorageError):
-            named = next((v for v in each.context.values() if v in keys), None)
-            if named is not None:
-                return str(named)
-    return metadata.objects[0].key
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    for _ in range(16):
-        if error is None:
-            return
-        yield error
-        error = error.__cause__

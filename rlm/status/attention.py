@@ -8,17 +8,14 @@ one reason and one command are one problem of several partitions.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from rlm.policy.peers.differing_files import differing_files
 from rlm.status.block_explanations import LONG_UNSTABLE_MS, BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import PartitionReport
-from rlm.status.document_parts import Json
 from rlm.status.failures import COPIES_FAIL, FAILING
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rlm.status.problem import Problem, ProblemKind
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 _PROCESSES = "rlm processes"
@@ -30,77 +27,7 @@ _STREAM_LATE_MINUTES = 15
 """How long after its rollover time a stream is late: a long upload takes less."""
 
 
-class ProblemKind(Enum):
-    """Represents what is wrong, the most urgent first."""
-
-    TOPIC_DELETED = "topic_deleted"
-    DIVERGED = "diverged"
-    EXTERNAL_START = "external_start"
-    DAMAGED_OBJECTS = "damaged_objects"
-    REPAIRS_FAIL = "repairs_fail"
-    NO_LEADER = "no_leader"
-    LEADER_SILENT = "leader_silent"
-    MANAGER_SILENT = "manager_silent"
-    GATEWAY_SILENT = "gateway_silent"
-    NOT_READY = "not_ready"
-    FILES_DIFFER = "files_differ"
-    NOT_REPORTED = "not_reported"
-    NOT_EVALUATED = "not_evaluated"
-    HANGING_TRANSACTION = "hanging_transaction"
-    COPY_BLOCKED = "copy_blocked"
-    STREAM_LATE = "stream_late"
-    TRIM_BLOCKED = "trim_blocked"
-    EXPIRY_BLOCKED = "expiry_blocked"
-
-
 _URGENCY = {kind: index for index, kind in enumerate(ProblemKind)}
-
-
-PROBLEM = JsonShape(
-    name="Problem",
-    meaning="One reason for attention, the most urgent first.",
-    fields={
-        "kind": JsonField(
-            JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in ProblemKind)}."
-        ),
-        "process": JsonField(
-            JsonKind.TEXT,
-            "The process, like `manager of broker 3`; null for a problem of partitions alone.",
-            is_nullable=True,
-        ),
-        "partitions": JsonField(
-            JsonKind.TEXT, "The partitions, each as `topic:partition`.", is_list=True
-        ),
-        "reason": JsonField(JsonKind.TEXT, "What is wrong and why."),
-        "next_command": JsonField(
-            JsonKind.TEXT, "The command to type next, without the options of the cluster."
-        ),
-    },
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Represents one reason for attention, of a process or of partitions.
-
-    `process` is a role with its broker, like "manager of broker 3". It is empty for a problem of
-    partitions alone. The problem of a silent process has the partitions that its broker leads.
-    """
-
-    kind: ProblemKind
-    reason: str
-    command: str
-    process: str = ""
-    partitions: tuple[TopicIdPartition, ...] = ()
-
-    def to_json(self) -> Json:
-        return {
-            "kind": self.kind.value,
-            "process": self.process or None,
-            "partitions": [f"{each.topic}:{each.partition}" for each in self.partitions],
-            "reason": self.reason,
-            "next_command": self.command,
-        }
 
 
 def find_problems(
@@ -331,6 +258,10 @@ def _reported(
     hanging = _hanging_transaction(topic, report, transaction_max_ms)
     if hanging is not None:
         yield hanging
+    merge_failure = None if report.stream is None else report.stream.merge_failure
+    if merge_failure is not None:
+        reason = f"merges of small streamed segments fail: {merge_failure.cause}"
+        yield ProblemKind.MERGES_FAIL, reason, "rlm storage check"
     yield from _blocks(row, report, transaction_max_ms, has_hanging=hanging is not None)
 
 

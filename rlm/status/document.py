@@ -37,9 +37,9 @@ FUTURE_TIMESTAMPS = JsonShape(
         "max_timestamp_ms": JsonField(JsonKind.TIME, "The latest of the timestamps."),
     },
 )
-REPAIR_FAILURE = JsonShape(
-    name="RepairFailure",
-    meaning="Why the last attempts to repair damaged segments failed.",
+ATTEMPT_FAILURE = JsonShape(
+    name="AttemptFailure",
+    meaning="Why the last attempts of one kind failed.",
     fields={
         "error": JsonField(JsonKind.TEXT, "The error of the last attempt."),
         "cause": JsonField(JsonKind.TEXT, "The same without the identity of the segment."),
@@ -76,6 +76,12 @@ STREAM = JsonShape(
             "How long an open transaction has kept the last stable offset, above which nothing is "
             "stored; null if none does. Above the broker's `transaction.max.timeout.ms`, the "
             "transaction hangs.",
+            is_nullable=True,
+        ),
+        "merge_failure": JsonField(
+            ATTEMPT_FAILURE,
+            "Why merges of small streamed segments fail, or leave out a segment that the manager "
+            "cannot read; null if none does.",
             is_nullable=True,
         ),
     },
@@ -153,7 +159,9 @@ PARTITION_REPORT = JsonShape(
             FUTURE_TIMESTAMPS, "Segments with timestamps in the future.", is_nullable=True
         ),
         "repair_failure": JsonField(
-            REPAIR_FAILURE, "Why repairs fail; null if none does.", is_nullable=True
+            ATTEMPT_FAILURE,
+            "Why repairs of damaged segments fail; null if none does.",
+            is_nullable=True,
         ),
         "problem": JsonField(
             JsonKind.TEXT, "Why the partition could not be evaluated; empty if it was."
@@ -177,6 +185,7 @@ class StreamReport:
     `unstored_ms` is how long the oldest record that is not stored has been known; None if none is.
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
     stable offset has been the same below the high watermark; None if it is not below.
+    `merge_failure` is why the last attempts to merge its small segments failed.
     """
 
     begin_offset: int | None = None
@@ -186,6 +195,7 @@ class StreamReport:
     unstored_ms: int | None = None
     rollover_ms: int | None = None
     open_transaction_ms: int | None = None
+    merge_failure: CopyFailure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +242,7 @@ class PartitionReport:
     problem: str = ""
 
     def to_json(self) -> Json:
-        tip, future, repair = self.topic_id_partition, self.future_timestamps, self.repair_failure
+        tip, future = self.topic_id_partition, self.future_timestamps
         return {
             "topic": tip.topic,
             "topic_id": id_to_text(tip.topic_id),
@@ -255,11 +265,11 @@ class PartitionReport:
             "trim_blocked": blocked_to_json(self.trim_blocked),
             "expiry_blocked": blocked_to_json(self.expiry_blocked),
             "copying": self.is_copying,
-            "stream": None if self.stream is None else asdict(self.stream),
+            "stream": None if self.stream is None else _stream_to_json(self.stream),
             "diverged": self.is_diverged,
             "external_start": self.has_external_start,
             "future_timestamps": None if future is None else asdict(future),
-            "repair_failure": None if repair is None else _failure_to_json(repair),
+            "repair_failure": _failure_to_json(self.repair_failure),
             "problem": self.problem,
         }
 
@@ -303,6 +313,10 @@ def _partition_from(found: JsonObject) -> TopicIdPartition:
     )
 
 
+def _stream_to_json(stream: StreamReport) -> Json:
+    return {**asdict(stream), "merge_failure": _failure_to_json(stream.merge_failure)}
+
+
 def _stream_from(found: JsonObject | None) -> StreamReport | None:
     if found is None:
         return None
@@ -314,6 +328,7 @@ def _stream_from(found: JsonObject | None) -> StreamReport | None:
         unstored_ms=found.integer_or_none("unstored_ms"),
         rollover_ms=found.integer_or_none("rollover_ms"),
         open_transaction_ms=found.integer_or_none("open_transaction_ms"),
+        merge_failure=_failure_from(found.object_or_none("merge_failure")),
     )
 
 
@@ -326,7 +341,9 @@ def _future_from(found: JsonObject | None) -> FutureTimestamps | None:
     )
 
 
-def _failure_to_json(failure: CopyFailure) -> Json:
+def _failure_to_json(failure: CopyFailure | None) -> Json | None:
+    if failure is None:
+        return None
     return {
         "error": failure.error,
         "cause": failure.cause,

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.spi import ObjectFault
 
 _MESSAGE = "a stored segment cannot be read"
 _E = TypeVar("_E", bound=TieredStorageError)
@@ -37,3 +38,35 @@ def naming_segment(metadata: RemoteLogSegmentMetadata, **context: object) -> Ite
         if error.message == _MESSAGE:
             raise
         raise unreadable_segment(error, metadata, offsets=metadata.offsets, **context) from error
+
+
+def object_fault(
+    metadata: RemoteLogSegmentMetadata, error: NotFoundError | CorruptError
+) -> ObjectFault:
+    """Return the damage that a failed read of a segment shows.
+
+    It is that of the object which the error's chain names, else of the log's first object.
+    """
+    return ObjectFault(
+        object_key=_damaged_key(metadata, error),
+        is_missing=isinstance(error, NotFoundError),
+        reason=str(error),
+    )
+
+
+def _damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
+    keys = set(metadata.object_keys)
+    for each in _chain(error):
+        if isinstance(each, TieredStorageError):
+            named = next((v for v in each.context.values() if v in keys), None)
+            if named is not None:
+                return str(named)
+    return metadata.objects[0].key
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(16):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__

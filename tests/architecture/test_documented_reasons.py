@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.rest.refusals import RequestRefusal
-from rlm.status.attention import ProblemKind
+from rlm.status.problem import ProblemKind
 from rlmm.spi import UnreadyReason
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 

@@ -18,6 +18,7 @@ UNMEASURED = {
     "rlm/status/document.py": _SHOWN,
     "rlm/status/document_parts.py": _SHOWN,
     "rlm/status/json_object.py": _SHOWN,
+    "rlm/status/problem.py": _SHOWN,
     "rlm/status/report.py": _SHOWN,
     "rlm/policy/request/canary.py": "a test topic of its own; no other data depends on it",
     "rlm/status/cluster_processes.py": _SHOWN,

@@ -16,7 +16,7 @@ from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.reading.manager_statuses import ask_managers
 from rlm.facts.partition_offsets import PartitionOffsets
-from rlm.status.attention import Problem, find_problems
+from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlm.status.cluster_status import (
     DeletedTopic,
@@ -27,6 +27,7 @@ from rlm.status.cluster_status import (
     is_tiered,
     partition_status,
 )
+from rlm.status.problem import Problem
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import topic_policies, topic_policy
 from rlmm.events.registration import registrations

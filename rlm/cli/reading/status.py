@@ -33,10 +33,10 @@ from rlm.cli.reading.cluster_reading import (
 from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
 from rlm.cli.reading.wide_table import wide_lines
 from rlm.cli.terminal.lines import NARROW, output_width
-from rlm.status.attention import PROBLEM, Problem
 from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
 from rlm.status.cluster_totals import STATUS_TOTALS, total
 from rlm.status.document_parts import Json
+from rlm.status.problem import PROBLEM, Problem
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.cli.terminal.lines import command_lines, fitted
 from rlm.cli.terminal.table import TextColumn, TextRow, shortened, table_lines
-from rlm.status.attention import Problem
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.cluster_totals import StatusTotals, rows_by_topic, total
+from rlm.status.problem import Problem
 from rlmm.events.policy import PolicyState
 
 MAX_PROBLEMS = 20

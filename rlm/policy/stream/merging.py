@@ -118,12 +118,11 @@ def _widest_first(part: StoredRange) -> tuple[int, int, int]:
 
 
 def _sound(view: PartitionView) -> Iterator[StoredRange]:
-    """Yield the segments that are whole in the lineage, without a known or reported damage."""
+    """Yield the segments that are whole in the lineage, and readable as far as anyone knows."""
     reported = {anomaly.segment for anomaly in view.state.anomalies}
+    unreadable = view.damage.damaged | view.unsupported | reported
     for part in view.stored:
-        segment_id = part.metadata.segment_id.id
-        is_damaged = segment_id in view.damage.damaged or segment_id in reported
-        if not is_damaged and part.offsets == part.metadata.offsets:
+        if part.metadata.segment_id.id not in unreadable and part.offsets == part.metadata.offsets:
             yield part
 
 

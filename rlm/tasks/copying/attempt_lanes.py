@@ -46,7 +46,8 @@ _log = logging.getLogger(__name__)
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
-_LONGEST_CORRUPT_PAUSE_MS = 3_600_000
+# An attempt to merge costs as much whatever its error is, and no merge is urgent.
+_LONGEST_COSTLY_PAUSE_MS = 3_600_000
 
 # An attempt that does not hang checks its deadline between any two pieces.
 _OVERDUE_MS = 10_000
@@ -64,6 +65,11 @@ class AttemptKind(Enum):
     def plural(self) -> str:
         """Return how log lines name several of them."""
         return "copies" if self is AttemptKind.COPY else f"{self.value}s"
+
+    @property
+    def longest_pause_ms(self) -> int:
+        """Return the longest pause after a failure, unless a local segment is corrupt."""
+        return _LONGEST_COSTLY_PAUSE_MS if self is AttemptKind.MERGE else _LONGEST_PAUSE_MS
 
     def history(self, task: PartitionTask) -> CopyHistory:
         """Return how the last attempts of this kind ended."""
@@ -190,10 +196,10 @@ class AttemptRunner:
         self._stopping = context.stopping
         pause_ms = context.first_pause_ms
         self._back_off = BackOff(
-            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
+            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=kind.longest_pause_ms
         )
         self._corrupt_back_off = BackOff(
-            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS
+            ports.clock, first_pause_ms=pause_ms, longest_pause_ms=_LONGEST_COSTLY_PAUSE_MS
         )
         self._hanging: set[UUID] = set()
         self._lock = Lock()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.stream.merging import SegmentMerge
+from rlm.policy.view import CopyFailure
+from rlm.status.failures import cause_of
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import (
     AttemptContext,
@@ -16,9 +18,10 @@ from rlm.tasks.copying.attempt_lanes import (
     AttemptRunner,
 )
 from rlm.tasks.copying.merger import MergeOrder, Merger
+from rlm.tasks.copying.stored_parts import UnreadablePart, UnreadablePartsError
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError
+from rsm.segment.errors import FencedError, UnsupportedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 
@@ -92,17 +95,35 @@ class MergeLanes(AttemptLanes):
         """
         if task.streaming.permit is None:
             raise FencedError("the partition is no longer streamed", offsets=merge.offsets)
-        merged = self._merger.merge(
-            MergeOrder(
-                lead=task.lead,
-                segment_id=segment_id,
-                merge=merge,
-                lineage=lineage,
-                timeout_ms=self.context.timeout_ms(merge.size_bytes),
-                stopping=self.context.stopping.is_set,
-                leads=lambda: task.leads,
-            )
+        order = MergeOrder(
+            lead=task.lead,
+            segment_id=segment_id,
+            merge=merge,
+            lineage=lineage,
+            timeout_ms=self.context.timeout_ms(merge.size_bytes),
+            stopping=self.context.stopping.is_set,
+            leads=lambda: task.leads,
         )
+        try:
+            merged = self._merger.merge(order)
+        except UnreadablePartsError as error:
+            task.unsupported = {**task.unsupported, **_unsupported(error.parts)}
+            raise
         topic = task.topic_id_partition.topic
         self.context.metrics.merged_segments.labels(topic).inc(len(merge.parts))
         return merged
+
+
+def _unsupported(parts: Iterable[UnreadablePart]) -> Mapping[UUID, CopyFailure]:
+    """Return the parts that this process can never read. All others are reported as damaged."""
+    return {
+        part.metadata.segment_id.id: CopyFailure(
+            error=str(part.error),
+            cause=cause_of(part.error),
+            is_corrupt=False,
+            attempts=1,
+            is_final=True,
+        )
+        for part in parts
+        if isinstance(part.error, UnsupportedError)
+    }

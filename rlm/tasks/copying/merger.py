@@ -1,6 +1,7 @@
 """Merges stored segments of a partition into one, in a fixed order of effects.
 
-    lead confirmed, all parts still finished → COPY_SEGMENT_STARTED accepted
+    lead confirmed, all parts still finished → companions of all parts read
+    → COPY_SEGMENT_STARTED accepted
     → not merged by this claim before → log read from the store, written and verified
     → lead confirmed again, all parts still finished → COPY_SEGMENT_FINISHED accepted
     → (later) the parts are deleted (rlm/policy/stream/merging.py)
@@ -8,25 +9,37 @@
 A merge is a copy whose source is the store: the same records, the same discarding of an attempt
 that cannot finish, and the same repair after a crash. Until COPY_SEGMENT_FINISHED the parts are the
 only copies, and the merger deletes none of them.
+
+An unreadable part would fail every attempt, so it is reported as damaged: the next merge leaves it
+out. Companions are read first, because a lost one would otherwise show only after all data is
+copied.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.stream.merging import SegmentMerge
 from rlm.tasks.context.attempt import BoundedAttempt
+from rlm.tasks.context.fault_report import report_fault
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_records import CopyRecords, with_copied
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
-from rlm.tasks.copying.stored_parts import StoredParts
+from rlm.tasks.copying.stored_parts import StoredParts, UnreadablePart, UnreadablePartsError
 from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
+from rsm.read.unreadable_segment import object_fault
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.errors import (
+    CorruptError,
+    FencedError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
 from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopiedSegment, CopyAttempt, PlannedObjects
@@ -73,22 +86,38 @@ class Merger:
         self._storage = ports.storage
         self._metadata = ports.metadata
         self._clock = ports.clock
+        self._new_id = ports.new_id
 
     def merge(self, order: MergeOrder) -> RemoteLogSegmentMetadata:
         """Merge segments and return the finished metadata.
 
-        Raises FencedError if the lead is lost, or a part is no longer finished; and the other
-        errors of `Copier.copy`. NotFoundError and CorruptError are about the objects of a part.
+        Raises FencedError if the lead is lost, or a part is no longer finished. Raises
+        UnreadablePartsError for parts that are missing, corrupt or of an unknown layout, and
+        the other errors of `Copier.copy`.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopping, leads=order.leads)
         confirm_lead(self._broker, order.lead)
         self._require_finished(order.merge)
+        parts = StoredParts(self._storage, self._executor, order.merge, attempt)
+        try:
+            parts.read_companions()
+            return self._merge(order, parts, attempt)
+        except TieredStorageError as error:
+            if not parts.unreadable:
+                raise
+            self._require_finished(order.merge)  # a part that is deleted is not damaged
+            self._report(parts.unreadable)
+            raise UnreadablePartsError(parts.unreadable) from error
+
+    def _merge(
+        self, order: MergeOrder, parts: StoredParts, attempt: CopyAttempt
+    ) -> RemoteLogSegmentMetadata:
         started = self._describe(order)
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
-        parts = frozenset(part.metadata.segment_id.id for part in order.merge.parts)
-        self._records.require_not_stored(started, started.offsets, 0, parts)
-        copied = self._store(order, started, attempt)
+        replaced = frozenset(part.metadata.segment_id.id for part in order.merge.parts)
+        self._records.require_not_stored(started, started.offsets, 0, replaced)
+        copied = self._store(order, started, parts, attempt)
         stored = with_copied(started, copied)
         with self._records.discarding(stored, TieredStorageError):
             self._records.require_as_planned(started, copied)
@@ -110,9 +139,12 @@ class Merger:
         return finished
 
     def _store(
-        self, order: MergeOrder, started: RemoteLogSegmentMetadata, attempt: CopyAttempt
+        self,
+        order: MergeOrder,
+        started: RemoteLogSegmentMetadata,
+        parts: StoredParts,
+        attempt: CopyAttempt,
     ) -> CopiedSegment:
-        parts = StoredParts(self._storage, self._executor, order.merge, attempt)
         writer = self._storage.open_segment_writer(
             started.segment_id,
             PlannedObjects(layout=started.layout, objects=started.objects),
@@ -131,6 +163,20 @@ class Merger:
         if self._throttle is None:
             return parts
         return ThrottledContent(source=parts, throttle=self._throttle, attempt=attempt)
+
+    def _report(self, parts: Iterable[UnreadablePart]) -> None:
+        """Record the damage of these parts; the next attempt reports what cannot be recorded."""
+        for part in parts:
+            if not isinstance(part.error, NotFoundError | CorruptError):
+                continue
+            segment_id = part.metadata.segment_id
+            fault = object_fault(part.metadata, part.error)
+            try:
+                report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
+            except RetriableError as error:
+                _log.info(
+                    LogLine("damaged object not recorded", segment_id=segment_id, error=error)
+                )
 
     def _require_finished(self, merge: SegmentMerge) -> None:
         """Raise FencedError if a part is being deleted: the merge would store it again."""

@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from rlm.policy.stream.merging import SegmentMerge
 from rsm.read.segment_scan import RemoteScanner, ScanSettings
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.batches.joined_companions import JoinedCompanions
+from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.errors import (
+    CorruptError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.local_segment import SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
 
 _SETTINGS = ScanSettings(ahead_count=1)
+
+# Each further attempt with the same part would end with the same error.
+_PART_ERRORS = (NotFoundError, CorruptError, UnsupportedError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadablePart:
+    """Represents a part of a merge that cannot be read, and why.
+
+    `error` is a NotFoundError, a CorruptError or an UnsupportedError.
+    """
+
+    metadata: RemoteLogSegmentMetadata
+    error: TieredStorageError
+
+
+class UnreadablePartsError(RetriableError):
+    """Parts of a merge cannot be read. A merge without these parts may succeed."""
+
+    def __init__(self, parts: Sequence[UnreadablePart]) -> None:
+        first = parts[0]
+        super().__init__(
+            f"a segment to merge cannot be read: {first.error.message}",
+            **{
+                **first.error.context,
+                "segment_id": first.metadata.segment_id,
+                "segments": len(parts),
+            },
+        )
+        self.parts = tuple(parts)
 
 
 class StoredParts:
@@ -37,55 +76,86 @@ class StoredParts:
         self._merge = merge
         self._attempt = attempt
         self._joined = JoinedCompanions(merge.offsets.start_offset)
+        self._producer_snapshot: bytes | None = None
+        self._unreadable: list[UnreadablePart] = []
 
     @property
     def length_bytes(self) -> int:
         return self._merge.size_bytes
 
-    def chunks(self) -> Iterator[memoryview]:
-        """Yield the batches of all parts. Raises NotFoundError if a part was deleted meanwhile."""
-        self._joined = JoinedCompanions(self._merge.offsets.start_offset)
-        for part in self._merge.parts:
-            metadata = part.metadata
-            read_bytes = 0
-            start_offset = part.offsets.start_offset
-            for run in self._scanner.scan([(part, start_offset)], start_offset):
-                self._attempt.check()
-                self._joined.append_batches(header for _, header in scan_batches(run.data))
-                read_bytes += len(run.data)
-                yield run.data
-            if read_bytes != metadata.segment_size_bytes:
-                raise CorruptError(
-                    "a stored segment has another length than recorded",
-                    segment_id=metadata.segment_id,
-                    expected=metadata.segment_size_bytes,
-                    found=read_bytes,
-                )
+    @property
+    def unreadable(self) -> tuple[UnreadablePart, ...]:
+        """Return the parts that a read found to be unreadable."""
+        return tuple(self._unreadable)
 
-    def companions(self, lineage: Lineage) -> SegmentCompanions:
-        """Return the companions of the whole log, after a pass of `chunks`.
+    def read_companions(self) -> None:
+        """Read what `companions` needs of the parts, before the first byte of their logs.
 
-        The producer snapshot is that of the last part: a segment's snapshot is the state at its
-        end. Streamed parts have none.
+        Raises the error of the first unreadable part, after a look at all parts. The producer
+        snapshot is that of the last part: a segment's snapshot is the state at its end. Streamed
+        parts have none.
         """
         for part in self._merge.parts:
             self._attempt.check()
-            # Raises NotFoundError if the companion is missing. `_index` would return None for it.
-            aborted = self._storage.fetch_aborted_transactions(part.metadata)
-            index = self._index(part.metadata, IndexType.TRANSACTION)
-            if index is None and part.metadata.has_transaction_index:
-                raise CorruptError(
-                    "a stored segment has no transaction index",
-                    segment_id=part.metadata.segment_id,
-                )
-            self._joined.append_transactions(part.offsets, index, aborted)
+            with suppress(*_PART_ERRORS), self._noting(part.metadata):
+                self._join_transactions(part)
+        if self._unreadable:
+            raise self._unreadable[0].error
         last = self._merge.parts[-1].metadata
-        return self._joined.companions(
-            lineage, producer_snapshot=self._index(last, IndexType.PRODUCER_SNAPSHOT)
-        )
+        with self._noting(last):
+            self._producer_snapshot = self._index(last, IndexType.PRODUCER_SNAPSHOT)
+
+    def chunks(self) -> Iterator[memoryview]:
+        """Yield the batches of all parts. Raises NotFoundError if a part was deleted meanwhile."""
+        self._joined.forget_batches()
+        self._unreadable.clear()
+        for part in self._merge.parts:
+            with self._noting(part.metadata):
+                yield from self._log_of(part)
+
+    def companions(self, lineage: Lineage) -> SegmentCompanions:
+        """Return the companions of the whole log, once `chunks` and the companions are read."""
+        return self._joined.companions(lineage, producer_snapshot=self._producer_snapshot)
+
+    def _log_of(self, part: StoredRange) -> Iterator[memoryview]:
+        metadata = part.metadata
+        read_bytes = 0
+        start_offset = part.offsets.start_offset
+        for run in self._scanner.scan([(part, start_offset)], start_offset):
+            self._attempt.check()
+            self._joined.append_batches(header for _, header in scan_batches(run.data))
+            read_bytes += len(run.data)
+            yield run.data
+        if read_bytes != metadata.segment_size_bytes:
+            raise CorruptError(
+                "a stored segment has another length than recorded",
+                segment_id=metadata.segment_id,
+                expected=metadata.segment_size_bytes,
+                found=read_bytes,
+            )
+
+    def _join_transactions(self, part: StoredRange) -> None:
+        # Raises NotFoundError if the companion is missing. `_index` would return None for it.
+        aborted = self._storage.fetch_aborted_transactions(part.metadata)
+        index = self._index(part.metadata, IndexType.TRANSACTION)
+        if index is None and part.metadata.has_transaction_index:
+            raise CorruptError(
+                "a stored segment has no transaction index",
+                segment_id=part.metadata.segment_id,
+            )
+        self._joined.append_transactions(part.offsets, index, aborted)
 
     def _index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes | None:
         try:
             return self._storage.fetch_index(metadata, index_type)
         except NotFoundError:
             return None
+
+    @contextmanager
+    def _noting(self, metadata: RemoteLogSegmentMetadata) -> Iterator[None]:
+        """Note a part that each further attempt would fail to read, too."""
+        try:
+            yield
+        except _PART_ERRORS as error:
+            self._unreadable.append(UnreadablePart(metadata=metadata, error=error))
+            raise

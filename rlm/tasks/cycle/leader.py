@@ -26,7 +26,7 @@ from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.stream.permit import waited_before_ms
 from rlm.policy.trim_gate import TrimDecision
-from rlm.policy.view import PartitionView
+from rlm.policy.view import CopyFailure, PartitionView
 from rlm.status.document import PartitionReport, StreamReport
 from rlm.status.report import follower_report, leader_report, waiting_report
 from rlm.tasks.context.log_once import LogOnce
@@ -204,10 +204,12 @@ class LeaderCycle:
         if trim.offset is not None:
             trims[tip] = _trim_plan(task, view, trim, planned_at_ms)
         failure = task.repairing.failure if decided.repair.segments else None
-        stream = self._stream_report(task, view)
+        stream = self._stream_report(task, view, decided)
         return leader_report(view, trim, decided.expiry_blocked, failure, stream)
 
-    def _stream_report(self, task: PartitionTask, view: PartitionView) -> StreamReport | None:
+    def _stream_report(
+        self, task: PartitionTask, view: PartitionView, decided: Plan
+    ) -> StreamReport | None:
         if not view.is_streamed:
             return None
         now_ms = self._clock.monotonic_ms()
@@ -215,6 +217,7 @@ class LeaderCycle:
             unstored_ms=task.streaming.unstored_ms(now_ms),
             rollover_ms=view.offload.segment_rollover_ms,
             open_transaction_ms=task.streaming.open_transaction_ms(view.offsets, now_ms),
+            merge_failure=_merge_failure(task, view, decided),
         )
         opened = task.streaming.open_stream
         if opened is None:
@@ -324,6 +327,14 @@ class LeaderCycle:
                 _log.warning(LogLine("trims wait", partitions=len(trims), error=error))
         else:
             self._log_once.clear(Trimmer)
+
+
+def _merge_failure(task: PartitionTask, view: PartitionView, decided: Plan) -> CopyFailure | None:
+    """Return why the last attempts to merge failed, or why merges leave out a stored segment."""
+    if decided.merge is not None and task.merging.failure is not None:
+        return task.merging.failure
+    ids = (part.metadata.segment_id.id for part in view.stored)
+    return next((task.unsupported[each] for each in ids if each in task.unsupported), None)
 
 
 def _log_waiting(task: PartitionTask, error: TieredStorageError) -> None:

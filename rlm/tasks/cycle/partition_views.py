@@ -112,6 +112,7 @@ class PartitionViews:
             in_flight=in_flight_before | self._in_flight(tip),
             damage=damage,
             deletion_requested=task.requested_deletions(policy_position),
+            unsupported=frozenset(task.unsupported),
             local=self._source.local_log(tip),
             state=self._metadata.partition_state(tip),
             segments=segments,

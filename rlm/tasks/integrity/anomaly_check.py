@@ -14,10 +14,10 @@ from threading import Event
 from uuid import UUID
 
 from rlm.policy.view import Damage
+from rlm.tasks.context.fault_report import report_fault
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.integrity.fault_report import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
 from rlmm.events.anomaly import NoAnomalyRoomError, clear_anomaly

@@ -16,11 +16,11 @@ from threading import Event
 from typing import Protocol
 
 from rlm.metrics.metrics import Metrics
+from rlm.tasks.context.fault_report import report_fault
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.integrity.fault_report import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck, objects_bytes
 from rlmm.events.anomaly import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord

@@ -14,7 +14,7 @@ false.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
@@ -122,11 +122,12 @@ class PartitionTask:
         proven losses                   the lane of deletions; the cycle's thread takes them
         damage_check                    the thread of the anomaly check; no other thread reads it
         damage                          the same thread; a new value each time
+        unsupported                     the lane of merges; a new value each time
         requested deletions             the thread of a command's request
 
     Every thread may read the fields, except where this table forbids it. A new kind of lane gets a
-    field of its own. Memory: 1 kB, one entry per damaged segment and one id per segment of a
-    requested deletion, for each partition that the broker leads.
+    field of its own. Memory: 1 kB, one entry per damaged or unsupported segment and one id per
+    segment of a requested deletion, for each partition that the broker leads.
     """
 
     __slots__ = (
@@ -147,6 +148,7 @@ class PartitionTask:
         "stream_history",
         "streaming",
         "suspects_gaps",
+        "unsupported",
     )
 
     def __init__(self, lead: PartitionLead, gone_log: LogOnce) -> None:
@@ -164,6 +166,8 @@ class PartitionTask:
         self.streaming = StreamState()
         self.damage = Damage()
         self.damage_check: DamageCheck | None = None
+        self.unsupported: Mapping[UUID, CopyFailure] = {}
+        """Stored segments that this process cannot read, so that no merge has them, and why."""
         self._gone_log = gone_log
         self._lock = Lock()
         self._given_up: tuple[RemoteLogSegmentId, ...] = ()

@@ -23,7 +23,8 @@ class JoinedCompanions:
     """
 
     def __init__(self, base_offset: int) -> None:
-        self._indexes = IndexBuilder(base_offset=base_offset)
+        self._base_offset = base_offset
+        self.forget_batches()
         self._transactions: dict[int, AbortedTransaction] | None = None
         self._aborted: dict[tuple[int, int], AbortedTransaction] = {}
 
@@ -37,6 +38,10 @@ class JoinedCompanions:
         """Add the next batches. CorruptError if their offsets are too far from the base offset."""
         for batch in batches:
             self._indexes.append(batch)
+
+    def forget_batches(self) -> None:
+        """Forget the batches, but no transaction: the parts are read again from the start."""
+        self._indexes = IndexBuilder(base_offset=self._base_offset)
 
     def append_transactions(
         self,

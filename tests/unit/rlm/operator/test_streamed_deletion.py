@@ -11,7 +11,7 @@ from rlm.operator.pause import Pausing
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
 from rlm.policy.view import CopyFailure
 from rlm.status.document import PartitionReport, StreamReport
-from rlm.tasks.integrity.fault_report import report_fault
+from rlm.tasks.context.fault_report import report_fault
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
 from rlmm.events.segment import SegmentEvent

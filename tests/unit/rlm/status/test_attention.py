@@ -9,10 +9,11 @@ import pytest
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
-from rlm.status.attention import Problem, ProblemKind, find_problems
+from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import StreamReport
+from rlm.status.problem import Problem, ProblemKind
 from rlmm.events.registration import FileDefault
 from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.ids import id_to_text
@@ -60,6 +61,12 @@ def only(found: tuple[Problem, ...]) -> tuple[ProblemKind, str, str]:
             {"repair_failure": FAILURE},
             ProblemKind.REPAIRS_FAIL,
             "repairs of damaged segments fail: no space left on device",
+            "rlm storage check",
+        ),
+        (
+            {"stream": StreamReport(merge_failure=FAILURE)},
+            ProblemKind.MERGES_FAIL,
+            "merges of small streamed segments fail: no space left on device",
             "rlm storage check",
         ),
         (
@@ -330,7 +337,8 @@ def test_problem_when_printed_as_json_then_the_documented_fields() -> None:
 
 
 def streamed(**fields: int) -> PartitionStatus:
-    return row(stream=StreamReport(rollover_ms=60_000, **fields))
+    report = StreamReport(rollover_ms=60_000, **fields)  # type: ignore[arg-type]  # only numbers
+    return row(stream=report)
 
 
 @pytest.mark.parametrize(("open_ms", "is_hanging"), [(900_000, False), (900_001, True)])

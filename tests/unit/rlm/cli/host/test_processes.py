@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 
 from rlm.cli.host.processes import forget_process, process_lines
-from rlm.status.attention import ProblemKind, find_problems
+from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import cluster_processes
+from rlm.status.problem import ProblemKind
 from rlmm.events.registration import ProcessReadiness, registrations
 from rsm.segment.errors import InvalidConfigError
 from tests.containers.stack import ready_processes

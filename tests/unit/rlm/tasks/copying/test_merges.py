@@ -41,25 +41,32 @@ MERGES = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, merges_str
 
 
 class MergingWorld(World):
-    """One broker, whose partition has four streamed segments; the broker has no more records."""
+    """One broker, whose partition has some streamed segments; the broker has no more records."""
 
     def __init__(
-        self, *, process_type: type[Process] = Process, local_retention_ms: int = 0
+        self,
+        *,
+        parts: int = PARTS,
+        process_type: type[Process] = Process,
+        local_retention_ms: int = 0,
     ) -> None:
         self.plain = replace(MERGES, limits=replace(MERGES.limits, merges_streams=False))
         super().__init__(policy=STREAMS, settings=self.plain, process_type=process_type)
         process = self.start()
-        for _ in range(PARTS):
-            self.produce(10)
-            self.roll()
-            self.produce(5)
-            run(self, process)
+        for _ in range(parts):
+            self.stream_part(process)
         self.set_policy(replace(STREAMS, local_retention_ms=local_retention_ms))
         self.pass_cycles(4)
         process.effects.crashed = True
         self.settings = MERGES
         self.parts = self.records(FINISHED)
         self.process = self.start()
+
+    def stream_part(self, process: Process) -> None:
+        self.produce(10)
+        self.roll()
+        self.produce(5)
+        run(self, process)
 
     def pass_cycles(self, count: int = 8) -> None:
         for _ in range(count):

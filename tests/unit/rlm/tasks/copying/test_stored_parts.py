@@ -14,7 +14,7 @@ from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, TieredStorageError
 from rsm.segment.indexes import TransactionIndex
-from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.local_segment import AbortedTransaction, BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import CopyAttempt
 from tests.log_dir_builder import EPOCH_ZERO
@@ -80,6 +80,7 @@ def test_companions_when_read_then_they_are_those_of_the_whole_log(passes: int) 
     world, built = RemoteWorld(), segments()
     parts = parts_of(world, stored(world, built))
     content = b""
+    parts.read_companions()
     for _ in range(passes):
         content = b"".join(map(bytes, parts.chunks()))
     expected = IndexBuilder(base_offset=0)
@@ -100,6 +101,7 @@ def test_companions_when_no_part_has_a_transaction_index_then_there_is_none() ->
     world, built = RemoteWorld(), segments()
     world.claim(LINEAGE)
     parts = parts_of(world, [world.store(each, lineage=LINEAGE) for each in built])
+    parts.read_companions()
     b"".join(map(bytes, parts.chunks()))
 
     assert parts.companions(LINEAGE).transaction_index is None
@@ -112,7 +114,7 @@ def test_companions_when_a_recorded_transaction_index_is_missing_then_corrupt() 
     parts = parts_of(world, [first])
 
     with pytest.raises(CorruptError, match="no transaction index"):
-        parts.companions(EPOCH_ZERO)
+        parts.read_companions()
 
 
 def test_parts_when_an_object_is_gone_then_not_found() -> None:
@@ -124,13 +126,34 @@ def test_parts_when_an_object_is_gone_then_not_found() -> None:
         b"".join(map(bytes, parts_of(world, found).chunks()))
 
 
-def test_companions_when_a_companion_is_gone_then_not_found() -> None:
+def test_companions_when_some_are_gone_then_not_found_and_all_of_them_are_known() -> None:
     world, built = RemoteWorld(), segments()
     found = stored(world, built)
-    world.objects.delete(found[1].objects[-1].key)
+    for metadata in found[1:]:
+        world.objects.delete(metadata.objects[-1].key)
+    parts = parts_of(world, found)
 
     with pytest.raises(NotFoundError):
-        parts_of(world, found).companions(LINEAGE)
+        parts.read_companions()
+
+    assert [each.metadata for each in parts.unreadable] == found[1:]
+
+
+def test_parts_when_another_pass_reads_all_then_none_is_unreadable() -> None:
+    world, built = RemoteWorld(), segments()
+    found = stored(world, built)
+    key = found[1].objects[0].key
+    parts = parts_of(world, found)
+    world.objects.delete(key)
+    with pytest.raises(NotFoundError):
+        b"".join(map(bytes, parts.chunks()))
+    unreadable = [each.metadata for each in parts.unreadable]
+    world.objects.create_with_content(key, BytesSource(content=built[1].log))
+
+    b"".join(map(bytes, parts.chunks()))
+
+    assert unreadable == [found[1]]
+    assert parts.unreadable == ()
 
 
 @pytest.mark.parametrize("changed_bytes", [-1, 61])
@@ -161,4 +184,4 @@ def test_parts_when_the_attempt_is_over_then_its_error_is_raised() -> None:
     with pytest.raises(RetriableError, match="deadline"):
         b"".join(map(bytes, parts_of(world, found, Attempt(checks_left=1)).chunks()))
     with pytest.raises(RetriableError, match="deadline"):
-        parts_of(world, found, Attempt(checks_left=1)).companions(LINEAGE)
+        parts_of(world, found, Attempt(checks_left=1)).read_companions()

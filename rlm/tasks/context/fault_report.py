@@ -1,4 +1,4 @@
-"""Records damage that a check of stored objects found, as anomalies of the partition."""
+"""Records damage that a check or a read of stored objects found, as anomalies of the partition."""
 
 from __future__ import annotations
 
