@@ -194,6 +194,17 @@ STORE = Board(
                     (rate("rlm_stream_merge_requests_total"), "attempts"),
                     (rate("rlm_stream_merge_errors_total"), "failed"),
                 ),
+                lines(
+                    "Wait for a merge",
+                    "Small streamed segments that wait to be merged, by topic.",
+                    (total("rlm_stream_merge_waiting_segments", by="topic"), "{{topic}}"),
+                ),
+                lines(
+                    "Bytes that wait for a merge",
+                    "Their size, by topic. It stays low while merges keep up.",
+                    (total("rlm_stream_merge_waiting_bytes", by="topic"), "{{topic}}"),
+                    unit="bytes",
+                ),
             ),
         ),
         Row(

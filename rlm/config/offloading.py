@@ -76,7 +76,8 @@ class OffloadingConfig(Section):
         default=16 << 20,
         validation_alias="offload.stream.merge.max.bytes.per.second",
         description="Bytes per second that all merges of the manager together write; they read as "
-        "many. Lower: less traffic to the store. Higher: small segments are merged sooner.",
+        "many. Lower: less traffic to the store. Higher: small segments are merged sooner. "
+        "`rlm_stream_merge_waiting_bytes` shows whether it suffices.",
     )
 
     def settings(self) -> OffloadSettings:

@@ -58,9 +58,15 @@ class Metrics(StorageMetrics):
             self.object_anomalies,
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
+        self.forget_stream(topic, partition)
         self.set_trim_blocked(topic, partition, reason=None)
         self.set_expiry_blocked(topic, partition, reason=None)
         self.set_copy_blocked(topic, partition, reason=None)
+
+    def forget_stream(self, topic: str, partition: int) -> None:
+        """Remove the gauges of a partition that is no longer streamed."""
+        for gauge in (self.merge_waiting_bytes, self.merge_waiting_segments):
+            gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
 
     def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why rolled segments of a partition are not copied now; None if unblocked."""
@@ -170,6 +176,18 @@ class Metrics(StorageMetrics):
             MetricUnit.COUNT,
             "Small streamed segments that successful merges replace.",
             labels.BY_TOPIC,
+        )
+        self.merge_waiting_bytes = self._gauge(
+            "rlm_stream_merge_waiting_bytes",
+            MetricUnit.BYTES,
+            "Bytes of small streamed segments that wait to be merged; led partitions only.",
+            labels.BY_PARTITION,
+        )
+        self.merge_waiting_segments = self._gauge(
+            "rlm_stream_merge_waiting_segments",
+            MetricUnit.COUNT,
+            "Small streamed segments that wait to be merged; led partitions only.",
+            labels.BY_PARTITION,
         )
 
     def _attempts(self, prefix: str, purpose: str, *, written: str) -> AttemptCounters:

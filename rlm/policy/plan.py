@@ -34,7 +34,12 @@ from rlm.policy.repair import (
 )
 from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.stream.deletion import find_replacement, replaced_streamed
-from rlm.policy.stream.merging import SegmentMerge, merged_segments, next_merge
+from rlm.policy.stream.merging import (
+    SegmentMerge,
+    merged_segments,
+    next_merge,
+    waiting_merges,
+)
 from rlm.policy.stream.permit import StreamPermit, stream_permit
 from rlm.policy.stream.reuse import awaited_streams
 from rlm.policy.trim_gate import TrimDecision, decide_trim
@@ -78,13 +83,15 @@ class Plan:
     """Represents all actions for a partition now; any part may be empty.
 
     `gaps` are all gaps of the partition, to be recorded; None if the metadata has all of them.
-    `losses` become gaps once another check finds their objects damaged.
+    `losses` become gaps once another check finds their objects damaged. `waiting_merges` are all
+    merges that are due, also while none may begin.
     """
 
     copies: tuple[LocalSegment, ...] = ()
     stream: StreamPermit | None = None
     repair: Repair = field(default_factory=Repair)
     merge: SegmentMerge | None = None
+    waiting_merges: tuple[SegmentMerge, ...] = ()
     log_start: AdvanceLogStart | None = None
     deletions: tuple[DeleteSegment, ...] = ()
     purges: tuple[SegmentRecord, ...] = ()
@@ -102,11 +109,13 @@ def plan(view: PartitionView) -> Plan:
         return _without_deletions(view)
     log_start, blocked_log_start = _log_start(view)
     deletions, blocked_deletion = _deletions(view)
+    merges = waiting_merges(view)
     return Plan(
         copies=copy_candidates(view),
         stream=stream_permit(view),
         repair=_repair(view),
-        merge=next_merge(view),
+        merge=next_merge(view, merges),
+        waiting_merges=merges,
         log_start=log_start,
         deletions=deletions,
         expiry_blocked=blocked_deletion or blocked_log_start,
@@ -130,6 +139,7 @@ def _without_deletions(view: PartitionView) -> Plan:
         copies=copy_candidates(view),
         stream=stream_permit(view),
         repair=find_repair(view),
+        waiting_merges=waiting_merges(view),
         log_start=started,
         expiry_blocked=Blocked(reason="paused"),
         gaps=gaps_to_record(view),

@@ -13,7 +13,7 @@ from rlm.policy.peers.differing_files import differing_files
 from rlm.status.block_explanations import LONG_UNSTABLE_MS, BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import DeletedTopic, PartitionStatus
-from rlm.status.document import PartitionReport
+from rlm.status.document import PartitionReport, StreamReport
 from rlm.status.failures import COPIES_FAIL, FAILING
 from rlm.status.problem import Problem, ProblemKind
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -25,6 +25,9 @@ DEFAULT_TRANSACTION_MAX_MS = LONG_UNSTABLE_MS
 
 _STREAM_LATE_MINUTES = 15
 """How long after its rollover time a stream is late: a long upload takes less."""
+
+_MERGE_WAITING_SEGMENTS = 1_000
+"""How many segments of a partition may wait to be merged: the parts of several merges."""
 
 
 _URGENCY = {kind: index for index, kind in enumerate(ProblemKind)}
@@ -258,10 +261,8 @@ def _reported(
     hanging = _hanging_transaction(topic, report, transaction_max_ms)
     if hanging is not None:
         yield hanging
-    merge_failure = None if report.stream is None else report.stream.merge_failure
-    if merge_failure is not None:
-        reason = f"merges of small streamed segments fail: {merge_failure.cause}"
-        yield ProblemKind.MERGES_FAIL, reason, "rlm storage check"
+    if report.stream is not None:
+        yield from _merges(topic, report.stream)
     yield from _blocks(row, report, transaction_max_ms, has_hanging=hanging is not None)
 
 
@@ -278,6 +279,16 @@ def _hanging_transaction(
     )
     command = f"kafka-transactions.sh find-hanging --topic {topic}"
     return ProblemKind.HANGING_TRANSACTION, reason, command
+
+
+def _merges(topic: str, stream: StreamReport) -> Iterator[_Found]:
+    """Yield why the partition's small segments are not merged, or not soon."""
+    if stream.merge_failure is not None:
+        reason = f"merges of small streamed segments fail: {stream.merge_failure.cause}"
+        yield ProblemKind.MERGES_FAIL, reason, "rlm storage check"
+    if (stream.merge_waiting_segments or 0) > _MERGE_WAITING_SEGMENTS:
+        reason = f"more than {_MERGE_WAITING_SEGMENTS} small streamed segments wait to be merged"
+        yield ProblemKind.MERGES_LATE, reason, f"rlm segments list {topic}"
 
 
 def _late_stream(topic: str, report: PartitionReport) -> _Found | None:

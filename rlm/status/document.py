@@ -78,6 +78,14 @@ STREAM = JsonShape(
             "transaction hangs.",
             is_nullable=True,
         ),
+        "merge_waiting_segments": JsonField(
+            JsonKind.COUNT,
+            "Number of small stored segments that wait to be merged.",
+            is_nullable=True,
+        ),
+        "merge_waiting_bytes": JsonField(
+            JsonKind.BYTES, "Size of these segments.", is_nullable=True
+        ),
         "merge_failure": JsonField(
             ATTEMPT_FAILURE,
             "Why merges of small streamed segments fail, or leave out a segment that the manager "
@@ -185,7 +193,8 @@ class StreamReport:
     `unstored_ms` is how long the oldest record that is not stored has been known; None if none is.
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
     stable offset has been the same below the high watermark; None if it is not below.
-    `merge_failure` is why the last attempts to merge its small segments failed.
+    `merge_waiting_segments` small segments wait to be merged; earlier managers do not report them.
+    `merge_failure` is why the last attempts to merge failed.
     """
 
     begin_offset: int | None = None
@@ -195,6 +204,8 @@ class StreamReport:
     unstored_ms: int | None = None
     rollover_ms: int | None = None
     open_transaction_ms: int | None = None
+    merge_waiting_segments: int | None = None
+    merge_waiting_bytes: int | None = None
     merge_failure: CopyFailure | None = None
 
 
@@ -328,6 +339,8 @@ def _stream_from(found: JsonObject | None) -> StreamReport | None:
         unstored_ms=found.integer_or_none("unstored_ms"),
         rollover_ms=found.integer_or_none("rollover_ms"),
         open_transaction_ms=found.integer_or_none("open_transaction_ms"),
+        merge_waiting_segments=found.integer_or_none("merge_waiting_segments"),
+        merge_waiting_bytes=found.integer_or_none("merge_waiting_bytes"),
         merge_failure=_failure_from(found.object_or_none("merge_failure")),
     )
 

@@ -32,6 +32,7 @@ class ProblemKind(Enum):
     TRIM_BLOCKED = "trim_blocked"
     EXPIRY_BLOCKED = "expiry_blocked"
     MERGES_FAIL = "merges_fail"
+    MERGES_LATE = "merges_late"
 
 
 PROBLEM = JsonShape(

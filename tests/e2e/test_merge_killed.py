@@ -16,6 +16,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.killed_manager import journaling, killed_at, wait_clean
 from tests.e2e.streamed_log import (
+    OBJECT_BYTES,
     STORED_WITHIN_S,
     assert_adjoining,
     local_content,
@@ -63,7 +64,7 @@ def small(
     host.set(**{_MERGES: "false"})
     with host.running():
         host.wait_ready()
-        set_mode(metadata, log, rollover_ms=_ROLLOVER_MS)
+        set_mode(metadata, log, rollover_ms=_ROLLOVER_MS, object_bytes=2 * OBJECT_BYTES)
         for _ in range(_SMALL_SEGMENTS):
             produce_transactions(kafka, log, 3)
             wait_stored(log, metadata)

@@ -6,6 +6,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_records
 from tests.e2e.streamed_log import (
+    OBJECT_BYTES,
     STORED_WITHIN_S,
     assert_adjoining,
     local_content,
@@ -30,7 +31,7 @@ def test_small_segments_when_stored_for_a_while_then_merged_deleted_and_read_bac
     small: dict[str, RemoteLogSegmentMetadata] = {}
     with host.running(), host.metadata() as metadata:
         host.wait_ready()
-        set_mode(metadata, log, rollover_ms=1_000)
+        set_mode(metadata, log, rollover_ms=1_000, object_bytes=2 * OBJECT_BYTES)
         for _ in range(_SMALL_SEGMENTS):
             committed |= produce_transactions(kafka, log, 3)
             for segment in wait_stored(log, metadata):

@@ -2,11 +2,14 @@
 
     adjacent small segments → copied as one segment → it is finished → the small ones are deleted
 
+A segment is small below 1/SMALL_SHARE of `max.size.per.offload.segment.bytes`. Larger ones stay as
+they are: there are few of them, and to merge them would copy most bytes for least effect.
+
 A merge takes at most MERGE_MAX_PARTS segments, and the merged one has at least MERGE_GROWTH times
 the size of its largest part. So each merge moves a byte into a segment at least that many times as
 large, and a byte that was streamed in a segment of `s` bytes is copied again at most
-log(`max.size.per.offload.segment.bytes` / s) times, to the base MERGE_GROWTH. The largest possible
-merge is preferred, so most bytes are copied less often.
+log(`small` / s) times, rounded up, to the base MERGE_GROWTH. The largest possible merge is
+preferred, so most bytes are copied less often.
 
 All finished segments of a streamed partition count, however they were written: a merged segment can
 be merged again. No record marks a merge: a finished segment replaces each one whose offsets it has,
@@ -15,6 +18,7 @@ so a new leader continues with the deletions of the one before.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,8 +37,14 @@ from rsm.segment.ranges import OffsetRange
 MERGE_GROWTH = 4
 """How many times as large as its largest part a merged segment is, at least."""
 
+SMALL_SHARE = 16
+"""Only segments below this fraction of the greatest merged segment are merged."""
+
 MERGE_MAX_PARTS = 128
 """The most segments of one merge: each costs requests, and its indexes are in memory."""
+
+MERGES_LEFT_MAX = 4
+"""Parts of at most this number of merges wait for their deletion: the partition has them twice."""
 
 RETENTION_SHARES = 8
 """A merged segment has at most this fraction of a retention: it expires as a whole."""
@@ -63,24 +73,25 @@ class SegmentMerge:
         return max(part.metadata.max_timestamp_ms for part in self.parts)
 
 
-def next_merge(view: PartitionView) -> SegmentMerge | None:
-    """Return the oldest segments to merge; None if there are none, or something forbids it.
+def waiting_merges(view: PartitionView) -> tuple[SegmentMerge, ...]:
+    """Return the merges that are due, oldest first; none shares a segment with another one.
 
-    A merge waits until all parts of earlier ones are deleted, so a partition has at most the parts
-    of one merge twice.
+    They wait for a slot, and for whatever delays merges, such as a pause or an outage.
     """
-    if not _may_merge(view) or not view.is_store_reachable or copying_forbidden(view) is not None:
+    return tuple(_due(view)) if _may_merge(view) else ()
+
+
+def next_merge(view: PartitionView, waiting: Sequence[SegmentMerge]) -> SegmentMerge | None:
+    """Return the first of the merges that are due; None if there is none, or something delays it.
+
+    Parts of earlier merges can have to wait for readers before they are deleted. So a partition has
+    at most the parts of MERGES_LEFT_MAX merges twice.
+    """
+    if not waiting or not view.is_store_reachable or copying_forbidden(view) is not None:
         return None
     if view.policy.state is not PolicyState.ACTIVE or PausableTask.DELETE in view.paused:
         return None
-    if _has_parts_left(view):
-        return None
-    for run in _runs(view):
-        for first in range(len(run)):
-            parts = _parts_from(view, run, first)
-            if parts:
-                return SegmentMerge(parts=parts)
-    return None
+    return None if len(_with_parts_left(view)) >= MERGES_LEFT_MAX else waiting[0]
 
 
 def merged_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
@@ -92,19 +103,14 @@ def merged_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     if not _may_merge(view):
         return ()
     records = {record.metadata.segment_id: record for record in view.segments}
-    found = []
-    widest: StoredRange | None = None
-    for part in sorted(_sound(view), key=_widest_first):
-        if widest is not None and part.offsets.end_offset <= widest.offsets.end_offset:
-            found.append(
-                ReplacedSegment(
-                    record=records[part.metadata.segment_id],
-                    replaced_by=(widest.metadata.segment_id,),
-                )
-            )
-        else:
-            widest = part
-    return tuple(found)
+    return tuple(
+        ReplacedSegment(
+            record=records[part.metadata.segment_id],
+            replaced_by=(widest.metadata.segment_id,),
+        )
+        for part, widest in _with_widest(view)
+        if part is not widest
+    )
 
 
 def _may_merge(view: PartitionView) -> bool:
@@ -126,32 +132,54 @@ def _sound(view: PartitionView) -> Iterator[StoredRange]:
             yield part
 
 
-def _has_parts_left(view: PartitionView) -> bool:
-    """Return whether a segment that a finished one replaces is not deleted yet."""
-    deleted = (
-        record.metadata.offsets
-        for record in view.segments
-        if record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
-        and not record.is_dead_lettered
-    )
-    whole = [part.offsets for part in _sound(view)]
-    return bool(merged_segments(view)) or any(
-        other.start_offset <= offsets.start_offset and offsets.end_offset <= other.end_offset
-        for offsets in deleted
-        for other in whole
-    )
+def _with_widest(view: PartitionView) -> Iterator[tuple[StoredRange, StoredRange]]:
+    """Yield each sound segment with one that has all of its offsets: itself, or a wider one."""
+    widest: StoredRange | None = None
+    for part in sorted(_sound(view), key=_widest_first):
+        if widest is None or part.offsets.end_offset > widest.offsets.end_offset:
+            widest = part
+        yield part, widest
+
+
+def _with_parts_left(view: PartitionView) -> set[RemoteLogSegmentId]:
+    """Return the segments that replace others which are not deleted yet."""
+    pairs = tuple(_with_widest(view))
+    found = {widest.metadata.segment_id for part, widest in pairs if part is not widest}
+    whole = [part for part, widest in pairs if part is widest]
+    for record in view.segments:
+        is_started = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+        if is_started and not record.is_dead_lettered:
+            offsets = record.metadata.offsets
+            index = bisect_right(whole, offsets.start_offset, key=_start_offset) - 1
+            if index >= 0 and offsets.end_offset <= whole[index].offsets.end_offset:
+                found.add(whole[index].metadata.segment_id)
+    return found
+
+
+def _start_offset(part: StoredRange) -> int:
+    return part.offsets.start_offset
+
+
+def _due(view: PartitionView) -> Iterator[SegmentMerge]:
+    for run in _runs(view):
+        first = 0
+        while first < len(run):
+            parts = _parts_from(view, run, first)
+            if parts:
+                yield SegmentMerge(parts=parts)
+            first += max(1, len(parts))
 
 
 def _runs(view: PartitionView) -> Iterator[list[StoredRange]]:
     """Yield the segments that may be merged, as runs without a gap or an overlap, ascending."""
     old = {record.metadata.segment_id for record in view.segments if _is_old(view, record)}
-    overlapping = _overlapping(view.stored)
+    excluded = _overlapping(view.stored) | _with_parts_left(view)
     mergeable = {
         part.metadata.segment_id
         for part in _sound(view)
-        if part.metadata.segment_id in old
-        and part.metadata.segment_id not in overlapping
-        and _is_small(view, part)
+        if _is_small(view, part)
+        and part.metadata.segment_id in old
+        and part.metadata.segment_id not in excluded
         and view.lineage.within(part.offsets) == part.metadata.segment_leader_epochs
     }
     run: list[StoredRange] = []
@@ -185,11 +213,11 @@ def _is_old(view: PartitionView, record: SegmentRecord) -> bool:
 
 
 def _is_small(view: PartitionView, part: StoredRange) -> bool:
-    """Return whether a merge can have the segment, and no log start is in it."""
+    """Return whether the segment is worth a merge, and no log start is in it."""
     size_bytes = part.metadata.segment_size_bytes
     log_start_offset = view.state.log_start_offset or 0
     is_readable = part.offsets.start_offset >= log_start_offset
-    return is_readable and 0 < size_bytes * MERGE_GROWTH <= _greatest_bytes(view)
+    return is_readable and 0 < size_bytes * SMALL_SHARE < _greatest_bytes(view)
 
 
 def _greatest_bytes(view: PartitionView) -> int:

@@ -217,6 +217,8 @@ class LeaderCycle:
             unstored_ms=task.streaming.unstored_ms(now_ms),
             rollover_ms=view.offload.segment_rollover_ms,
             open_transaction_ms=task.streaming.open_transaction_ms(view.offsets, now_ms),
+            merge_waiting_segments=sum(len(each.parts) for each in decided.waiting_merges),
+            merge_waiting_bytes=sum(each.size_bytes for each in decided.waiting_merges),
             merge_failure=_merge_failure(task, view, decided),
         )
         opened = task.streaming.open_stream

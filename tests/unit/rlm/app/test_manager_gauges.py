@@ -5,6 +5,7 @@ from prometheus_client import CollectorRegistry
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
 from rlm.policy.trim_gate import TrimDecision
+from rlm.status.document import StreamReport
 from rlm.status.report import leader_report
 from rlmm.state.anomalies import AnomalyKind
 from tests.metadata_builder import anomaly
@@ -74,3 +75,29 @@ def test_gauges_when_a_topic_is_led_then_its_losses_and_dead_letters_count_from_
         ("rlm_gaps_recorded_total", "accepted_loss"): 0,
         ("rlm_dead_letters_total", None): 0,
     }
+
+
+def test_gauges_when_streamed_segments_wait_for_a_merge_then_count_them_while_it_is_streamed() -> (
+    None
+):
+    metrics = Metrics(CollectorRegistry())
+    gauges = ManagerGauges(metrics, NoCopies(), NoCopies(), NoCopies())
+    view = Given().view()
+    waiting = StreamReport(merge_waiting_segments=12, merge_waiting_bytes=340)
+    streamed = leader_report(view, TrimDecision(), stream=waiting)
+    plain = leader_report(view, TrimDecision())
+    labels = {"topic": "orders", "partition": "0"}
+
+    shown = []
+    for before, reports in (((), (streamed,)), ((streamed,), (plain,)), ((plain,), (streamed,))):
+        gauges.show(before, reports)
+        shown.append(
+            [
+                metrics.registry.get_sample_value(f"rlm_stream_merge_waiting_{unit}", labels)
+                for unit in ("segments", "bytes")
+            ]
+        )
+    gauges.show((streamed,), ())
+
+    assert shown == [[12, 340], [None, None], [12, 340]]
+    assert metrics.registry.get_sample_value("rlm_stream_merge_waiting_bytes", labels) is None

@@ -341,6 +341,21 @@ def streamed(**fields: int) -> PartitionStatus:
     return row(stream=report)
 
 
+@pytest.mark.parametrize(("waiting", "is_late"), [(1_000, False), (1_001, True)])
+def test_stream_when_many_small_segments_wait_then_merges_are_late(
+    waiting: int, *, is_late: bool
+) -> None:
+    found = problems(streamed(merge_waiting_segments=waiting))
+
+    assert [(each.kind, each.reason, each.command) for each in found] == [
+        (
+            ProblemKind.MERGES_LATE,
+            "more than 1000 small streamed segments wait to be merged",
+            "rlm segments list orders",
+        )
+    ] * is_late
+
+
 @pytest.mark.parametrize(("open_ms", "is_hanging"), [(900_000, False), (900_001, True)])
 def test_stream_when_a_transaction_outlives_kafkas_default_then_it_hangs(
     open_ms: int, *, is_hanging: bool

@@ -42,6 +42,8 @@ FULL = report(
         unstored_ms=6,
         rollover_ms=60_000,
         open_transaction_ms=8,
+        merge_waiting_segments=12,
+        merge_waiting_bytes=340,
         merge_failure=CopyFailure(error="m", cause="d", is_corrupt=False, attempts=1),
     ),
 )

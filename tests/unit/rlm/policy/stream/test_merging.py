@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from math import log
 
 import pytest
 from hypothesis import given
@@ -13,13 +12,16 @@ from hypothesis import strategies as st
 from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.plan import DeleteSegment, plan
 from rlm.policy.retention import log_pieces
+from rlm.policy.stream import merging
 from rlm.policy.stream.merging import (
     MERGE_GROWTH,
     MERGE_MAX_PARTS,
+    MERGES_LEFT_MAX,
     RETENTION_SHARES,
+    SMALL_SHARE,
     SegmentMerge,
     merged_segments,
-    next_merge,
+    waiting_merges,
 )
 from rlm.policy.view import Damage, PartitionView, PolicyLimits
 from rlmm.events.pause import PausableTask
@@ -33,6 +35,7 @@ from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, THEM, Given, policy, remote
 
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 ROLLOVER_MS = 60_000
 GREATEST_BYTES = 1_000_000
 STREAMED = policy(
@@ -46,6 +49,10 @@ MERGED = remote(0, 400, size=4000)
 GIVEN = Given(
     rolled=(), segments=SMALL, policy=STREAMED, limits=LIMITS, local_start=400, high_watermark=1050
 )
+
+
+def next_merge(view: PartitionView) -> SegmentMerge | None:
+    return merging.next_merge(view, waiting_merges(view))
 
 
 def bounds(merge: SegmentMerge | None) -> list[tuple[int, int]]:
@@ -120,11 +127,13 @@ def test_merge_when_the_first_segments_are_too_large_then_it_begins_after_them()
     assert bounds(merge) == [(20, 30), (30, 40), (40, 50), (50, 60)]
 
 
-@pytest.mark.parametrize(("greatest_bytes", "count"), [(3, 0), (4, 4), (7, 7), (8, 8), (9, 8)])
+@pytest.mark.parametrize(
+    ("greatest_bytes", "count"), [(16, 0), (17, 17), (39, 39), (40, 40), (41, 40)]
+)
 def test_merge_when_the_greatest_size_is_reached_then_it_ends(
     greatest_bytes: int, count: int
 ) -> None:
-    merge = next_merge(view_of_sizes(*(1,) * 8, greatest_bytes=greatest_bytes))
+    merge = next_merge(view_of_sizes(*(1,) * 40, greatest_bytes=greatest_bytes))
 
     assert len(bounds(merge)) == count
 
@@ -156,7 +165,7 @@ def test_merge_when_a_segment_was_stored_within_the_rollover_time_then_it_waits(
         (*SMALL[:3], remote(300, 400, state=SegmentState.DELETE_SEGMENT_STARTED)),
         (*SMALL[:3], remote(300, 400, state=SegmentState.COPY_SEGMENT_STARTED)),
         (*SMALL[:3], remote(300, 400, size=0)),
-        (*SMALL[:3], remote(300, 400, size=GREATEST_BYTES // MERGE_GROWTH + 1)),
+        (*SMALL[:3], remote(300, 400, size=GREATEST_BYTES // SMALL_SHARE)),
         (*SMALL[:3], remote(299, 400)),  # an overlap
         (remote(0, 250, number=5), *SMALL[:3], remote(250, 400)),
     ],
@@ -236,8 +245,6 @@ def test_merge_when_a_part_is_damaged_or_reported_then_there_is_none() -> None:
 @pytest.mark.parametrize(
     ("changes", "has_merge"),
     [
-        ({"retention_bytes": 4000 * RETENTION_SHARES}, True),
-        ({"retention_bytes": 4000 * RETENTION_SHARES - 1}, False),
         ({"retention_ms": 30 * RETENTION_SHARES}, True),
         ({"retention_ms": 30 * RETENTION_SHARES - 1}, False),
     ],
@@ -250,6 +257,40 @@ def test_merge_when_it_would_have_too_much_of_the_retention_then_there_is_none(
     merge = next_merge(of(*parts, policy=replace(STREAMED, **changes)))  # type: ignore[arg-type]  # field names
 
     assert (merge is not None) == has_merge
+
+
+@pytest.mark.parametrize(("share_bytes", "count"), [(17_000, 17), (16_999, 16), (16_000, 0)])
+def test_merge_when_the_retention_is_in_bytes_then_it_has_at_most_a_share_of_them(
+    share_bytes: int, count: int
+) -> None:
+    parts = [remote(n * 10, n * 10 + 10, size=1000) for n in range(17)]
+    limited = replace(STREAMED, retention_bytes=share_bytes * RETENTION_SHARES)
+
+    merge = next_merge(of(*parts, policy=limited))
+
+    assert len(bounds(merge)) == count
+
+
+def test_merges_when_many_segments_wait_then_each_is_in_one_merge() -> None:
+    view = view_of_sizes(*(1,) * (MERGE_MAX_PARTS + 4), 9, *(1,) * 3, 2_000_000, *(1,) * 4)
+
+    waiting = waiting_merges(view)
+
+    assert [len(merge.parts) for merge in waiting] == [MERGE_MAX_PARTS, 4, 4]
+    assert next_merge(view) == waiting[0]
+
+
+def test_merges_when_paused_then_they_wait() -> None:
+    view = replace(GIVEN.view(), paused=frozenset({PausableTask.DELETE}))
+
+    decided = plan(view)
+
+    assert decided.merge is None
+    assert [bounds(merge) for merge in decided.waiting_merges] == [bounds(next_merge(GIVEN.view()))]
+
+
+def test_merges_when_off_then_none_waits() -> None:
+    assert waiting_merges(of(*SMALL, limits=replace(LIMITS, merges_streams=False))) == ()
 
 
 def test_parts_when_the_merged_segment_is_finished_then_they_are_deleted_after_a_proof() -> None:
@@ -336,20 +377,42 @@ def test_parts_when_below_the_log_start_too_then_each_is_deleted_once() -> None:
     assert len(found) == len(SMALL)
 
 
-@pytest.mark.parametrize("is_dead_lettered", [False, True])
-def test_merge_when_parts_of_the_last_one_are_left_then_it_waits_but_not_for_dead_letters(
-    is_dead_lettered: bool,
-) -> None:
-    left = remote(
-        100,
-        200,
-        state=SegmentState.DELETE_SEGMENT_STARTED,
-        is_dead_lettered=is_dead_lettered,
-    )
-    later = [remote(start, start + 100) for start in range(400, 800, 100)]
-    view = of(MERGED, left, *later, local_start=800)
+def merged_with_a_part(base_offset: int, **part: object) -> list[SegmentRecord]:
+    left = remote(base_offset + 100, base_offset + 200, **part)  # type: ignore[arg-type]  # its fields
+    return [remote(base_offset, base_offset + 400, size=GREATEST_BYTES), left]
 
-    assert (next_merge(view) is not None) == is_dead_lettered
+
+@pytest.mark.parametrize("is_dead_lettered", [False, True])
+@pytest.mark.parametrize("state", [FINISHED, SegmentState.DELETE_SEGMENT_STARTED])
+@pytest.mark.parametrize("count", [MERGES_LEFT_MAX - 1, MERGES_LEFT_MAX])
+def test_merge_when_parts_of_earlier_ones_are_left_then_only_a_few_others_are_merged(
+    count: int, state: SegmentState, *, is_dead_lettered: bool
+) -> None:
+    earlier = [
+        record
+        for number in range(count)
+        for record in merged_with_a_part(
+            number * 400, state=state, is_dead_lettered=is_dead_lettered
+        )
+    ]
+    later = [remote(start, start + 100) for start in range(1600, 2000, 100)]
+
+    merge = next_merge(of(*earlier, *later, local_start=2000, high_watermark=2000))
+
+    is_deleted = is_dead_lettered and state is not FINISHED
+    has_merge = count < MERGES_LEFT_MAX or is_deleted
+    assert len(bounds(merge)) == (4 if has_merge else 0)
+
+
+@pytest.mark.parametrize("state", [FINISHED, SegmentState.DELETE_SEGMENT_STARTED])
+def test_merge_when_a_merged_segment_has_parts_left_then_it_is_not_merged_itself(
+    state: SegmentState,
+) -> None:
+    left = remote(0, 50, state=state)
+
+    merge = next_merge(of(left, *SMALL, remote(400, 500), local_start=500))
+
+    assert bounds(merge) == [(100, 200), (200, 300), (300, 400), (400, 500)]
 
 
 def test_sizes_when_the_parts_are_not_deleted_yet_then_they_count_once() -> None:
@@ -387,8 +450,10 @@ def merge_all(sizes: list[int], greatest_bytes: int) -> tuple[list[int], int]:
 def _most(sizes: list[int], copies: list[int], greatest_bytes: int) -> int:
     """Check the bound of each byte; return the highest number of copies."""
     for size, (start, stop) in zip(sizes, pairwise(accumulate(sizes, initial=0)), strict=True):
-        bound = log(max(greatest_bytes, size) / size, MERGE_GROWTH)
-        assert max(copies[start:stop]) <= bound + 1e-9
+        bound = 0
+        while size * MERGE_GROWTH**bound * SMALL_SHARE < greatest_bytes:
+            bound += 1
+        assert max(copies[start:stop]) <= bound
     return max(copies)
 
 

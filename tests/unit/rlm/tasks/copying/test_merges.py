@@ -257,18 +257,21 @@ def test_merge_when_a_part_is_deleted_meanwhile_then_the_attempt_is_given_up() -
     assert violations(world) + leftovers(world) == []
 
 
-def test_parts_when_a_lease_was_taken_then_they_stay_until_it_ends() -> None:
-    world = MergingWorld()
-    lease_ms = 600_000
+def lease_all(world: MergingWorld) -> None:
     event = ReadLeaseTaken(
         event_id=world.new_id(),
         topic_id_partition=TIP,
         lease_id=world.new_id(),
         offsets=OffsetRange(start_offset=0, end_offset=END),
-        duration_ms=lease_ms,
+        duration_ms=600_000,
         holder="job",
     )
     assert world.metadata.publish(event).accepted
+
+
+def test_parts_when_a_lease_was_taken_then_they_stay_until_it_ends() -> None:
+    world = MergingWorld()
+    lease_all(world)
     world.pass_cycles(8)
     while_leased = len(world.stored())
     objects = [s.key for part in world.parts for s in part.metadata.objects]
@@ -279,6 +282,22 @@ def test_parts_when_a_lease_was_taken_then_they_stay_until_it_ends() -> None:
     assert (while_leased, all_there) == (PARTS + 1, True)
     assert world.stored() == [(0, END)]
     assert world.broken() == []
+
+
+def test_merge_when_a_lease_has_the_parts_of_an_earlier_one_then_later_segments_are_merged() -> (
+    None
+):
+    world = MergingWorld()
+    lease_all(world)
+    world.cycle()
+    for _ in range(PARTS):
+        world.stream_part(world.process)
+
+    world.pass_cycles(4)
+
+    parts = [(n * RECORDS, (n + 1) * RECORDS) for n in range(PARTS)]
+    assert sorted(world.stored()) == sorted([(0, END), *parts, (END, 2 * END)])
+    assert violations(world) == []
 
 
 def test_parts_when_a_gateway_does_not_know_of_the_merge_then_their_objects_stay() -> None:

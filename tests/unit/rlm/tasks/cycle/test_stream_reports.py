@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rlm.policy.view import PolicyLimits
+from rsm.segment.errors import RetriableError
 from rsm.segment.offload_settings import OffloadMode
-from tests.twins.process import Process
+from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, World
 
 ROLLOVER_MS = 2_000
@@ -72,3 +74,20 @@ def test_report_when_streamed_then_has_the_stream_and_no_lag() -> None:
     assert report.stream.begin_offset is None
     assert (report.stream.unstored_ms, report.stream.rollover_ms) == (None, ROLLOVER_MS)
     assert (report.lag_segments, report.stored_end_offset, report.rolled_end_offset) == (0, 20, 20)
+
+
+def test_report_when_small_segments_wait_for_a_merge_then_has_their_number_and_size() -> None:
+    limits = PolicyLimits(local_trim_min_age_ms=0, merges_streams=True)
+    world = World(policy=STREAMS, settings=ProcessSettings(limits=limits))
+    process = world.start()
+    for _ in range(4):
+        world.produce(10)
+        run(world, process)
+    process.effects.fail("publish COPY_SEGMENT_STARTED", RetriableError("away"))
+    world.cycle()
+
+    (report,) = process.reports
+
+    assert report.stream is not None
+    assert report.stream.merge_waiting_segments == 4
+    assert report.stream.merge_waiting_bytes == report.remote_bytes
