@@ -111,10 +111,10 @@ class SegmentWriter(ABC):
 
         Call it before the first `append`. All of them begin at this segment's base offset, and
         their ends are fenced. Objects of their names may be created, for which the caller is
-        responsible. `reused` gets the lengths that are not sent again, and `unused` the id of each
-        segment that is needed no longer; both are called by any thread. If this writer fails, what
-        it has sent stays for a later one, until the segment is deleted. This default uses nothing
-        again.
+        responsible, and the store may refuse what their writers still send. `reused` gets the
+        lengths that are not sent again, and `unused` the id of each segment that is needed no
+        longer; both are called by any thread. If this writer fails, what it has sent stays for a
+        later one, until the segment is deleted. This default uses nothing again.
         """
         del reused
         for each in earlier:

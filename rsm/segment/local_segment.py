@@ -101,9 +101,9 @@ class ContentReuse:
 
     A store that keeps what such a creation sent may use it again if it is the same, and then calls
     `reused` with its length. It calls `unused` with each of `names` that it needs no longer. It may
-    create objects of these names, for which the caller is responsible. All of their own creators
-    are fenced. If the creation of the content itself fails, the store keeps what it has sent for a
-    later one, until the caller discards it.
+    create objects of these names, for which the caller is responsible, or end their creations. All
+    of their own creators are fenced. If the creation of the content itself fails, the store keeps
+    what it has sent for a later one, until the caller discards it.
     """
 
     names: tuple[str, ...]

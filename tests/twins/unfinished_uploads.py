@@ -4,6 +4,8 @@
     → with the first other byte, the upload is completed with the bytes that are equal
     → that object becomes the first part of the new one → the rest is sent
 
+An upload of which nothing is used is aborted before the new one begins.
+
 So the new object begins with the old bytes, as on S3. Of logs as they are (layout `raw`), all
 checksums are taken for equal: only the caller's limit protects such an object from other bytes.
 """
@@ -56,17 +58,17 @@ class UnfinishedStorage(MemoryChunkStorage):
         if reuse is None:
             return super().create_with_content(name, source, attributes=attributes)
         self.asked.append(reuse.names)
-        sent = self.unfinished[name] = bytearray()
         earlier = self._longest(reuse)
+        sent = self._begin(name, b"") if earlier is None else None
         for view in source.chunks():
-            if earlier is None:
+            if sent is not None:
                 sent.extend(view)
-            elif not earlier.take(view):
-                sent.extend(self._copied(name, earlier))
-                earlier = None
+            elif earlier is not None and not earlier.take(view):
+                sent = self._begin(name, self._copied(earlier))
             acknowledge(source, len(view))
-        if earlier is not None:
-            sent.extend(self._copied(name, earlier))
+        if sent is None:
+            assert earlier is not None
+            sent = self._begin(name, self._copied(earlier))
         self.at_end()
         self._end(name, sent)
         content = BytesSource(content=bytes(sent))
@@ -75,20 +77,25 @@ class UnfinishedStorage(MemoryChunkStorage):
     def discard_uploads(self, name: str) -> None:
         self.unfinished.pop(name, None)
 
+    def _begin(self, name: str, sent: bytes) -> bytearray:
+        upload = self.unfinished[name] = bytearray(sent)
+        return upload
+
     def _longest(self, reuse: ContentReuse) -> _Earlier | None:
-        """Return the upload with the most bytes; the other ones are unused."""
+        """Return the upload with the most bytes; abort the other, unused ones."""
         found = {name: self.unfinished.get(name, bytearray()) for name in reuse.names}
         longest = max(found, key=lambda name: len(found[name]), default=None)
         for name, sent in found.items():
             if name != longest or not sent:
+                self.discard_uploads(name)
                 reuse.unused(name)
         if longest is None or not found[longest]:
             return None
         upload = found[longest]
         return _Earlier(name=longest, upload=upload, listed=bytes(upload), reuse=reuse)
 
-    def _copied(self, name: str, earlier: _Earlier) -> bytes:
-        """Complete the earlier upload, and return its bytes and those that differ from it."""
+    def _copied(self, earlier: _Earlier) -> bytes:
+        """End the earlier upload, and return its bytes and those that differ from it."""
         same = earlier.listed[: earlier.same_bytes]
         try:
             if same:
@@ -96,8 +103,10 @@ class UnfinishedStorage(MemoryChunkStorage):
                 super().create_with_content(earlier.name, BytesSource(content=same))
                 earlier.reuse.reused(len(same))
                 self.copied(earlier.name, len(same))
+            else:
+                self.discard_uploads(earlier.name)
         except (AlreadyExistsError, RetriableError) as error:
-            self.discard_uploads(name)
+            self.discard_uploads(earlier.name)
             raise RetriableError("an upload cannot be used again", name=earlier.name) from error
         finally:
             earlier.reuse.unused(earlier.name)

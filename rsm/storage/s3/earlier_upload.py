@@ -2,7 +2,12 @@
 
     parts listed → the first bytes of the content have their checksums, and are not sent
     → with the first other bytes, the unfinished upload is completed with the parts that are equal
-    → the store copies that object as the first part → the rest is sent
+    → the upload of the content begins → the store copies that object as the first part
+    → the rest is sent
+
+An unfinished upload of which nothing is used is aborted instead. So none is left when the upload of
+the content begins, and the store refuses late parts. An abort that fails is left to the deletion of
+the upload's object.
 
 S3 copies only from objects, so the unfinished upload becomes an object of its own name first. Its
 completion names the ETag of each part, and the checksum of all of them. So it fails if the upload's
@@ -63,7 +68,7 @@ class SentPart:
 class EarlierUpload:
     """An unfinished upload of the object `name`, with its first parts in order. Not thread-safe.
 
-    Memory: 200 bytes for each part.
+    It ends before the upload of the content begins. Memory: 200 bytes for each part.
     """
 
     def __init__(
@@ -74,11 +79,13 @@ class EarlierUpload:
         *,
         parts: tuple[SentPart, ...],
         reuse: ContentReuse,
+        begin: Callable[[], MultipartUpload],
         failed: Callable[[], None],
     ) -> None:
-        """`failed` is called if the store did not copy."""
+        """`begin` begins the content's upload. `failed` is called if the store did not copy."""
         self.name = name
         self.parts = parts
+        self._begin = begin
         self._failed = failed
         self._bucket = bucket
         self._upload_id = upload_id
@@ -87,17 +94,17 @@ class EarlierUpload:
         self._same_crc32c = 0
         self._compared_bytes = 0
         self._compared_crc32c = 0
-        self._is_over = False
+        self._following: MultipartUpload | None = None
         self.taken_count = 0
         """How many pieces of the content are not sent."""
 
-    def take(self, upload: MultipartUpload, piece: bytearray, checksum: int) -> bool:
+    def take(self, piece: bytearray, checksum: int) -> bool:
         """Return whether the next piece of the content is the same, so that it is not sent.
 
         `checksum` is that of the content up to the end of the piece. After the first False, each
-        piece must be sent. Raises RetriableError if the upload cannot be used after all.
+        piece must be sent. Raises as `end`.
         """
-        if self._is_over:
+        if self._following is not None:
             return False
         part = self.parts[self._same_count]
         left_bytes = part.length_bytes - self._compared_bytes - len(piece)
@@ -107,7 +114,7 @@ class EarlierUpload:
         else:
             is_same = piece_crc32c == part.crc32c
         if not is_same or not self._reuse.allows(part.end_position):
-            self.end(upload)
+            self.end()
             return False
         self.taken_count += 1
         if left_bytes:
@@ -118,7 +125,7 @@ class EarlierUpload:
         self._same_count += 1
         self._same_crc32c = checksum
         if self._same_count == len(self.parts):
-            self.end(upload)
+            self.end()
         return True
 
     def _divides(self, part: SentPart, piece: bytearray) -> bool:
@@ -126,68 +133,89 @@ class EarlierUpload:
         whole_bytes = self._bucket.settings.part_bytes
         return len(piece) == whole_bytes and part.length_bytes % whole_bytes == 0
 
-    def end(self, upload: MultipartUpload) -> None:
-        """Have the store copy what is the same; later pieces are sent. Idempotent.
+    def abort(self) -> bool:
+        """Abort the upload; return whether it has ended. The deletion of its object tries again."""
+        return MultipartUpload(self._bucket, self.name, self._upload_id).abort()
 
-        Raises RetriableError if it did not.
+    def end(self) -> MultipartUpload:
+        """End this upload, and return that of the content, which begins with what is the same.
+
+        Idempotent. The caller sends later pieces. Raises RetriableError if the upload cannot be
+        used after all, and the errors of the beginning.
         """
-        if self._is_over:
-            return
-        self._is_over = True
+        if self._following is None:
+            try:
+                etag = self._complete() if self._same_count or self._compared_bytes else None
+                if etag is None:
+                    self.abort()
+                self._following = self._begin()
+                if etag is not None:
+                    self._copy(etag, self._following)
+            finally:
+                self._reuse.unused(self.name)
+        return self._following
+
+    def _complete(self) -> str:
+        """Complete the upload with the parts that are the same; return the object's ETag."""
+        parts = [
+            {"PartNumber": number, "ETag": each.etag, CHECKSUM: spell_crc32c(each.crc32c)}
+            for number, each in enumerate(self._same, start=1)
+        ]
         try:
             if self._compared_bytes:
                 raise RetriableError("its part differs from the content", name=self.name)
-            if self._same_count:
-                self._copy(upload)
+            completed = self._bucket.ask(
+                "complete_multipart_upload",
+                Key=self.name,
+                UploadId=self._upload_id,
+                MultipartUpload={"Parts": parts},
+                ChecksumType=OF_THE_WHOLE,
+                ChecksumCRC32C=spell_crc32c(self._same_crc32c),
+                MpuObjectSize=self._same[-1].end_position,
+                IfNoneMatch="*",
+            )
         except TieredStorageError as error:
-            upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
-            raise RetriableError(
-                "parts of an unfinished upload cannot be used again: the next attempt sends all",
-                reason=error,
-            ) from error
-        finally:
-            self._reuse.unused(self.name)
+            self.abort()
+            raise _not_usable(error) from error
+        etag: str = completed["ETag"]
+        return etag
 
-    def _copy(self, upload: MultipartUpload) -> None:
-        same = self.parts[: self._same_count]
-        length_bytes = same[-1].end_position
+    def _copy(self, etag: str, upload: MultipartUpload) -> None:
         checksum = spell_crc32c(self._same_crc32c)
-        parts = [
-            {"PartNumber": number, "ETag": each.etag, CHECKSUM: spell_crc32c(each.crc32c)}
-            for number, each in enumerate(same, start=1)
-        ]
-        completed = self._bucket.ask(
-            "complete_multipart_upload",
-            Key=self.name,
-            UploadId=self._upload_id,
-            MultipartUpload={"Parts": parts},
-            ChecksumType=OF_THE_WHOLE,
-            ChecksumCRC32C=checksum,
-            MpuObjectSize=length_bytes,
-            IfNoneMatch="*",
-        )
         try:
-            copied = upload.copy(1, self.name, etag=completed["ETag"])
+            copied = upload.copy(1, self.name, etag=etag)
             if copied != checksum:
                 raise RetriableError(
                     "the copy has another checksum", copied=copied, expected=checksum
                 )
-        except NotFoundError:
-            raise  # someone has deleted the object
-        except TieredStorageError:
-            self._failed()
-            raise
+        except TieredStorageError as error:
+            upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
+            if not isinstance(error, NotFoundError):  # someone has deleted the object
+                self._failed()
+            raise _not_usable(error) from error
+        length_bytes = self._same[-1].end_position
         self._reuse.reused(length_bytes)
         _log.info(
             LogLine(
                 "used parts of an unfinished upload again",
                 name=upload.name,
                 unfinished=self.name,
-                parts=len(same),
+                parts=self._same_count,
                 sent_parts=len(self.parts),
                 bytes=length_bytes,
             )
         )
+
+    @property
+    def _same(self) -> tuple[SentPart, ...]:
+        return self.parts[: self._same_count]
+
+
+def _not_usable(error: TieredStorageError) -> RetriableError:
+    return RetriableError(
+        "parts of an unfinished upload cannot be used again: the next attempt sends all",
+        reason=error,
+    )
 
 
 class EarlierUploads:
@@ -203,16 +231,17 @@ class EarlierUploads:
         """Return whether an upload of this object that ends now may be used later."""
         return self._can_copy and self._is_listed and can_list_uploads(self._bucket, name)
 
-    def find(self, reuse: ContentReuse) -> EarlierUpload | None:
-        """Return the unfinished upload that has the most bytes; the other ones are unused.
+    def find(
+        self, reuse: ContentReuse, begin: Callable[[], MultipartUpload]
+    ) -> EarlierUpload | None:
+        """Return the unfinished upload that has the most bytes; abort the other, unused ones.
 
-        Returns None if the store does not answer. Without the permission to list, and after a copy
-        that failed, all are unused.
+        `begin` begins the upload that follows it. Returns None if the store does not answer.
+        Without the permission to list, and after a copy that failed, all are unused.
         """
-        longest = None
+        found: tuple[EarlierUpload, ...] = ()
         try:
-            if self._can_copy:
-                longest = self._longest(reuse)
+            found = self._unfinished(reuse, begin)
         except ClientError as error:
             self._note(store_error(error))
             self._is_listed = not is_no_listing(error)
@@ -221,27 +250,35 @@ class EarlierUploads:
         except TieredStorageError as error:
             self._note(error)
             return None
+        with_parts = (each for each in found if each.parts)
+        longest = max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
+        for each in found:
+            if each is not longest and not each.abort():
+                break  # mostly the others would fail, too, each after all of its repetitions
         for name in reuse.names:
             if longest is None or name != longest.name:
                 reuse.unused(name)
         return longest
 
-    def _longest(self, reuse: ContentReuse) -> EarlierUpload | None:
-        found = [
+    def _unfinished(
+        self, reuse: ContentReuse, begin: Callable[[], MultipartUpload]
+    ) -> tuple[EarlierUpload, ...]:
+        """Return all uploads; after a copy that failed, without parts."""
+        found = tuple(
             EarlierUpload(
                 self._bucket,
                 name,
                 each,
-                parts=self._sent(name, each),
+                parts=self._sent(name, each) if self._can_copy else (),
                 reuse=reuse,
+                begin=begin,
                 failed=self._stop_copies,
             )
             for name in reuse.names
             for each in upload_ids(self._bucket, name)
-        ]
+        )
         self._is_listed = True
-        with_parts = [each for each in found if each.parts]
-        return max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
+        return found
 
     def _stop_copies(self) -> None:
         self._can_copy = False

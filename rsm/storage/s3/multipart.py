@@ -81,14 +81,16 @@ class MultipartUpload:
             **conditions,
         )
 
-    def abort(self) -> None:
-        """Abort the upload. Logs a failure to do so."""
+    def abort(self) -> bool:
+        """Abort the upload. Logs a failure to do so, and returns False."""
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:
-            return  # completed, but the response was lost
+            return True  # completed, but the response was lost
         except TieredStorageError as error:
             _log.warning(LogLine("cannot abort a multipart upload: its parts stay", error=error))
+            return False
+        return True
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
         if number > MAX_PARTS:

@@ -18,7 +18,8 @@ most `stream_memory_bytes`. A part is read only when there is room for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 from uuid import uuid4
 
@@ -105,8 +106,12 @@ class S3Uploads:
         def is_kept() -> bool:
             return reader.reuse is not None and self._earlier.can_use(name)
 
-        with multipart_upload(self._bucket, name, look, is_kept) as upload:
-            self._send_parts(reader, lengths, upload)
+        with ExitStack() as started:
+            upload = self._send_parts(
+                reader,
+                lengths,
+                lambda: started.enter_context(multipart_upload(self._bucket, name, look, is_kept)),
+            )
             return upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
@@ -114,23 +119,27 @@ class S3Uploads:
             )
 
     def _send_parts(
-        self, reader: PartReader, lengths: Iterable[int], upload: MultipartUpload
-    ) -> None:
-        """Send the parts; the store copies those that an unfinished upload has."""
-        earlier = None if reader.reuse is None else self._earlier.find(reader.reuse)
+        self, reader: PartReader, lengths: Iterable[int], begin: Callable[[], MultipartUpload]
+    ) -> MultipartUpload:
+        """Begin an upload and send the parts; the store copies those that an unfinished one has.
+
+        The unfinished one ends before the other one begins.
+        """
+        earlier = None if reader.reuse is None else self._earlier.find(reader.reuse, begin)
         if earlier is None:
+            upload = begin()
             self._senders.send(reader, lengths, upload.put)
-            return
+            return upload
 
         def take(content: bytearray) -> bool:
-            return earlier.take(upload, content, reader.checksum)
+            return earlier.take(content, reader.checksum)
 
         def put(number: int, content: bytearray) -> None:
             copied_count = 1 if earlier.taken_count else 0
-            upload.put(number - earlier.taken_count + copied_count, content)
+            earlier.end().put(number - earlier.taken_count + copied_count, content)
 
         self._senders.send(reader, lengths, put, take)
-        earlier.end(upload)
+        return earlier.end()
 
     def _confirm(
         self, name: str, response: Mapping[str, Any], length_bytes: int, checksum: int

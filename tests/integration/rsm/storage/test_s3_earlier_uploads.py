@@ -52,10 +52,19 @@ class Reused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """The bucket, and how many requests of each kind were sent to it."""
+    """The bucket, and the requests that were sent to it, in order."""
 
     storage: S3ChunkStorage
-    requests: Counter[str]
+    sent: list[str]
+
+    @property
+    def requests(self) -> Counter[str]:
+        """How many requests of each kind were sent."""
+        return Counter(self.sent)
+
+    def ended_first(self, operation: str) -> bool:
+        """Whether an operation that ends an upload was sent before the new upload began."""
+        return self.sent.index(operation) < self.sent.index("create_multipart_upload")
 
     def left(self, name: str, content: bytes = CONTENT) -> None:
         """Leave an unfinished upload with all whole parts, as a process does that is killed."""
@@ -79,7 +88,7 @@ class Bucket:
     def created(self, source: Reused) -> str:
         """Create an object; count only the requests of its creation."""
         name = f"new/{uuid4()}"
-        self.requests.clear()
+        self.sent.clear()
         self.storage.create_with_content(name, source)
         assert self.storage.read_range(name, WHOLE) == source.content
         return name
@@ -93,9 +102,9 @@ class Bucket:
 
 @pytest.fixture
 def bucket(s3_settings: S3Settings) -> Iterator[Bucket]:
-    requests = Counter[str]()
-    storage = S3ChunkStorage(S3Bucket(s3_settings, observe=lambda each: requests.update([each])))
-    yield Bucket(storage=storage, requests=requests)
+    sent: list[str] = []
+    storage = S3ChunkStorage(S3Bucket(s3_settings, observe=sent.append))
+    yield Bucket(storage=storage, sent=sent)
     for each in storage._bucket.ask("list_multipart_uploads").get("Uploads", ()):
         storage.discard_uploads(each["Key"])
     storage.delete_many([info.name for info in storage.list("")])
@@ -116,6 +125,7 @@ def test_creation_when_an_upload_has_the_same_parts_then_the_store_copies_them(
     bucket.created(source)
 
     assert (bucket.requests["upload_part"], bucket.requests["upload_part_copy"]) == (1, 1)
+    assert bucket.ended_first("complete_multipart_upload")
     assert (source.sizes, source.unused) == ([4 * PART], [name])
     assert bucket.storage.read_range(name, WHOLE) == CONTENT[: 4 * PART]
 
@@ -132,16 +142,41 @@ def test_creation_when_the_second_part_differs_then_it_and_the_later_ones_are_se
     assert (source.sizes, source.unused) == ([PART], [name])
 
 
-def test_creation_when_the_first_part_differs_then_all_is_sent_and_the_upload_stays_unfinished(
+def test_creation_when_the_first_part_differs_then_all_is_sent_after_the_upload_was_aborted(
     bucket: Bucket, name: str
 ) -> None:
+    """R23: its own process can send no part of it any longer."""
     bucket.left(name, b"?" + CONTENT[1:])
+    upload = bucket.upload_of(name)
     source = Reused(content=CONTENT, names=(name,))
 
     bucket.created(source)
 
     assert (bucket.requests["upload_part"], source.sizes, source.unused) == (5, [], [name])
+    assert (bucket.requests["abort_multipart_upload"], bucket.requests["list_parts"]) == (1, 1)
+    assert bucket.ended_first("abort_multipart_upload")
+    with pytest.raises(NotFoundError):
+        upload.put(5, b"late")
     assert not bucket.storage.exists(name)
+
+
+def test_creation_when_it_breaks_off_before_any_other_part_then_the_upload_stays_usable(
+    bucket: Bucket, name: str
+) -> None:
+    bucket.left(name)
+
+    def fail(number: int) -> None:
+        if number == 2:
+            raise RetriableError("the source broke off")
+
+    broken = Reused(content=CONTENT, names=(name,), before_part=fail)
+    with pytest.raises(RetriableError, match="broke off"):
+        bucket.storage.create_with_content("new/broken", broken)
+    source = Reused(content=CONTENT, names=(name,))
+
+    assert (broken.unused, upload_ids(bucket.storage._bucket, "new/broken")) == ([], [])
+    bucket.created(source)
+    assert source.sizes == [4 * PART]
 
 
 def test_creation_when_the_content_is_shorter_then_only_its_parts_are_used(
@@ -217,6 +252,7 @@ def test_creation_when_a_large_part_differs_in_its_midst_then_the_next_attempt_s
         bucket.storage.create_with_content("new/differs", source)
 
     assert (source.sizes, source.unused) == ([], [second])
+    assert upload_ids(bucket.storage._bucket, second) == []
     assert not bucket.storage.exists("new/differs")
     bucket.created(Reused(content=other))
 
@@ -273,6 +309,7 @@ def test_creation_when_a_part_is_sent_again_after_the_listing_then_the_completio
         bucket.storage.create_with_content("new/overwritten", source)
 
     assert (source.sizes, source.unused) == ([], [name])
+    assert upload_ids(bucket.storage._bucket, name) == []
     assert not bucket.storage.exists(name)
     assert not bucket.storage.exists("new/overwritten")
 
@@ -318,20 +355,52 @@ def test_creation_when_copies_succeed_but_no_response_arrives_then_one_attempt_f
             storage.create_with_content("new/third", source)
 
     assert (source.sizes, sorted(source.unused)) == ([], sorted([second, left]))
+    assert upload_ids(bucket.storage._bucket, left) == []
     assert bucket.storage.read_range("new/third", WHOLE) == CONTENT
 
 
 def test_creation_when_several_uploads_are_unfinished_then_the_one_with_most_is_used(
     bucket: Bucket, name: str
 ) -> None:
+    """The other ones are aborted, also one of the same object."""
     short = f"old/{uuid4()}"
     bucket.left(short, CONTENT[:PART])
+    bucket.left(name, CONTENT[:PART])
     bucket.left(name)
     source = Reused(content=CONTENT, names=(short, name))
 
     bucket.created(source)
 
     assert (source.sizes, sorted(source.unused)) == ([4 * PART], sorted([short, name]))
+    assert bucket.requests["abort_multipart_upload"] == 2
+    assert bucket.ended_first("abort_multipart_upload")
+    assert upload_ids(bucket.storage._bucket, short) == []
+    assert upload_ids(bucket.storage._bucket, name) == []
+
+
+def test_creation_when_uploads_cannot_be_aborted_then_all_is_created_after_one_trial(
+    s3_server: S3Server,
+    s3_settings: S3Settings,
+    bucket: Bucket,
+    name: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    others = [f"old/{uuid4()}" for _ in range(3)]
+    for each in (name, *others):
+        bucket.left(each, CONTENT if each == name else CONTENT[:PART])
+    source = Reused(content=CONTENT, names=(name, *others))
+
+    denied = Fault(method="DELETE", path="uploadId", status=403, code="AccessDenied")
+    with FaultyProxy(s3_server.port) as proxy:
+        proxy.expect(*[denied] * 3)
+        storage = S3ChunkStorage(S3Bucket(replace(s3_settings, endpoint_url=proxy.url)))
+        with closing(storage):
+            storage.create_with_content("new/aborts-fail", source)
+        assert proxy.unused() == 2
+
+    assert (source.sizes, sorted(source.unused)) == ([4 * PART], sorted([name, *others]))
+    assert len([each for each in others if upload_ids(bucket.storage._bucket, each)]) == 3
+    assert caplog.text.count("cannot abort a multipart upload") == 1
 
 
 def test_creation_when_the_only_part_is_small_then_the_store_copies_it(
