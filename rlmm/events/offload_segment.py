@@ -75,6 +75,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
             ],
             offloaded_ms=segment.offloaded_ms,
             end=None if segment.end is None else _to_message(segment.end),
+            objects=segment.objects,
         )
 
     def from_message(
@@ -188,6 +189,7 @@ def _segment_of(message: pb.OffloadSegmentChanged) -> OffloadSegmentRecord:
             ),
             offloaded_ms=message.offloaded_ms if message.HasField("offloaded_ms") else None,
             end=_position_of(message.end) if message.HasField("end") else None,
+            objects=tuple(message.objects),
         )
     except ValueError as error:
         raise CorruptError("cannot read an offload segment", reason=str(error)) from error

@@ -385,7 +385,7 @@ class OffloadDriverProperty(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class OffloadSegmentChanged(_message.Message):
-    __slots__ = ("topic_id_partition", "writer", "id", "status", "assigned_ms", "begin", "segment_ids", "driver_metadata", "offloaded_ms", "end")
+    __slots__ = ("topic_id_partition", "writer", "id", "status", "assigned_ms", "begin", "segment_ids", "driver_metadata", "offloaded_ms", "end", "objects")
     TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
     WRITER_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -396,6 +396,7 @@ class OffloadSegmentChanged(_message.Message):
     DRIVER_METADATA_FIELD_NUMBER: _ClassVar[int]
     OFFLOADED_MS_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
     topic_id_partition: _segment_pb2.TopicIdPartition
     writer: _segment_pb2.Writer
     id: bytes
@@ -406,7 +407,8 @@ class OffloadSegmentChanged(_message.Message):
     driver_metadata: _containers.RepeatedCompositeFieldContainer[OffloadDriverProperty]
     offloaded_ms: int
     end: OffloadPosition
-    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., id: _Optional[bytes] = ..., status: _Optional[_Union[OffloadSegmentStatus, str]] = ..., assigned_ms: _Optional[int] = ..., begin: _Optional[_Union[OffloadPosition, _Mapping]] = ..., segment_ids: _Optional[_Iterable[bytes]] = ..., driver_metadata: _Optional[_Iterable[_Union[OffloadDriverProperty, _Mapping]]] = ..., offloaded_ms: _Optional[int] = ..., end: _Optional[_Union[OffloadPosition, _Mapping]] = ...) -> None: ...
+    objects: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., id: _Optional[bytes] = ..., status: _Optional[_Union[OffloadSegmentStatus, str]] = ..., assigned_ms: _Optional[int] = ..., begin: _Optional[_Union[OffloadPosition, _Mapping]] = ..., segment_ids: _Optional[_Iterable[bytes]] = ..., driver_metadata: _Optional[_Iterable[_Union[OffloadDriverProperty, _Mapping]]] = ..., offloaded_ms: _Optional[int] = ..., end: _Optional[_Union[OffloadPosition, _Mapping]] = ..., objects: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TopicPaused(_message.Message):
     __slots__ = ("topic", "topic_id", "tasks")

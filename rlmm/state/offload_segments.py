@@ -15,6 +15,7 @@ from rsm.segment.metadata import Writer
 
 DRIVER_PROPERTIES_MAX_COUNT = 32
 STORED_SEGMENTS_MAX_COUNT = 256
+OBJECTS_MAX_COUNT = 256
 
 
 class OffloadSegmentStatus(Enum):
@@ -63,6 +64,8 @@ class OffloadSegmentRecord:
     """An offload segment, as far as it is.
 
     `id` is also the id of the first stored segment in `segment_ids`: the account ends with it.
+    `objects` are the names of all objects that the stored segments may have, as `short_keys` gives
+    them: several chunks are one. Records of earlier versions have none.
     `begin` is the position of the first batch, and `end` the one after the last batch. Only an
     offloaded segment has `end` and `offloaded_ms`. If the log did not show the end any more, `end`
     has its offset as ledger id, and entry 0. Times are the writer's. Raises ValueError.
@@ -75,6 +78,7 @@ class OffloadSegmentRecord:
     begin: OffloadPosition
     segment_ids: tuple[UUID, ...]
     driver_metadata: tuple[DriverProperty, ...] = ()
+    objects: tuple[str, ...] = ()
     offloaded_ms: int | None = None
     end: OffloadPosition | None = None
 
@@ -83,6 +87,8 @@ class OffloadSegmentRecord:
             raise ValueError(f"stored segments of an offload segment: {self.segment_ids}")
         if len(self.driver_metadata) > DRIVER_PROPERTIES_MAX_COUNT:
             raise ValueError(f"{len(self.driver_metadata)} properties of a driver")
+        if len(self.objects) > OBJECTS_MAX_COUNT:
+            raise ValueError(f"{len(self.objects)} objects of an offload segment")
         is_offloaded = self.status is OffloadSegmentStatus.OFFLOADED
         if (self.end is not None, self.offloaded_ms is not None) != (is_offloaded, is_offloaded):
             raise ValueError(f"end of an offload segment that is {self.status.name}: {self.end}")

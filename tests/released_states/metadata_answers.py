@@ -236,6 +236,7 @@ def _offload_segment(record: OffloadSegmentRecord) -> Json:
         "begin": _offload_position(record.begin),
         "segment_ids": [str(each) for each in record.segment_ids],
         "driver_metadata": {each.name: each.value for each in record.driver_metadata},
+        "objects": list(record.objects),
         "offloaded_ms": record.offloaded_ms,
         "end": None if record.end is None else _offload_position(record.end),
     }

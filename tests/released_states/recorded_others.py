@@ -111,6 +111,7 @@ class RecordedOthers:
                 begin=begin,
                 segment_ids=(segment_id,),
                 driver_metadata=(DriverProperty(name="bucket", value="tier"),),
+                objects=("orders/0/9.log.{00000..00002}", "orders/0/9.meta"),
                 offloaded_ms=now_ms if is_offloaded else None,
                 end=replace(begin, entry_id=9, offset=50) if is_offloaded else None,
             )

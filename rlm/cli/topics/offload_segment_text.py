@@ -49,6 +49,12 @@ OFFLOAD_SEGMENT = JsonShape(
             "`bucket`, `region`, `serviceEndpoint` and `storageBasePath`.",
         ),
         "segment_ids": JsonField(JsonKind.ID, "The stored segments that it has.", is_list=True),
+        "objects": JsonField(
+            JsonKind.TEXT,
+            "Keys of the objects in the store that it may have. Several chunks are one, as "
+            "`….log.{00000..00012}`. Empty if an earlier version recorded it.",
+            is_list=True,
+        ),
     },
 )
 _SHOWN_MAX_COUNT = 10
@@ -72,6 +78,7 @@ def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
         "end": None if record.end is None else _position_json(record.end),
         "driver_metadata": {each.name: each.value for each in record.driver_metadata},
         "segment_ids": [*map(id_to_text, record.segment_ids)],
+        "objects": [*record.objects],
     }
 
 

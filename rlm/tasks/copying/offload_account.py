@@ -31,7 +31,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, short_keys
 
 _log = logging.getLogger(__name__)
 
@@ -59,11 +59,14 @@ class OffloadAccount:
         self._new_id = ports.new_id
         self._driver_metadata = driver_metadata
 
-    def assign(self, lineage: Lineage, segment_id: UUID, first: OpenPart) -> OffloadSegmentRecord:
+    def assign(
+        self, lineage: Lineage, started: RemoteLogSegmentMetadata, first: OpenPart
+    ) -> OffloadSegmentRecord:
         """Record that a segment begins with this part, after what others left is completed.
 
-        RetriableError if that fails.
+        `started` is the segment's own record, which is written later. RetriableError if that fails.
         """
+        segment_id = started.segment_id.id
         assigned = OffloadSegmentRecord(
             id=segment_id,
             status=OffloadSegmentStatus.ASSIGNED,
@@ -76,6 +79,7 @@ class OffloadAccount:
             ),
             segment_ids=(segment_id,),
             driver_metadata=self._driver_metadata,
+            objects=short_keys(started.object_keys),
         )
         self.complete(lineage, lambda: frozenset({segment_id}))
         self._publish(assigned)

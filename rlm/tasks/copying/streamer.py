@@ -1,6 +1,7 @@
 """Streams a partition's log into one segment, in a fixed order of effects.
 
-    lead confirmed → first part opened → offload segment assigned (PIP-76's account)
+    lead confirmed → first part opened → objects named
+    → offload segment assigned (PIP-76's account)
     → COPY_SEGMENT_STARTED accepted, without an end
     → this manager has not stored these offsets before
     → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
@@ -179,24 +180,17 @@ class Streamer:
     def _assign_and_begin(
         self, order: StreamOrder, first: OpenPart, offsets: PartitionOffsets, attempt: CopyAttempt
     ) -> _OpenSegment:
-        assigned = order.account.assign(order.lineage, order.segment_id, first)
+        started = self._planned(order, first.offsets.start_offset)
+        assigned = order.account.assign(order.lineage, started, first)
         try:
-            return self._begin(order, assigned, first, offsets, attempt)
+            return self._begin(order, assigned, started, offsets, attempt)
         except TieredStorageError:
             order.account.record_failed(assigned)
             raise
 
-    def _begin(
-        self,
-        order: StreamOrder,
-        assigned: OffloadSegmentRecord,
-        first: OpenPart,
-        offsets: PartitionOffsets,
-        attempt: CopyAttempt,
-    ) -> _OpenSegment:
-        """Record the start, and open the writer. Its base offset is that of the first batch."""
-        base_offset = first.offsets.start_offset
-        started = self._records.started(
+    def _planned(self, order: StreamOrder, base_offset: int) -> RemoteLogSegmentMetadata:
+        """Return the segment as it starts, with the names of its objects."""
+        return self._records.started(
             order.lead,
             order.segment_id,
             OffsetRange(start_offset=base_offset, end_offset=base_offset + 1),
@@ -205,6 +199,16 @@ class Streamer:
             max_timestamp_ms=NO_TIMESTAMP,
             open_most_bytes=greatest_bytes(order.limits()),
         )
+
+    def _begin(
+        self,
+        order: StreamOrder,
+        assigned: OffloadSegmentRecord,
+        started: RemoteLogSegmentMetadata,
+        offsets: PartitionOffsets,
+        attempt: CopyAttempt,
+    ) -> _OpenSegment:
+        """Record the start, and open the writer. Its base offset is that of the first batch."""
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
         self._records.require_not_stored(
             started,
@@ -220,7 +224,7 @@ class Streamer:
             started=started,
             deadline_ms=append_time_ms + order.timeout_ms,
             writer=writer,
-            joined=JoinedParts(base_offset),
+            joined=JoinedParts(started.offsets.start_offset),
             following=order.begin,
         )
 

@@ -102,6 +102,9 @@ _EVENTS: dict[str, Event] = {
     "offload_segment_offloaded": build.offload_segment_changed(
         build.offload_segment(1, OffloadSegmentStatus.OFFLOADED)
     ),
+    "offload_segment_with_objects": build.offload_segment_changed(
+        replace(build.offload_segment(), objects=("a.log.{00000..00012}", "a.meta"))
+    ),
     "policy": replace(build.policy(), policy=_POLICY),
     "policy_of_streaming": replace(
         build.policy(),

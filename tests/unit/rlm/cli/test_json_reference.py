@@ -212,7 +212,7 @@ def _offload_statuses() -> Mapping[str, object]:
         lag_bytes=4096,
         blocked="failing",
     )
-    streamed = [offload_segment(1, OffloadSegmentStatus.OFFLOADED)]
+    streamed = [replace(offload_segment(1, OffloadSegmentStatus.OFFLOADED), objects=("a", "b"))]
     status = offload_status(ORDERS, 250, progress, "")
     return {"partitions": [status_as_json(status, streamed)]}
 

@@ -18,6 +18,7 @@ from rlmm.record_keys import RecordKind
 from rlmm.spi import PartitionKey
 from rlmm.state.offload_segments import (
     DRIVER_PROPERTIES_MAX_COUNT,
+    OBJECTS_MAX_COUNT,
     STORED_SEGMENTS_MAX_COUNT,
     DriverProperty,
     OffloadPosition,
@@ -91,6 +92,7 @@ def test_account_when_a_later_record_has_other_values_then_only_its_status_and_e
         begin=OffloadPosition(ledger_id=0, entry_id=11, offset=110),
         segment_ids=(UUID(int=1), UUID(int=2)),
         driver_metadata=(),
+        objects=("other",),
     )
 
     for records in permutations((offload_segment(1), other)):
@@ -130,6 +132,7 @@ def test_account_when_the_partition_is_deleted_then_refused_and_not_kept() -> No
         {"segment_ids": (UUID(int=9),)},
         {"segment_ids": (UUID(int=1),) * 257},
         {"driver_metadata": (DriverProperty(name="a", value=""),) * 33},
+        {"objects": ("a",) * 257},
         {"end": None},
         {"offloaded_ms": None},
         {"status": ASSIGNED},
@@ -248,6 +251,7 @@ def test_record_when_at_its_bounds_then_valid_and_beyond_them_refused() -> None:
         record,
         segment_ids=(record.id, *others[1:]),
         driver_metadata=_driver(DRIVER_PROPERTIES_MAX_COUNT),
+        objects=("o",) * OBJECTS_MAX_COUNT,
     )
 
     assert len(full.segment_ids) == STORED_SEGMENTS_MAX_COUNT
@@ -255,6 +259,8 @@ def test_record_when_at_its_bounds_then_valid_and_beyond_them_refused() -> None:
         replace(record, segment_ids=(record.id, *others))
     with pytest.raises(ValueError, match="properties"):
         replace(record, driver_metadata=_driver(DRIVER_PROPERTIES_MAX_COUNT + 1))
+    with pytest.raises(ValueError, match="objects"):
+        replace(record, objects=("o",) * (OBJECTS_MAX_COUNT + 1))
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -105,7 +105,10 @@ def test_lines_when_a_partition_is_streamed_then_its_last_offload_segments() -> 
 
 
 def test_json_when_a_partition_is_streamed_then_all_of_its_offload_segments() -> None:
-    segments = [offload_segment(n, OffloadSegmentStatus.OFFLOADED) for n in range(1, 20)]
+    segments = [
+        replace(offload_segment(n, OffloadSegmentStatus.OFFLOADED), objects=(f"{n}", f"{n}-index"))
+        for n in range(1, 20)
+    ]
 
     document = status_as_json(_status(None, PROGRESS), segments)
 
@@ -121,6 +124,7 @@ def test_json_when_a_partition_is_streamed_then_all_of_its_offload_segments() ->
         "end": {"ledger_id": 0, "entry_id": 30, "offset": 300},
         "driver_metadata": {"bucket": "b"},
         "segment_ids": ["AAAAAAAAAAAAAAAAAAAAAg"],
+        "objects": ["2", "2-index"],
     }
 
 

@@ -16,9 +16,12 @@ from rlmm.state.offload_segments import (
     OffloadSegmentRecord,
     OffloadSegmentStatus,
 )
+from rsm.layout.chunked import ChunkedLayout
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
+from tests.twins.process import Process
 from tests.twins.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import (
     FINISHED,
@@ -33,6 +36,13 @@ ACCOUNT = "publish OffloadSegmentChanged"
 ASSIGNED, OFFLOADED, FAILED = OffloadSegmentStatus
 FOLLOWING_ID = UUID(int=99)
 UNREACHABLE = RetriableError("store cannot be reached")
+
+
+class InChunks(Process):
+    """A manager that streams in chunks of 1 MiB."""
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return (ChunkedLayout(max_chunk_bytes=1 << 20),)
 
 
 def accounts(world: World) -> tuple[OffloadSegmentRecord, ...]:
@@ -53,12 +63,26 @@ def test_account_when_a_segment_is_streamed_then_has_positions_and_what_locates_
         stored.metadata.segment_id.id,
         (stored.metadata.segment_id.id,),
     )
+    assert account.objects == stored.metadata.object_keys
     assert account.status is OFFLOADED
     assert account.begin == OffloadPosition(ledger_id=0, entry_id=0, offset=0)
     assert account.end is not None
     assert (account.end.ledger_id, account.end.offset) == (10, 15)
     assert account.offloaded_ms is not None
     assert account.offloaded_ms >= account.assigned_ms
+
+
+def test_account_when_the_stream_is_in_chunks_then_names_all_that_may_be_written_at_once() -> None:
+    world = World(policy=STREAMS, process_type=InChunks)
+    world.segments(1)
+
+    run(world, world.start())
+
+    (stored,) = world.records(SegmentState.COPY_SEGMENT_FINISHED)
+    (account,) = accounts(world)
+    chunk, companion = stored.metadata.object_keys
+    prefix = chunk.removesuffix("00000")
+    assert account.objects == (f"{prefix}{{00000..00100}}", companion)
 
 
 def test_accounts_when_a_stream_continues_then_each_begins_where_the_last_one_ended() -> None:
@@ -148,6 +172,7 @@ def test_account_when_the_process_dies_then_the_next_claim_completes_it(
     assert sorted((each.status for each in found), key=lambda each: each.name) == expected
     assert found[-1].end is not None
     assert found[-1].end.offset == 30
+    assert all(each.objects for each in found)
 
 
 @pytest.mark.parametrize("policy", [STREAMS, SEGMENTS])
