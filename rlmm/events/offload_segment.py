@@ -40,7 +40,7 @@ from rsm.segment.metadata_codec import (
 class OffloadSegmentChanged(Event):
     """An offload segment has reached a status.
 
-    Any process may write it, as it may write a copy's: the account does not say what is stored.
+    Any process may write it, as with the events of a copy: nothing derives from it what is stored.
     """
 
     topic_id_partition: TopicIdPartition
@@ -48,7 +48,7 @@ class OffloadSegmentChanged(Event):
 
 
 class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegmentChanged]):
-    """Offload segments. Of one segment, the record of the furthest status counts.
+    """Offload segments. The record with the furthest status of a segment counts.
 
     Each status of a segment has a key of its own, and its last record wins. So a late record of an
     earlier status changes nothing, in the compacted topic too. Earlier versions skip the records.
@@ -121,7 +121,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
     def keys_ending_with(
         self, segment_id: RemoteLogSegmentId, records: KnownRecords
     ) -> Iterator[RecordKey]:
-        """Yield the account's keys of this segment, and of failed ones without a segment's record.
+        """Yield the keys of this segment's account, and of failed attempts without a segment.
 
         An attempt that fails before its COPY_SEGMENT_STARTED leaves no segment to delete.
         """
@@ -153,7 +153,7 @@ def offload_segments(
 
 
 def _furthest(records: Iterable[OffloadSegmentRecord]) -> tuple[OffloadSegmentRecord, ...]:
-    """Join the records of each segment. The assigned one decides all but status, end and time."""
+    """Join each segment's records: status, end and time are those of the furthest."""
     furthest: dict[UUID, OffloadSegmentRecord] = {}
     assigned: dict[UUID, OffloadSegmentRecord] = {}
     for found in records:

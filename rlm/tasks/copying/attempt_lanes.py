@@ -1,9 +1,9 @@
 """Runs the copies of each partition, one at a time, and writes off those that hang.
 
-Partitions alternate, segment by segment. An attempt that does not end at its deadline hangs in the
-store. It is written off, so that the next attempt can start under a new id. If the first attempt
-continues later, it finds its deadline passed and deletes what it wrote. Before the next attempt
-starts, what failed or was written off is fenced: its end is accepted no more.
+Partitions alternate, segment by segment. An attempt that runs past its deadline counts as hanging.
+It is written off, so that the next attempt can start under a new id. If the first attempt continues
+later, it finds its deadline passed and deletes what it wrote. Before the next attempt starts, the
+failed and written-off ones are fenced: the metadata then refuses their COPY_SEGMENT_FINISHED.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
 
-# After an outage, copying resumes within this time. Shedding relies on the last failed attempt,
-# which is about this old at most.
+# After an outage, copying resumes within this time. Shedding needs a recent failed attempt as
+# evidence of the outage: this limit keeps it recent.
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
 # An attempt to merge costs as much whatever its error is, and no merge is urgent.
 _LONGEST_COSTLY_PAUSE_MS = 3_600_000
 
-# An attempt that does not hang checks its deadline between any two pieces.
+# After its deadline, an attempt that does not hang ends by itself between two pieces.
 _OVERDUE_MS = 10_000
 
 
@@ -94,8 +94,8 @@ class AttemptKind(Enum):
 class AttemptContext:
     """Represents what the attempts of some lanes share: where they run, their limits and rate.
 
-    `attempt_timeout_ms` is without the delays of `throttle`; None is no rate limit. The first
-    failure of a partition is followed by a pause of `first_pause_ms`.
+    `attempt_timeout_ms` excludes the delays of `throttle`; a `throttle` of None is no rate limit.
+    The first failure of a partition is followed by a pause of `first_pause_ms`.
     """
 
     lanes: Lanes
@@ -122,7 +122,7 @@ class _Attempt:
 
 
 class CopyWork(Protocol):
-    """Represents the next segment to copy of a partition, and what follows it."""
+    """Represents a partition's next segment to copy, and the work after it."""
 
     @property
     def task(self) -> PartitionTask:
@@ -143,14 +143,14 @@ class CopyWork(Protocol):
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         """Copy the segment under a new id; return its finished metadata. Raises as `Copier.copy`.
 
-        The task knows of the result when this returns.
+        Records the result in the task before it returns.
         """
 
     def give_up(self) -> None:
         """Handle an attempt that ended with FencedError: its decision no longer holds."""
 
     def following(self) -> CopyWork | None:
-        """Return the work after a successful copy, which joins the end of the queue."""
+        """Return the work to queue after a successful copy; None if there is none."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -183,7 +183,7 @@ class AttemptRunner:
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """Run as many copies as the lanes allow without `pace`."""
+        """Without `pace`, run as many copies as the lanes allow."""
         self._ports = ports
         self._kind = kind
         self._metrics = context.metrics

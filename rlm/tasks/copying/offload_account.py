@@ -3,9 +3,9 @@
     Assigned recorded → the segment's own records and objects → Offloaded or Failed recorded
 
 The account does not say what is stored. It selects the segments of an operator's deletion, and
-their own records decide whether they are deleted. So only an assignment that cannot be recorded
-ends an attempt: nothing is written yet. What a crash or an error leaves assigned, the next cycle
-completes by the segments' own records.
+their own records decide whether they are deleted. If the assignment cannot be recorded, the attempt
+ends; no object exists yet. Later failures to record do not end it. After a crash or an error, the
+next cycle completes the accounts that are still ASSIGNED, from the segments' own records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 class OffloadAccount:
     """Writes the account of a led partition's offload segments.
 
-    Thread-safe: one stream at a time. `state` knows whether the account is complete.
+    Only one stream may use it at a time. `state` knows whether the account is complete.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class OffloadAccount:
     def assign(
         self, lineage: Lineage, started: RemoteLogSegmentMetadata, first: OpenPart
     ) -> OffloadSegmentRecord:
-        """Record that a segment begins with this part, after what others left is completed.
+        """Complete the accounts that earlier attempts left; record that a segment begins here.
 
         `started` is the segment's own record, which is written later. RetriableError if that fails.
         """
@@ -86,7 +86,7 @@ class OffloadAccount:
         return assigned
 
     def complete(self, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]) -> None:
-        """End the accounts of ended segments, once for each claim, and after a lost record.
+        """End the accounts of ended segments, once for each claim, and after a failure to record.
 
         `in_flight` returns the segments that this process is writing. Raises RetriableError if the
         metadata topic cannot be read or written; the next call continues.

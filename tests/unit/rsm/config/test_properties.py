@@ -14,7 +14,7 @@ def test_file_when_it_has_no_end_then_refused_at_a_bounded_length() -> None:
     with pytest.raises(InvalidConfigError, match="it is too long") as refused:
         read_properties(Path("/dev/zero"))
 
-    assert refused.value.context["most_bytes"] == 1 << 20
+    assert refused.value.context["max_bytes"] == 1 << 20
 
 
 def test_file_when_it_is_as_long_as_it_may_be_then_read(tmp_path: Path) -> None:

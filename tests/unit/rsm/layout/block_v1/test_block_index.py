@@ -119,7 +119,7 @@ def test_decode_when_there_is_no_block_at_all_then_corrupt() -> None:
     struct.pack_into(">i", content, 4, len(content))
     struct.pack_into(">i", content, 24, 0)
 
-    with pytest.raises(CorruptError, match="index without blocks"):
+    with pytest.raises(CorruptError, match="the index has no blocks"):
         decode_index(bytes(content), name="i")
 
 
