@@ -68,11 +68,12 @@ def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     throttle = _check_throttle(config, ports)
     check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
     scrub = _scrub(config, ports, lanes, leadership, metrics, throttle)
+    inheritance = _inheritance(config, ports, originals)
     interval_ms = config.manager.task_interval_ms
     return (
         StoreLoop(name="removal", work=removal, interval_ms=interval_ms),
         StoreLoop(name="originals", work=mirror, interval_ms=interval_ms),
-        StoreLoop(name="policies", work=_inheritance(config, ports), interval_ms=interval_ms),
+        StoreLoop(name="policies", work=inheritance, interval_ms=interval_ms),
         StoreLoop(name="anomalies", work=check, interval_ms=interval_ms),
         StoreLoop(name="streams", work=streams, interval_ms=WATCH_INTERVAL_MS),
         StoreLoop(name="scrub", work=scrub, interval_ms=_SCRUB_STEP_MS),
@@ -104,11 +105,12 @@ def _topic_removal(
     )
 
 
-def _inheritance(config: Config, ports: Ports) -> PolicyInheritance:
+def _inheritance(config: Config, ports: Ports, originals: StoredOriginals) -> PolicyInheritance:
     topics = ClusterTopicAdmin(open_bootstrap(config.cluster, ports.clock))
     return PolicyInheritance(
         LevelEffects(
             topics,
+            recall=originals.of_topic,
             own_topics=own_topics(config.metadata, config.manager),
             managers=file_defaults(config),
         ),

@@ -128,7 +128,14 @@ class TieringEnd:
             raise InvalidConfigError(
                 "topic is not tiered", topic=topic, advice="`rlm topic list` shows those that are"
             )
-        new = new_policy(topic, topic_id, found.leader_configs)
+        before = self._tiering.configs_before(found)
+        if before != found.leader_configs:
+            raise InvalidConfigError(
+                "the topic's policy was lost, and its retention is still -1",
+                topic=topic,
+                advice="Run `rlm topic set` with its total retention, then this command again",
+            )
+        new = new_policy(topic, topic_id, before)
         return replace(new, state=PolicyState.DISABLED)
 
     def _restored(self, policy: TopicPolicy, found: TopicOnReplicas) -> DefaultRetention:

@@ -12,26 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from uuid import UUID
 
 from rlm.broker.topics.topic_admin import TopicOnReplicas
+from rlm.facts.topic_configs import TopicConfigs
 from rlm.policy.topic.policy_values import FileDefaults
-from rlm.policy.topic.topic_policy import (
-    PolicyFlags,
-    are_all_lifted,
-    check_tierable,
-    enabling_policy,
-    retention_overrides,
-)
+from rlm.policy.topic.topic_policy import PolicyFlags, check_tierable, enabling_policy
 from rlm.topics.broker_retention import BrokerRetention, is_lifted_on
+from rlm.topics.lost_policy import Recall
 from rlm.topics.policy_writer import PolicyWriter
-from rlmm.events.policy import OriginalConfig, PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.segment.clock import Clock
 
 Progress = Callable[[str], None]
-
-Recall = Callable[[str, UUID], tuple[OriginalConfig, ...]]
-"""Returns the originals of a topic that are kept outside the metadata; empty if there are none."""
 
 
 class Tiering:
@@ -87,20 +79,22 @@ class Tiering:
         configs = found.leader_configs
         check_tierable(configs, own_topics=self._own_topics)
         current = self._policies.current(found.topic.topic_id)
-        recalled: tuple[OriginalConfig, ...] = ()
-        if current is None and self._recall and are_all_lifted(retention_overrides(configs)):
-            recalled = self._recall(topic, found.topic.topic_id)
+        if current is None:
+            configs = self.configs_before(found)
         wanted = enabling_policy(
             topic=topic,
             topic_id=found.topic.topic_id,
             current=current,
             flags=flags,
             configs=configs,
-            recalled=recalled,
             managers=self._managers,
             levels=self._policies.levels(),
         )
         return found, wanted
+
+    def configs_before(self, found: TopicOnReplicas) -> TopicConfigs:
+        """Return the settings of a topic without a policy, as `configs_before_tiering` does."""
+        return self._retention.configs_before(found, self._recall)
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:
         """Activate a policy whose originals are known. Raises as `enable`."""

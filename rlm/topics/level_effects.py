@@ -19,9 +19,11 @@ from rlm.policy.topic.topic_policy import (
     NOT_INTERNAL,
     PolicyFlags,
     check_tierable,
+    deletes_nothing,
     enabling_policy,
     not_tierable,
 )
+from rlm.topics.lost_policy import Recall, configs_before_tiering
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
@@ -29,6 +31,7 @@ from rsm.segment.errors import InvalidConfigError, TieredStorageError
 _ENDING = frozenset({PolicyState.DISABLING, PolicyState.DISABLED})
 _DISABLED = "tiering of the topic was disabled, which wins over patterns"
 _NOT_ENABLED = "tiering of the topic was disabled: `rlm topic enable` tiers it again"
+_ORIGINALS_UNKNOWN = "its retention is -1, and nobody knows yet whether tiering set it"
 _INCOMPLETE = "an earlier change of its policy is not complete: repeat this one later"
 NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
 
@@ -40,6 +43,7 @@ class TopicEffect:
     `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
     `is_named`: the change itself gives settings of this topic. `obstacle` is why the topic cannot
     follow; empty if it does. `is_refused`: the obstacle is in the settings themselves.
+    `is_unlimited`: the topic has no policy, and brokers delete none of its data.
     """
 
     topic: str
@@ -50,6 +54,7 @@ class TopicEffect:
     obstacle: str = ""
     is_named: bool = False
     is_refused: bool = False
+    is_unlimited: bool = False
 
     @property
     def is_change(self) -> bool:
@@ -60,10 +65,16 @@ class LevelEffects:
     """Computes effects from the settings of topics as one broker has them. Thread-safe."""
 
     def __init__(
-        self, topics: TopicAdmin, *, own_topics: frozenset[str], managers: FileDefaults
+        self,
+        topics: TopicAdmin,
+        *,
+        recall: Recall,
+        own_topics: frozenset[str],
+        managers: FileDefaults,
     ) -> None:
         """Use `managers` where no level gives a setting, and never tier `own_topics`."""
         self._topics = topics
+        self._recall = recall
         self._own_topics = own_topics
         self._managers = managers
 
@@ -94,7 +105,9 @@ class LevelEffects:
         ]
         configs = self._topics.configs_at(node_id, asked) if asked else {}
         return tuple(
-            self._effect(each, policy, configs.get(each.topic), levels, named.get(each.topic))
+            self._effect(
+                each, policy, configs.get(each.topic), levels, named.get(each.topic), node_id
+            )
             for each, policy in concerned
         )
 
@@ -105,6 +118,7 @@ class LevelEffects:
         configs: TopicConfigs | TieredStorageError | None,
         levels: Sequence[PolicyLevel],
         flags: PolicyFlags | None,
+        node_id: int,
     ) -> TopicEffect:
         tiering = tiering_level(view.topic, levels)
         same = TopicEffect(
@@ -121,10 +135,25 @@ class LevelEffects:
             return replace(same, obstacle=_INCOMPLETE) if same.is_named else same
         if isinstance(configs, TieredStorageError):
             return replace(same, obstacle=str(configs))
+        is_unlimited = policy is None and deletes_nothing(configs)
         try:
-            return replace(same, after=self._after(view, policy, configs, levels, flags))
+            if policy is None:
+                configs = self._untiered(view, configs, node_id)
+            after = self._after(view, policy, configs, levels, flags)
+            return replace(same, after=after, is_unlimited=is_unlimited)
         except InvalidConfigError as error:
             return replace(same, obstacle=str(error), is_refused=True)
+        except TieredStorageError as error:
+            return replace(same, obstacle=f"{_ORIGINALS_UNKNOWN}: {error}")
+
+    def _untiered(self, view: TopicView, configs: TopicConfigs, node_id: int) -> TopicConfigs:
+        """Return the settings of a topic that has no policy, if it can be tiered."""
+        if view.is_internal:
+            raise not_tierable(view.topic, NOT_INTERNAL)
+        check_tierable(configs, own_topics=self._own_topics)
+        return configs_before_tiering(
+            configs, view.topic_id, self._recall, self._topics, node_id=node_id
+        )
 
     def _after(
         self,
@@ -134,10 +163,6 @@ class LevelEffects:
         levels: Sequence[PolicyLevel],
         flags: PolicyFlags | None,
     ) -> TopicPolicy:
-        if policy is None:
-            if view.is_internal:
-                raise not_tierable(view.topic, NOT_INTERNAL)
-            check_tierable(configs, own_topics=self._own_topics)
         enabling = enabling_policy(
             topic=view.topic,
             topic_id=view.topic_id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from uuid import UUID
 
 from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.cli.invocation.session import CommandSession
@@ -20,17 +21,21 @@ _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 
 def expiry_lines(
-    session: CommandSession, changes: Iterable[tuple[TopicPolicy | None, TopicPolicy | None]]
+    session: CommandSession,
+    changes: Iterable[tuple[TopicPolicy | None, TopicPolicy | None]],
+    *,
+    unlimited: Collection[UUID] = (),
 ) -> Iterator[str]:
     """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
 
     `changes` are the policies of topics before and after. A topic that is not tiered before has the
-    broker's limits.
+    broker's limits. `unlimited` are the ids of those that have none there.
     """
     for before, after in changes:
         if after is None or after == before:
             continue
-        limited = _limits_before(before, after)
+        is_unlimited = before is None and after.topic_id in unlimited
+        limited = _without_limits(after) if is_unlimited else _limits_before(before, after)
         lowered = lowered_retentions(limited, after)
         if lowered:
             limits = ", ".join(
@@ -59,6 +64,10 @@ def _limits_before(before: TopicPolicy | None, after: TopicPolicy) -> TopicPolic
         retention_ms=_limit_before(before, after, PolicySetting.RETENTION_MS),
         retention_bytes=_limit_before(before, after, PolicySetting.RETENTION_BYTES),
     )
+
+
+def _without_limits(policy: TopicPolicy) -> TopicPolicy:
+    return replace(policy, retention_ms=UNLIMITED, retention_bytes=UNLIMITED)
 
 
 def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: PolicySetting) -> int:

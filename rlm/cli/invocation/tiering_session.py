@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, partial
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -19,11 +20,14 @@ from rlm.rest.manager_client import ManagerClient
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
+from rlm.topics.lost_policy import Recall
+from rlm.topics.originals_mirror import StoredOriginals
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
 from rlm.worker.store_access import open_chunk_storage, open_stored_originals
-from rlmm.events.policy import OriginalConfig, TopicPolicy
+from rlmm.events.policy import TopicPolicy
 from rsm.config.confirmation import confirm
+from rsm.layout.originals import OriginalSettings
 
 ForceOption = Annotated[
     bool,
@@ -39,22 +43,41 @@ def tiering_of(session: CommandSession) -> Tiering:
         session.clock,
         own_topics=own_topics(session.config.metadata, session.config.manager),
         progress=show_progress,
-        recall=lambda topic, topic_id: _recalled(session, topic, topic_id),
+        recall=partial(_recall, session),
         managers=managers_defaults(session),
     )
 
 
-def _recalled(session: CommandSession, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
-    """Return the originals in the store of a topic whose policy was lost; none without a store."""
+@contextmanager
+def recalling(session: CommandSession) -> Iterator[Recall]:
+    """Yield what finds the originals of topics in the store; none without a store.
+
+    Opens the store once, when a topic needs it.
+    """
     config = session.config.storage
-    if config is None:
-        return ()
-    with closing(open_chunk_storage(config)) as storage:
-        found = open_stored_originals(config, storage).of_topic(topic, topic_id)
-    if found is None:
-        return ()
-    show_progress(f"originals found in the store: {settings_text(found.values)}")
-    return tuple(OriginalConfig(name=n, value=value) for n, value in found.values.items())
+    with ExitStack() as opened:
+
+        @cache
+        def stored() -> StoredOriginals | None:
+            if config is None:
+                return None
+            storage = opened.enter_context(closing(open_chunk_storage(config)))
+            return open_stored_originals(config, storage)
+
+        def recall(topic: str, topic_id: UUID) -> OriginalSettings | None:
+            originals = stored()
+            found = None if originals is None else originals.of_topic(topic, topic_id)
+            if found is not None:
+                text = settings_text(found.values)
+                show_progress(f"originals of {topic} found in the store: {text}")
+            return found
+
+        yield recall
+
+
+def _recall(session: CommandSession, topic: str, topic_id: UUID) -> OriginalSettings | None:
+    with recalling(session) as recall:
+        return recall(topic, topic_id)
 
 
 def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd:

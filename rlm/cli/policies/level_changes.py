@@ -14,7 +14,7 @@ from rlm.cli.invocation.options import reaching_cluster
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.invocation.shorter_retention import expiry_lines
-from rlm.cli.invocation.tiering_session import tiering_of
+from rlm.cli.invocation.tiering_session import recalling, tiering_of
 from rlm.cli.policies.level_text import (
     LevelChange,
     change_lines,
@@ -60,12 +60,14 @@ def effects_of(
     `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
     """
     policies = {each.topic_id: each for each in topic_policies(session.metadata)}
-    effects = LevelEffects(
-        session.topics,
-        own_topics=own_topics(session.config.metadata, session.config.manager),
-        managers=managers_defaults(session),
-    )
-    with reaching_cluster(session.config):
+    managers = managers_defaults(session)
+    with recalling(session) as recall, reaching_cluster(session.config):
+        effects = LevelEffects(
+            session.topics,
+            recall=recall,
+            own_topics=own_topics(session.config.metadata, session.config.manager),
+            managers=managers,
+        )
         view = session.topics.view(None)
         topics = sorted(view.topics.values(), key=lambda each: each.topic)
         _require_existing(named, {each.topic for each in topics})
@@ -122,7 +124,13 @@ def find_change(
         levels=changes,
         effects=tuple(each for each in effects if each.is_change or each.obstacle),
         notes=tuple(_notes(changes, effects, tuple(after.values()))),
-        expiries=tuple(expiry_lines(session, ((each.before, each.after) for each in effects))),
+        expiries=tuple(
+            expiry_lines(
+                session,
+                ((each.before, each.after) for each in effects),
+                unlimited={each.topic_id for each in effects if each.is_unlimited},
+            )
+        ),
     )
 
 

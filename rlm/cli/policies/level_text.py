@@ -10,7 +10,7 @@ from rlm.cli.invocation.amounts import age_text, size_text
 from rlm.policy.topic.topic_policy import RETENTIONS, is_lower_limit
 from rlm.topics.inheritance import changed_settings
 from rlm.topics.level_effects import TopicEffect
-from rlmm.events.policy import OutagePolicy, PolicySetting, TopicPolicy
+from rlmm.events.policy import UNLIMITED, OutagePolicy, PolicySetting, TopicPolicy
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
 from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
@@ -199,7 +199,8 @@ def effect_lines(effect: TopicEffect) -> Iterator[str]:
         by = "its own entry" if effect.is_named else level_name(effect.pattern)
         yield f"topic {effect.topic}: is tiered by {by}"
         for setting in RETENTIONS:
-            before = getattr(effect.after, f"untiered_{setting.field}")
+            untiered = getattr(effect.after, f"untiered_{setting.field}")
+            before = UNLIMITED if effect.is_unlimited else untiered
             after = getattr(effect.after, setting.field)
             if is_lower_limit(before, after):
                 yield _changed_line(setting, before, after)

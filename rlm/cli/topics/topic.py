@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -35,7 +36,7 @@ from rlm.cli.topics import describe, resolve
 from rlm.cli.topics.policy_options import with_policy_options
 from rlm.cli.topics.policy_text import policy_json, policy_line, policy_lines
 from rlm.policy.topic.policy_values import delayed_trim_note
-from rlm.policy.topic.topic_policy import PolicyFlags
+from rlm.policy.topic.topic_policy import PolicyFlags, deletes_nothing
 from rlm.topics.disable import TieringEnd
 from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies, topic_policy
 from rsm.config.values import require_topic_name
@@ -187,7 +188,10 @@ def preview_policy(
 ) -> tuple[TopicPolicy, tuple[str, ...]]:
     """Return the policy that `flags` would make of `current`, and lines about what it expires."""
     wanted = tiering_of(session).preview(topic, flags, timeout_ms=session.remaining_ms())
-    return wanted, tuple(expiry_lines(session, ((current, wanted),)))
+    unlimited: tuple[UUID, ...] = ()
+    if current is None and deletes_nothing(session.topics.on_replicas(topic).leader_configs):
+        unlimited = (wanted.topic_id,)
+    return wanted, tuple(expiry_lines(session, ((current, wanted),), unlimited=unlimited))
 
 
 def set_policy(

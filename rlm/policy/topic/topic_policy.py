@@ -146,20 +146,19 @@ def enabling_policy(
     current: TopicPolicy | None,
     flags: PolicyFlags,
     configs: TopicConfigs,
-    recalled: tuple[OriginalConfig, ...] = (),
     managers: FileDefaults,
     levels: Sequence[PolicyLevel] = (),
 ) -> TopicPolicy:
     """Return the ENABLING policy that `flags` request, with the originals to restore later.
 
-    `current` is the policy of this topic id. `recalled` are originals stored elsewhere, in case
-    that policy was lost. `managers` applies where the topic has no offload settings. `levels` are
-    all policy levels: a new policy inherits what `flags` leave open, except a total retention that
-    the topic has of its own. If no level gives one, it is the effective one of `configs`. Raises
-    InvalidConfigError if the values contradict Kafka's rules.
+    `current` is the policy of this topic id; without one, `configs` have the topic's own retention
+    (rlm.topics.lost_policy). `managers` applies where the topic has no offload settings. `levels`
+    are all policy levels: a new policy inherits what `flags` leave open, except a total retention
+    that the topic has of its own. If no level gives one, it is the effective one of `configs`.
+    Raises InvalidConfigError if the values contradict Kafka's rules.
     """
     base = new_policy(topic, topic_id, configs) if current is None else current
-    known = _known_originals(current, configs, recalled)
+    known = _known_originals(current, configs)
     if known is None:
         base = replace(
             base,
@@ -345,20 +344,17 @@ def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
 
 
 def _known_originals(
-    current: TopicPolicy | None, configs: TopicConfigs, recalled: tuple[OriginalConfig, ...]
+    current: TopicPolicy | None, configs: TopicConfigs
 ) -> tuple[OriginalConfig, ...] | None:
     """Return the recorded overrides to restore, if `rlm` set the present -1; else None.
 
     After DISABLING or DISABLED, `rlm` set them if all overrides are still -1. Otherwise they were
     restored, and the present values are the user's.
     """
-    overrides = retention_overrides(configs)
-    if current is not None and current.originals:
-        if are_all_lifted(overrides) or current.state in _ORIGINALS_IN_FORCE:
-            return current.originals
-    elif recalled and are_all_lifted(overrides):
-        return recalled
-    return None
+    if current is None or not current.originals:
+        return None
+    is_lifted = are_all_lifted(retention_overrides(configs))
+    return current.originals if is_lifted or current.state in _ORIGINALS_IN_FORCE else None
 
 
 def _overrides(configs: TopicConfigs) -> tuple[OriginalConfig, ...]:

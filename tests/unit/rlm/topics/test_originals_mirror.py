@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.topic.topic_policy import PolicyFlags
-from rlm.topics.enable import Tiering
 from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.topics.originals_restore import OriginalsRestore
-from rlmm.events.policy import OriginalConfig, PolicyState
+from rlmm.events.policy import OriginalConfig, PolicySetting, PolicyState, topic_policies
+from rlmm.events.policy_level import PolicyLevel
 from rlmm.topic.memory import MemoryLog
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.faulty import FaultyChunkStorage
@@ -23,6 +23,7 @@ from tests.twins.replica import Replica
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TIP, TOPIC, TOPIC_ID, Process, World
 
 BEFORE = {"retention.ms": "1000", "retention.bytes": None}
+ORDERS = PolicyLevel(pattern="orders*", retention_ms=60_000, retention_bytes=5000)
 LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -149,24 +150,79 @@ def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> 
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()
+    world.recall = world.stored.of_topic
     process = world.process()
-    tiering = Tiering(
-        process.policies,
-        process.retention,
-        world.clock,
-        own_topics=frozenset(),
-        progress=process.show,
-        recall=lambda topic, topic_id: recalled(world.stored.of_topic(topic, topic_id)),
-    )
 
-    policy = tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
+    world.enable(process)
 
+    policy = process.policy()
     assert {each.name: each.value for each in policy.originals} == BEFORE
+    assert (policy.retention_ms, policy.untiered_retention_ms) == (1000, 1000)
+    assert policy.inherited == frozenset(PolicySetting) - {PolicySetting.RETENTION_MS}
 
 
-def recalled(found: OriginalSettings | None) -> tuple[OriginalConfig, ...]:
-    assert found is not None
-    return tuple(OriginalConfig(name=name, value=value) for name, value in found.values.items())
+def lost_world() -> MirroredWorld:
+    """A world whose policy was lost, with a pattern that tiers the topic; the store answers."""
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    world.recall = world.stored.of_topic
+    world.process().set_level(ORDERS)
+    return world
+
+
+def test_inheritance_when_the_policy_was_lost_then_has_the_retention_from_before_tiering() -> None:
+    """The topic's own limit wins over the pattern, which gives the other one."""
+    process = lost_world().process()
+
+    process.inheritance().step()
+
+    policy = process.policy()
+    assert {each.name: each.value for each in policy.originals} == BEFORE
+    assert (policy.retention_ms, policy.retention_bytes) == (1000, 5000)
+    assert (policy.untiered_retention_ms, policy.untiered_retention_bytes) == (1000, -1)
+
+
+def test_disable_when_a_pattern_tiered_the_topic_after_the_loss_then_restores_the_originals() -> (
+    None
+):
+    world = lost_world()
+    process = world.process()
+    mirror = world.mirror(process)
+    process.inheritance().step()
+    process.keeper().step()
+    mirror.step()
+
+    process.ending.disable(TOPIC, delete_remote=False, force=True, timeout_ms=TIMEOUT_MS)
+
+    assert world.topics.overrides == {"retention.ms": "1000"}
+
+
+def test_inheritance_when_the_store_does_not_answer_then_waits_for_it() -> None:
+    """**Data loss:** without its answer, -1 would become the topic's originals."""
+    world = lost_world()
+    failing = FaultyChunkStorage(world.objects, FaultPlan(fail_share=1.0))
+    world.recall = StoredOriginals(failing, OriginalsKeys(prefix="p")).of_topic
+    process = world.process()
+
+    process.inheritance().step()
+    waiting = topic_policies(process.metadata)
+    world.recall = world.stored.of_topic
+    process.inheritance().step()
+
+    assert waiting == ()
+    assert {each.name: each.value for each in process.policy().originals} == BEFORE
+
+
+def test_disable_when_the_policy_was_lost_then_refused_and_the_originals_stay() -> None:
+    world = lost_world()
+    process = world.process()
+
+    with pytest.raises(InvalidConfigError, match="policy was lost"):
+        process.ending.disable(TOPIC, delete_remote=False, force=True, timeout_ms=TIMEOUT_MS)
+
+    assert topic_policies(process.metadata) == ()
+    assert world.kept() == settings(BEFORE)
 
 
 def restore_of(world: MirroredWorld) -> OriginalsRestore:

@@ -21,6 +21,7 @@ from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
 from rlm.topics.inheritance import PolicyInheritance
 from rlm.topics.level_effects import LevelEffects
+from rlm.topics.lost_policy import Recall
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlmm.cache.memory import MemoryStore
@@ -189,6 +190,7 @@ class World:
         self.topics = MemoryTopicAdmin(self.effects)
         self.lags = StatedLags(stated={TIP: Lag(segments=0, bytes=0)})
         self.log = MemoryLog(self.clock)
+        self.recall: Recall = lambda *_: None
         self._ids: Iterator[int] = iter(range(1, 1_000_000))
 
     def process(self) -> Process:
@@ -226,6 +228,7 @@ class Process:
             world.clock,
             own_topics=frozenset({"ours"}),
             progress=self.show,
+            recall=world.recall,
         )
         self.ending = TieringEnd(
             self.tiering,
@@ -258,6 +261,7 @@ class Process:
     ) -> PolicyInheritance:
         effects = LevelEffects(
             self.world.topics,
+            recall=self.world.recall,
             own_topics=frozenset({"ours"}),
             managers=managers or FileDefaults(),
         )

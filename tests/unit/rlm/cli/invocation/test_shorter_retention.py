@@ -134,6 +134,15 @@ def test_lines_when_a_first_policy_has_no_record_of_the_brokers_limit_then_it_ha
     assert "retention_ms unlimited -> 7 days" in line
 
 
+def test_lines_when_the_policy_was_lost_then_brokers_had_no_limit(process: Process) -> None:
+    """The retention from before tiering has limited none of its data since."""
+    lost = expiry_lines(session(process), ((None, FIRST),), unlimited={TOPIC_ID})
+
+    assert list(lost) == [
+        f"topic {TOPIC}: retention_ms unlimited -> 7 days: data of the broker past it expires"
+    ]
+
+
 def test_lines_when_a_size_is_set_then_name_the_oldest_segments_above_it(process: Process) -> None:
     (line,) = lines(process, POLICY, replace(POLICY, retention_bytes=2 << 20))
 

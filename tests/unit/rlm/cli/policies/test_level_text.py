@@ -112,6 +112,14 @@ def test_effect_when_a_topic_is_tiered_with_less_retention_than_it_had_then_show
     ]
 
 
+def test_effect_when_the_policy_was_lost_then_the_topic_had_no_limit_until_now() -> None:
+    lost = replace(effect(None, replace(BEFORE, retention_ms=7 * DAY_MS)), is_unlimited=True)
+
+    assert list(effect_lines(lost))[1:] == [
+        "  retention_ms: -1 -> 604800000 (7 days) (older data is deleted)"
+    ]
+
+
 def test_effect_when_the_topic_stays_then_says_why() -> None:
     assert list(effect_lines(effect(None, None, "compacted"))) == [
         "topic orders-1: does not follow: compacted"
