@@ -12,15 +12,15 @@ data, and it logs each change with the values.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.cluster import TopicView
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.level_effects import LevelEffects, TopicEffect
 from rlm.topics.policy_writer import PolicyWriter
 from rlmm.events.policy import PolicySetting, TopicPolicy, topic_policies
-from rlmm.events.policy_level import DEFAULT_LEVEL
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
@@ -51,18 +51,22 @@ class PolicyInheritance:
         """Apply the levels once. RetriableError or NotFoundError if the broker does not answer."""
         levels = self._policies.levels()
         policies = {each.topic_id: each for each in topic_policies(self._metadata)}
-        if any(each.pattern != DEFAULT_LEVEL for each in levels):
-            view = self._topics.view(None)
-        else:
-            inheriting = [each.topic for each in policies.values() if each.inherited]
-            if not inheriting:
-                return
-            view = self._topics.view(inheriting)
-        led = self._led(view)
-        for effect in self._effects.of(led, levels, policies, node_id=self._node_id):
+        led = self._led(levels, policies.values())
+        effects = self._effects.of(led, levels, policies, node_id=self._node_id)
+        self._log_once.retain({each.topic_id for each in effects})
+        for effect in effects:
             self._apply(effect)
 
-    def _led(self, view: ClusterView) -> Iterator[TopicView]:
+    def _led(
+        self, levels: Iterable[PolicyLevel], policies: Iterable[TopicPolicy]
+    ) -> Iterator[TopicView]:
+        """Yield the topics of this manager: those with inherited settings, or all for patterns."""
+        names: list[str] | None = None
+        if all(each.pattern == DEFAULT_LEVEL for each in levels):
+            names = [each.topic for each in policies if each.inherited]
+            if not names:
+                return
+        view = self._topics.view(names)
         for topic in view.topics.values():
             if topic.partitions and topic.partitions[0].leader_id == self._node_id:
                 yield topic

@@ -5,7 +5,7 @@ Managers apply the result (rlm.topics.inheritance); commands show it before they
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from uuid import UUID
@@ -13,7 +13,7 @@ from uuid import UUID
 from rlm.broker.cluster import TopicView
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.facts.topic_configs import TopicConfigs
-from rlm.policy.topic.levels import resolved, tiering_level
+from rlm.policy.topic.levels import LevelIndex, resolved, tiering_level
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import (
     NOT_INTERNAL,
@@ -61,6 +61,27 @@ class TopicEffect:
         return self.after != self.before
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Concerned:
+    """Represents a topic that may change. `levels` are only those that apply to it."""
+
+    view: TopicView
+    policy: TopicPolicy | None
+    levels: tuple[PolicyLevel, ...]
+    flags: PolicyFlags | None
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that tiers the topic; empty if none does."""
+        tiering = tiering_level(self.view.topic, self.levels)
+        return "" if tiering is None else tiering.pattern
+
+    @property
+    def is_inheriting(self) -> bool:
+        policy = self.policy
+        return policy is not None and bool(policy.inherited) and policy.state not in _ENDING
+
+
 class LevelEffects:
     """Computes effects from the settings of topics as one broker has them. Thread-safe."""
 
@@ -93,41 +114,44 @@ class LevelEffects:
         The settings are those of broker `node_id`. Raises RetriableError or NotFoundError if it
         does not answer.
         """
-        concerned = [
-            (each, policies.get(each.topic_id))
-            for each in topics
-            if each.topic in named or _concerns(each.topic, policies.get(each.topic_id), levels)
-        ]
-        asked = [
-            each.topic
-            for each, policy in concerned
-            if self._may_change(policy, levels, is_named=each.topic in named)
-        ]
+        concerned = tuple(self._concerned(topics, LevelIndex(levels), policies, named))
+        asked = [each.view.topic for each in concerned if self._may_change(each)]
         configs = self._topics.configs_at(node_id, asked) if asked else {}
         return tuple(
-            self._effect(
-                each, policy, configs.get(each.topic), levels, named.get(each.topic), node_id
-            )
-            for each, policy in concerned
+            self._effect(each, configs.get(each.view.topic), node_id) for each in concerned
         )
+
+    def _concerned(
+        self,
+        topics: Iterable[TopicView],
+        levels: LevelIndex,
+        policies: Mapping[UUID, TopicPolicy],
+        named: Mapping[str, PolicyFlags],
+    ) -> Iterator[_Concerned]:
+        for view in topics:
+            found = _Concerned(
+                view=view,
+                policy=policies.get(view.topic_id),
+                levels=levels.levels_of(view.topic),
+                flags=named.get(view.topic),
+            )
+            if found.flags is not None or found.is_inheriting or found.pattern:
+                yield found
 
     def _effect(
         self,
-        view: TopicView,
-        policy: TopicPolicy | None,
+        concerned: _Concerned,
         configs: TopicConfigs | TieredStorageError | None,
-        levels: Sequence[PolicyLevel],
-        flags: PolicyFlags | None,
         node_id: int,
     ) -> TopicEffect:
-        tiering = tiering_level(view.topic, levels)
+        view, policy = concerned.view, concerned.policy
         same = TopicEffect(
             topic=view.topic,
             topic_id=view.topic_id,
-            pattern="" if tiering is None else tiering.pattern,
+            pattern=concerned.pattern,
             before=policy,
             after=policy,
-            is_named=flags is not None,
+            is_named=concerned.flags is not None,
         )
         if policy is not None and policy.state in _ENDING:
             return replace(same, obstacle=_NOT_ENABLED if same.is_named else _DISABLED)
@@ -139,7 +163,7 @@ class LevelEffects:
         try:
             if policy is None:
                 configs = self._untiered(view, configs, node_id)
-            after = self._after(view, policy, configs, levels, flags)
+            after = self._after(concerned, configs)
             return replace(same, after=after, is_unlimited=is_unlimited)
         except InvalidConfigError as error:
             return replace(same, obstacle=str(error), is_refused=True)
@@ -155,35 +179,25 @@ class LevelEffects:
             configs, view.topic_id, self._recall, self._topics, node_id=node_id
         )
 
-    def _after(
-        self,
-        view: TopicView,
-        policy: TopicPolicy | None,
-        configs: TopicConfigs,
-        levels: Sequence[PolicyLevel],
-        flags: PolicyFlags | None,
-    ) -> TopicPolicy:
+    def _after(self, concerned: _Concerned, configs: TopicConfigs) -> TopicPolicy:
+        policy = concerned.policy
         enabling = enabling_policy(
-            topic=view.topic,
-            topic_id=view.topic_id,
+            topic=concerned.view.topic,
+            topic_id=concerned.view.topic_id,
             current=policy,
-            flags=PolicyFlags() if flags is None else flags,
+            flags=concerned.flags or PolicyFlags(),
             configs=configs,
             managers=self._managers,
-            levels=levels,
+            levels=concerned.levels,
         )
         return enabling if policy is None else replace(enabling, state=policy.state)
 
-    def _may_change(
-        self, policy: TopicPolicy | None, levels: Sequence[PolicyLevel], *, is_named: bool
-    ) -> bool:
+    def _may_change(self, concerned: _Concerned) -> bool:
         """Return whether the topic's settings decide; those that wait for brokers change later."""
+        policy = concerned.policy
         if policy is None:
             return True
-        found = resolved(policy, levels, self._managers.values)
-        return policy.state is PolicyState.ACTIVE and (is_named or found != policy)
-
-
-def _concerns(topic: str, policy: TopicPolicy | None, levels: Sequence[PolicyLevel]) -> bool:
-    is_inheriting = policy is not None and bool(policy.inherited) and policy.state not in _ENDING
-    return is_inheriting or tiering_level(topic, levels) is not None
+        if policy.state is not PolicyState.ACTIVE:
+            return False
+        found = resolved(policy, concerned.levels, self._managers.values)
+        return concerned.flags is not None or found != policy

@@ -72,6 +72,7 @@ class RetentionKeeper:
         or NotFoundError if the broker does not answer.
         """
         policies = [each for each in topic_policies(self._metadata) if each.state in _TIERED]
+        self._log_once.retain({each.topic_id for each in policies})
         if not policies:
             return RetentionReport()
         view = self._topics.view([each.topic for each in policies])

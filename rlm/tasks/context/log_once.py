@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from threading import Lock
 
 
@@ -21,6 +21,15 @@ class LogOnce:
             before = self._last_texts.get(key)
             self._last_texts[key] = text
         return before != text
+
+    def retain(self, subjects: Collection[Hashable]) -> None:
+        """Forget all keys but those of `subjects`: a key is a subject, or (subject, aspect)."""
+        with self._lock:
+            self._last_texts = {
+                key: text
+                for key, text in self._last_texts.items()
+                if (key[0] if isinstance(key, tuple) else key) in subjects
+            }
 
     def clear(self, key: Hashable) -> bool:
         """Forget the text of `key`; return whether there was one."""

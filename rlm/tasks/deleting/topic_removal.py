@@ -140,6 +140,7 @@ class TopicRemoval:
         self._missing_since_ms = {
             each: self._missing_since_ms.get(each, now_ms) for each in missing
         }
+        self._log_once.retain(missing)
 
     def _is_confirmed(self, topic_id: UUID) -> bool:
         """Return whether the topic is missing for the whole grace."""

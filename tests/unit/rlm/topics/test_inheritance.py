@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import PolicyFlags
+from rlm.topics.level_effects import LevelEffects
 from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel, remove_policy_level
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -15,6 +17,16 @@ from tests.unit.rlm.topics.tiering_world import PUBLISH, TIMEOUT_MS, TOPIC, WEEK
 
 DAY_MS = WEEK_MS // 7
 ORDERS = PolicyLevel(pattern="orders*", retention_ms=DAY_MS, local_retention_ms=60_000)
+
+
+class CountedLevels(list[PolicyLevel]):
+    """Levels that count how often somebody looks at all of them."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[PolicyLevel]:
+        self.passes += 1
+        return super().__iter__()
 
 
 @pytest.fixture
@@ -211,3 +223,36 @@ def test_step_when_the_managers_file_contradicts_the_topic_then_the_topic_stays_
     process.inheritance(managers=file).step()
 
     assert process.policy() == before
+
+
+def test_step_when_the_topic_was_away_then_its_obstacle_is_logged_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So nothing is remembered of topics that were deleted or moved."""
+    caplog.set_level("INFO")
+    process = world.process()
+    process.set_level(ORDERS)
+    world.topics.set({"cleanup.policy": "compact"})
+    inheritance = process.inheritance()
+
+    for node_ids in ((1, 2), (1, 2), (2, 1), (1, 2)):
+        world.topics.node_ids = node_ids
+        inheritance.step()
+
+    lines = [each.getMessage() for each in caplog.records]
+    assert sum("topic does not follow the policy levels" in line for line in lines) == 2
+
+
+def test_effects_when_there_are_many_levels_then_each_topic_looks_only_at_its_own(
+    world: World,
+) -> None:
+    levels = CountedLevels([ORDERS, *(PolicyLevel(pattern=f"p{each}-*") for each in range(99))])
+    effects = LevelEffects(
+        world.topics, recall=world.recall, own_topics=frozenset(), managers=FileDefaults()
+    )
+    (view,) = world.topics.view(None).topics.values()
+
+    found = effects.of([view] * 3, levels, {}, node_id=1)
+
+    assert [each.pattern for each in found] == ["orders*"] * 3
+    assert levels.passes == 1

@@ -273,6 +273,23 @@ def test_removal_when_nothing_can_be_recorded_then_one_warning_for_all_partition
     assert len(given_up) == 1
 
 
+def test_removal_when_the_topic_was_found_meanwhile_then_warns_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """So nothing is remembered of topics that are not missing any more."""
+    world, process = stored_world()
+    process.effects.fail(STEP, RetriableError("no broker"), times=1_000)
+
+    for _ in range(2):
+        world.delete_topic()
+        world.minutes(20)
+        world.gone.clear()
+        world.minutes(1)
+
+    given_up = [r for r in caplog.records if "given up for now" in r.getMessage()]
+    assert len(given_up) == 2
+
+
 def test_removal_when_leased_then_waits_for_the_lease() -> None:
     """R13."""
     world, _ = stored_world()
