@@ -59,8 +59,8 @@ class Tiering:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found, wanted = self._wanted(topic, flags, deadline_ms)
         current = self._policies.current(wanted.topic_id)
-        in_force = current is not None and current.state is PolicyState.ACTIVE
-        if in_force and is_lifted_on(found, wanted):
+        is_active = current is not None and current.state is PolicyState.ACTIVE
+        if is_active and is_lifted_on(found, wanted):
             active = replace(wanted, state=PolicyState.ACTIVE)
             self._policies.write(active)
             return active

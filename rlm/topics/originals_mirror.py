@@ -52,8 +52,8 @@ class StoredOriginals:
     def keep(self, settings: OriginalSettings) -> None:
         """Store these originals; idempotent. AlreadyExistsError if another process does it too.
 
-        Values that are all -1 replace no others: while a copy exists, its topic's retention is not
-        restored, so `rlm` set the -1.
+        Values that are all -1 replace no others: while a copy is stored, the topic's retention was
+        not restored, so the -1 are those of `rlm`.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found:

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class PolicyWriter:
-    """Represents the policies of topics in the metadata. Thread-safe.
+    """Reads and writes the policies of topics and their levels. Thread-safe.
 
     The last written policy is the valid one. So a caller with several effects checks before each
     effect that the policy is still its own.

@@ -32,7 +32,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
 from rlmm.events.policy import topic_policies
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, policy_levels
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import FencedError, InvalidConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +148,26 @@ def _notes(
         yield "without a pattern, topics are tiered only by `rlm topic`"
 
 
+def _require_unchanged(changes: Iterable[LevelChange], present: Iterable[PolicyLevel]) -> None:
+    """Raise FencedError if a level is another one than when the change was shown."""
+    levels = {each.pattern: each for each in present}
+    for change in changes:
+        if levels.get(change.pattern) != change.before:
+            raise FencedError(
+                "nothing was changed, because another process has changed a policy meanwhile",
+                level=level_name(change.pattern),
+                advice="Run the command again",
+            )
+
+
 def apply_change(session: CommandSession, change: ShownChange) -> None:
     """Write the levels, and then the policies of topics.
 
+    Raises FencedError with nothing written if somebody has changed one of the levels meanwhile.
     Raises the errors of `Tiering.enable`; then some of them may be written.
     """
     writer = PolicyWriter(session.metadata, uuid4)
+    _require_unchanged(change.levels, writer.levels())
     for each in change.levels:
         if each.after is None:
             writer.remove_level(each.pattern)

@@ -71,7 +71,7 @@ _WITH_MANAGERS_VALUE = frozenset(
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS,
     }
 )
-_ORIGINALS_IN_FORCE = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
+_STATES_WITH_ORIGINALS = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 
 class OffloadModeFlag(Enum):
@@ -354,7 +354,7 @@ def _known_originals(
     if current is None or not current.originals:
         return None
     is_lifted = are_all_lifted(retention_overrides(configs))
-    return current.originals if is_lifted or current.state in _ORIGINALS_IN_FORCE else None
+    return current.originals if is_lifted or current.state in _STATES_WITH_ORIGINALS else None
 
 
 def _overrides(configs: TopicConfigs) -> tuple[OriginalConfig, ...]:

@@ -123,7 +123,7 @@ class TopicRemoval:
         self._show(missing, {policy.topic_id for policy in own})
 
     def _note_missing(self, policies: Mapping[UUID, TopicPolicy]) -> None:
-        """Record since when every check found these topics missing."""
+        """Record since when each topic has been missing in every check."""
         missing = self._find_deleted({each: policy.topic for each, policy in policies.items()})
         if missing:
             missing -= {tip.topic_id for tip in self._source.partitions()}
@@ -132,6 +132,7 @@ class TopicRemoval:
             _log.warning(
                 LogLine(
                     "tiered topic was deleted: its stored data will be deleted",
+                    advice="`rlm pause` stops that",
                     topic=policies[topic_id].topic,
                     topic_id=topic_id,
                     grace_ms=self._grace_ms,
@@ -143,7 +144,7 @@ class TopicRemoval:
         self._log_once.retain(missing)
 
     def _is_confirmed(self, topic_id: UUID) -> bool:
-        """Return whether the topic is missing for the whole grace."""
+        """Return whether the topic has been missing for the whole grace."""
         since_ms = self._missing_since_ms[topic_id]
         return self._clock.monotonic_ms() - since_ms >= self._grace_ms
 
@@ -172,7 +173,7 @@ class TopicRemoval:
         return remover == self._node_id
 
     def _show(self, missing: Iterable[TopicPolicy], own: Collection[UUID]) -> None:
-        """Show the missing topics; remove what has ended, so that alarms end."""
+        """Set the gauge for missing topics; remove all others, so that alerts clear."""
         counts = Counter[tuple[str, str]]()
         for policy in missing:
             status = self._status_of(policy, is_own=policy.topic_id in own)
@@ -246,7 +247,7 @@ class TopicRemoval:
             if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
                     LogLine(
-                        "removal of a deleted partition given up for now",
+                        "cannot remove a deleted partition: the next cycle retries",
                         topic_partition=tip,
                         error=error,
                     )

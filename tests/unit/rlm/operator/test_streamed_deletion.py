@@ -250,7 +250,9 @@ def test_delete_when_what_it_needs_is_paused_then_refused(task: PausableTask) ->
     found = command.examine()
     Pausing(command.world.metadata, command.world.new_id).pause(SEGMENTS, {task})
 
-    with pytest.raises(InvalidConfigError, match="copies or deletions of the topic are paused") as raised:
+    with pytest.raises(
+        InvalidConfigError, match="copies or deletions of the topic are paused"
+    ) as raised:
         command.delete(found)
 
     assert raised.value.context["paused"] == task.name.lower()

@@ -16,7 +16,7 @@ from rlm.config.load import client_command_config
 from rlm.policy.topic.topic_policy import RETENTIONS, OffloadModeFlag, PolicyFlags
 from rlmm.events.policy import PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel, policy_levels
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import FencedError, InvalidConfigError
 from rsm.segment.offload_settings import OffloadMode
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TOPIC, Process, World
 
@@ -227,6 +227,19 @@ def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing
     assert "max.offload.segment.rollover.time.ms=60001" in reason
     assert policy_levels(process.metadata) == ()
     assert topic_policies(process.metadata) == ()
+
+
+def test_levels_when_another_command_changes_one_after_the_question_then_nothing_is_written(
+    process: Process,
+) -> None:
+    change = find_change(session(process), (LEVEL, PolicyLevel(pattern="")))
+    other = replace(LEVEL, retention_ms=1)
+    process.set_level(other)
+
+    with pytest.raises(FencedError, match="nothing was changed"):
+        apply_change(session(process), change)
+
+    assert policy_levels(process.metadata) == (other,)
 
 
 def test_levels_when_they_contradict_each_other_then_refused_although_no_topic_matches(
