@@ -41,6 +41,7 @@ _KEYS_PER_REQUEST = 1000
 _PARTITIONS = 64
 _WARMING_DEAD_LETTERS = 2
 _KEYS = ObjectKeys()
+_CONTENT = b"x"
 _WRITER = Writer(broker_id=1, leader_epoch=0, incarnation=uuid4())
 
 
@@ -105,7 +106,7 @@ def _put_objects(server: S3Server, segments: Sequence[RemoteLogSegmentMetadata])
         for stored in segment.objects:
             path = server.bucket_directory(_BUCKET) / stored.key
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"x")
+            path.write_bytes(_CONTENT)
 
 
 def _repair(
@@ -159,7 +160,7 @@ def _write_records(
     dead_letter_topic: str,
     segments: Sequence[RemoteLogSegmentMetadata],
 ) -> None:
-    """Write the partitions' claims, each segment's two events, and its dead letter."""
+    """Write the partitions' claims, each segment's events, and its dead letter."""
     shape = TopicSettings(
         name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
     )
@@ -181,7 +182,7 @@ def _write_records(
         )
         _write_event(producer, connection.metadata_topic, claim)
     for segment in segments:
-        for event in _steps(segment):
+        for event in _events(segment):
             _write_event(producer, connection.metadata_topic, event)
         dead_letter = DeadLetter(
             metadata=segment, reason="bench", attempts=5, first_attempt_ms=1, last_attempt_ms=2
@@ -224,19 +225,29 @@ def _segment(partition: TopicIdPartition, base_offset: int) -> RemoteLogSegmentM
         max_timestamp_ms=1,
         segment_size_bytes=1,
         segment_leader_epochs=Lineage.of((0, base_offset)),
-        state=SegmentState.COPY_SEGMENT_STARTED,
+        state=SegmentState.DELETE_SEGMENT_STARTED,
         writer=_WRITER,
         event_timestamp_ms=1,
         layout="raw",
-        objects=tuple(StoredObject(key=_KEYS.build(name)) for name in names),
+        objects=tuple(
+            StoredObject(key=_KEYS.build(name), length_bytes=len(_CONTENT), crc32c=0)
+            for name in names
+        ),
     )
 
 
-def _steps(segment: RemoteLogSegmentMetadata) -> Iterator[SegmentEvent]:
-    yield SegmentEvent(event_id=uuid4(), metadata=segment, copy_timeout_ms=3_600_000)
-    deleting = replace(segment, state=SegmentState.DELETE_SEGMENT_STARTED)
+def _events(segment: RemoteLogSegmentMetadata) -> Iterator[SegmentEvent]:
+    """Yield the events of a segment that was stored and whose deletion has started."""
+    planned = tuple(StoredObject(key=each.key) for each in segment.objects)
+    started = replace(segment, state=SegmentState.COPY_SEGMENT_STARTED, objects=planned)
+    yield SegmentEvent(event_id=uuid4(), metadata=started, copy_timeout_ms=3_600_000)
     yield SegmentEvent(
         event_id=uuid4(),
-        metadata=deleting,
+        metadata=replace(segment, state=SegmentState.COPY_SEGMENT_FINISHED),
         expected_state=SegmentState.COPY_SEGMENT_STARTED,
+    )
+    yield SegmentEvent(
+        event_id=uuid4(),
+        metadata=segment,
+        expected_state=SegmentState.COPY_SEGMENT_FINISHED,
     )
