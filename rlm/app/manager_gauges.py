@@ -61,13 +61,11 @@ class ManagerGauges:
         led = [report for report in reports if report.role == LEADER]
         for report in led:
             self._show_led(report)
-        is_streamed = {report.topic_id_partition: report.stream is not None for report in led}
+        still_led = {report.topic_id_partition for report in led}
         for report in before:
             tip = report.topic_id_partition
-            if report.role == LEADER and tip not in is_streamed:
+            if report.role == LEADER and tip not in still_led:
                 self._metrics.forget_partition(tip.topic, tip.partition)
-            elif report.stream is not None and not is_streamed[tip]:
-                self._metrics.forget_stream(tip.topic, tip.partition)
         self._show_failing(reports)
         self._metrics.oldest_copy_age_seconds.set(self._copies.oldest_age_ms() / 1000)
         lanes = (self._copies, self._streams, self._merges)
@@ -94,7 +92,9 @@ class ManagerGauges:
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
         self._metrics.remote_overlap_bytes.labels(*labels).set(report.remote_overlap_bytes)
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
-        if report.stream is not None:
+        if report.stream is None:
+            self._metrics.forget_stream(tip.topic, tip.partition)
+        else:
             waiting = report.stream.merge_waiting_bytes, report.stream.merge_waiting_segments
             self._metrics.merge_waiting_bytes.labels(*labels).set(waiting[0] or 0)
             self._metrics.merge_waiting_segments.labels(*labels).set(waiting[1] or 0)

@@ -12,7 +12,7 @@ import logging
 from rlm.broker.topics.topic_admin import TopicAdmin, TopicOnReplicas
 from rlm.facts.topic_configs import TopicConfigs
 from rlm.policy.topic.topic_policy import RETENTION_CONFIGS, deletes_nothing
-from rlm.topics.lost_policy import Recall, configs_before_tiering
+from rlm.topics.lost_policy import Recall, SettingsBeforeTiering
 from rlmm.events.policy import UNLIMITED, TopicPolicy
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
@@ -45,14 +45,11 @@ class BrokerRetention:
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def configs_before(self, found: TopicOnReplicas, recall: Recall | None) -> TopicConfigs:
-        """Return the settings of a topic without a policy, as `configs_before_tiering` does."""
-        return configs_before_tiering(
-            found.leader_configs,
-            found.topic.topic_id,
-            recall,
-            self._topics,
-            node_id=found.leader_id,
-        )
+        """Return the settings of a topic without a policy, as SettingsBeforeTiering does."""
+        if recall is None:
+            return found.leader_configs
+        before = SettingsBeforeTiering(recall, self._topics, node_id=found.leader_id)
+        return before.of(found.leader_configs, found.topic.topic_id)
 
     def lift(self, policy: TopicPolicy) -> None:
         """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""

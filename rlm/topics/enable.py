@@ -93,7 +93,7 @@ class Tiering:
         return found, wanted
 
     def configs_before(self, found: TopicOnReplicas) -> TopicConfigs:
-        """Return the settings of a topic without a policy, as `configs_before_tiering` does."""
+        """Return the settings of a topic without a policy, as SettingsBeforeTiering does."""
         return self._retention.configs_before(found, self._recall)
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:

@@ -23,7 +23,7 @@ from rlm.policy.topic.topic_policy import (
     enabling_policy,
     not_tierable,
 )
-from rlm.topics.lost_policy import Recall, configs_before_tiering
+from rlm.topics.lost_policy import Recall, SettingsBeforeTiering
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
@@ -31,7 +31,6 @@ from rsm.segment.errors import InvalidConfigError, TieredStorageError
 _ENDING = frozenset({PolicyState.DISABLING, PolicyState.DISABLED})
 _DISABLED = "tiering of the topic was disabled, which wins over patterns"
 _NOT_ENABLED = "tiering of the topic was disabled: `rlm topic enable` tiers it again"
-_ORIGINALS_UNKNOWN = "its retention is -1, and nobody knows yet whether tiering set it"
 _INCOMPLETE = "an earlier change of its policy is not complete: repeat this one later"
 NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
 
@@ -117,9 +116,8 @@ class LevelEffects:
         concerned = tuple(self._concerned(topics, LevelIndex(levels), policies, named))
         asked = [each.view.topic for each in concerned if self._may_change(each)]
         configs = self._topics.configs_at(node_id, asked) if asked else {}
-        return tuple(
-            self._effect(each, configs.get(each.view.topic), node_id) for each in concerned
-        )
+        before = SettingsBeforeTiering(self._recall, self._topics, node_id=node_id)
+        return tuple(self._effect(each, configs.get(each.view.topic), before) for each in concerned)
 
     def _concerned(
         self,
@@ -142,7 +140,7 @@ class LevelEffects:
         self,
         concerned: _Concerned,
         configs: TopicConfigs | TieredStorageError | None,
-        node_id: int,
+        before: SettingsBeforeTiering,
     ) -> TopicEffect:
         view, policy = concerned.view, concerned.policy
         same = TopicEffect(
@@ -162,22 +160,22 @@ class LevelEffects:
         is_unlimited = policy is None and deletes_nothing(configs)
         try:
             if policy is None:
-                configs = self._untiered(view, configs, node_id)
+                configs = self._untiered(view, configs, before)
             after = self._after(concerned, configs)
             return replace(same, after=after, is_unlimited=is_unlimited)
         except InvalidConfigError as error:
             return replace(same, obstacle=str(error), is_refused=True)
         except TieredStorageError as error:
-            return replace(same, obstacle=f"{_ORIGINALS_UNKNOWN}: {error}")
+            return replace(same, obstacle=str(error))
 
-    def _untiered(self, view: TopicView, configs: TopicConfigs, node_id: int) -> TopicConfigs:
+    def _untiered(
+        self, view: TopicView, configs: TopicConfigs, before: SettingsBeforeTiering
+    ) -> TopicConfigs:
         """Return the settings of a topic that has no policy, if it can be tiered."""
         if view.is_internal:
             raise not_tierable(view.topic, NOT_INTERNAL)
         check_tierable(configs, own_topics=self._own_topics)
-        return configs_before_tiering(
-            configs, view.topic_id, self._recall, self._topics, node_id=node_id
-        )
+        return before.of(configs, view.topic_id)
 
     def _after(self, concerned: _Concerned, configs: TopicConfigs) -> TopicPolicy:
         policy = concerned.policy

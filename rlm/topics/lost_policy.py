@@ -6,42 +6,77 @@ topic has of its own. Only the copy in the store shows the difference (rlm.topic
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.facts.topic_configs import RETENTION_BYTES, RETENTION_MS, ConfigValue, TopicConfigs
 from rlm.policy.topic.topic_policy import are_all_lifted, retention_overrides
 from rsm.layout.originals import OriginalSettings
+from rsm.segment.errors import RetriableError, TieredStorageError
 
 Recall = Callable[[str, UUID], OriginalSettings | None]
 """Returns the originals of a topic that the store has; None if there are none."""
 
 
-def configs_before_tiering(
-    configs: TopicConfigs,
-    topic_id: UUID,
-    recall: Recall | None,
-    topics: TopicAdmin,
-    *,
-    node_id: int,
-) -> TopicConfigs:
-    """Return the settings of a topic without a policy, with the retention that is its own.
+class SettingsBeforeTiering:
+    """Finds the settings of topics without a policy, with the retention that is their own.
 
-    These are `configs` of broker `node_id`, unless `recall` shows that tiering set their retention.
-    A limit that was absent is the broker's default. Raises as `recall` and TopicAdmin do.
+    For one pass over topics: once the store has not answered, it is not asked again. Not
+    thread-safe.
     """
-    if recall is None or not are_all_lifted(retention_overrides(configs)):
-        return configs
-    originals = recall(configs.topic, topic_id)
-    if originals is None:
-        return configs
-    default = topics.default_retention(node_id)
-    defaults = {RETENTION_MS: default.retention_ms, RETENTION_BYTES: default.retention_bytes}
-    retention = {
-        name: _restored(originals.values.get(name), default) for name, default in defaults.items()
-    }
-    return TopicConfigs(topic=configs.topic, entries={**configs.entries, **retention})
+
+    def __init__(self, recall: Recall, topics: TopicAdmin, *, node_id: int) -> None:
+        """Broker `node_id` has the settings of the topics, and the defaults."""
+        self._recall = recall
+        self._topics = topics
+        self._node_id = node_id
+        self._failure: RetriableError | None = None
+        self._defaults: Mapping[str, int] | None = None
+
+    def of(self, configs: TopicConfigs, topic_id: UUID) -> TopicConfigs:
+        """Return `configs`, unless the store shows that tiering set their retention.
+
+        A limit that was absent is the broker's default. Raises RetriableError if the store or the
+        broker cannot say it.
+        """
+        if not are_all_lifted(retention_overrides(configs)):
+            return configs
+        try:
+            originals = self._recalled(configs.topic, topic_id)
+            if originals is None:
+                return configs
+            defaults = self._broker_defaults()
+        except TieredStorageError as error:
+            raise RetriableError(
+                "its retention is -1, and it is not known whether tiering set it",
+                topic=configs.topic,
+                reason=error,
+                advice="Correct what the reason names, then try again",
+            ) from error
+        retention = {
+            name: _restored(originals.values.get(name), default)
+            for name, default in defaults.items()
+        }
+        return TopicConfigs(topic=configs.topic, entries={**configs.entries, **retention})
+
+    def _recalled(self, topic: str, topic_id: UUID) -> OriginalSettings | None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return self._recall(topic, topic_id)
+        except RetriableError as error:
+            self._failure = error
+            raise
+
+    def _broker_defaults(self) -> Mapping[str, int]:
+        if self._defaults is None:
+            found = self._topics.default_retention(self._node_id)
+            self._defaults = {
+                RETENTION_MS: found.retention_ms,
+                RETENTION_BYTES: found.retention_bytes,
+            }
+        return self._defaults
 
 
 def _restored(original: str | None, default: int) -> ConfigValue:

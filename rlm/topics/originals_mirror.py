@@ -23,7 +23,12 @@ from rsm.layout.originals import (
     decode_originals,
     encode_originals,
 )
-from rsm.segment.errors import AlreadyExistsError
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
@@ -40,9 +45,15 @@ class StoredOriginals:
         self._keys = keys
 
     def all(self) -> Mapping[UUID, OriginalSettings]:
-        """Return the newest originals of each topic by its id."""
+        """Return the newest originals of each topic by its id, without unreadable ones."""
         newest = {key.topic_id: info for key, info in self._listed(self._keys.of_all)}
-        return {topic_id: self._read(info) for topic_id, info in newest.items()}
+        found = {}
+        for topic_id, info in newest.items():
+            try:
+                found[topic_id] = self._read(info)
+            except (CorruptError, UnsupportedError) as error:
+                _log.warning(LogLine("skipped a topic's own retention in the store", error=error))
+        return found
 
     def of_topic(self, topic: str, topic_id: UUID) -> OriginalSettings | None:
         """Return the newest originals of one topic."""
@@ -80,6 +91,22 @@ class StoredOriginals:
     def _read(self, info: ChunkInfo) -> OriginalSettings:
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
         return decode_originals(self._storage.read_range(info.name, whole))
+
+
+def drop_ended(stored: StoredOriginals, topic: str, topic_id: UUID) -> None:
+    """Delete the originals of a topic that has its own retention again; log an error."""
+    try:
+        stored.drop(topic, topic_id)
+    except TieredStorageError as error:
+        _log.warning(
+            LogLine(
+                "cannot delete a topic's own retention from the store",
+                topic=topic,
+                topic_id=topic_id,
+                error=error,
+                advice="If you tier the topic again, check its retention first",
+            )
+        )
 
 
 class OriginalsMirror:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.policy.topic.topic_policy import are_all_lifted, retention_overrides
-from rlm.topics.originals_mirror import StoredOriginals
+from rlm.topics.originals_mirror import StoredOriginals, drop_ended
 from rlmm.events.policy import topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import OriginalSettings
@@ -40,8 +40,13 @@ class OriginalsRestore:
         return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
 
     def restore(self, settings: OriginalSettings) -> None:
-        """Set the originals and delete absent overrides; idempotent. Raises as TopicAdmin."""
+        """Set the originals, delete absent overrides, and delete the copy in the store.
+
+        Idempotent. Raises as TopicAdmin. If the copy stays, a later -1 of the user is taken for
+        that of tiering: this is logged.
+        """
         self._topics.alter(settings.topic, settings.values)
+        drop_ended(self._stored, settings.topic, settings.topic_id)
         _log.info(
             LogLine(
                 "broker retention restored from the store",

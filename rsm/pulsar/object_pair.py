@@ -1,12 +1,14 @@
-"""Opens the two objects of an offload, from a store or from files: its data and its index.
+"""Writes and opens the two objects of an offload: its data and its index.
 
-Checks that they belong together. Knows no names of objects and no user metadata.
+Opens them from a store or from files, and checks that they belong together. Knows no names of
+objects and no user metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from rsm.layout.block_v1.block_index import BlockIndex, decode_index
@@ -19,8 +21,11 @@ from rsm.layout.blocks.block_format import BlockFormat
 from rsm.layout.blocks.block_sequence import MAX_INDEX_BYTES, BlockSequence, corrupt_index
 from rsm.layout.blocks.ledger_walk import READ_BUFFER_BYTES, DataObject, EntryPositions
 from rsm.layout.blocks.offloaded_ledger import LedgerFragment, OffloadedLedger
-from rsm.segment.errors import CorruptError
+from rsm.object_deletion import delete_objects
+from rsm.segment.errors import AlreadyExistsError, CorruptError, TieredStorageError
+from rsm.segment.local_segment import BytesSource, ContentSource, WrappedSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
 
 Index = TypeVar("Index", BlockIndex, StreamIndex, BlockIndex | StreamIndex)
 
@@ -40,6 +45,56 @@ class PairReading:
 
     positions: EntryPositions
     read_buffer_bytes: int = READ_BUFFER_BYTES
+
+
+def write_pair(
+    storage: ChunkStorage,
+    names: tuple[str, str],
+    attributes: tuple[Mapping[str, str], ...],
+    data: ContentSource,
+    index: Callable[[], bytes],
+) -> None:
+    """Write the data and then the index; on any error delete what this call may have written."""
+    written: set[str] = set()
+    has_data = False
+
+    def create(number: int, content: ContentSource) -> None:
+        name = names[number]
+        try:
+            storage.create_with_content(name, content, attributes=attributes[number])
+        except AlreadyExistsError:
+            written.discard(name)  # another writer's object, not to be deleted
+            raise
+
+    try:
+        create(0, _WatchedSource(source=data, on_end=partial(written.add, names[0])))
+        has_data = True
+        index_content = BytesSource(content=index())
+        written.add(names[1])
+        create(1, index_content)
+    except BaseException:
+        if has_data or not _may_be_complete(storage, names[1]):
+            delete_objects(storage, tuple(written))  # the caller gets the first error
+        raise
+
+
+def _may_be_complete(storage: ChunkStorage, index: str) -> bool:
+    """Return whether another offload of this id may be complete, which an index proves."""
+    try:
+        return storage.exists(index)
+    except TieredStorageError:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WatchedSource(WrappedSource):
+    """Reports that it was read to its end. Before, no store has an object with its content."""
+
+    on_end: Callable[[], None]
+
+    def chunks(self) -> Iterator[memoryview]:
+        yield from self.source.chunks()
+        self.on_end()
 
 
 def read_index(index: PairObject, decode: Callable[..., Index]) -> Index:

@@ -8,8 +8,7 @@ neither. It refuses an object whose user metadata does not name the format's ver
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import pairwise
 from uuid import UUID
@@ -24,7 +23,7 @@ from rsm.layout.blocks.ledger_attributes import Role, check_attributes, ledger_a
 from rsm.layout.blocks.ledger_walk import READ_BUFFER_BYTES, noted_object
 from rsm.layout.blocks.offloaded_ledger import LedgerFragment, OffloadedLedger
 from rsm.layout.keys import LedgerPart, ledger_name, streamed_name
-from rsm.object_deletion import delete_objects, delete_unfinished
+from rsm.object_deletion import delete_unfinished
 from rsm.pulsar.ledger import Ledger, LedgerBlocks
 from rsm.pulsar.object_pair import (
     PairObject,
@@ -33,16 +32,15 @@ from rsm.pulsar.object_pair import (
     open_fragment,
     open_ledger,
     read_index,
+    write_pair,
 )
 from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
 from rsm.segment.errors import (
-    AlreadyExistsError,
     CorruptError,
     InvalidConfigError,
     RetriableError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import BytesSource, ContentSource, WrappedSource
 from rsm.storage.chunk_storage import ChunkStorage
 
 DriverMetadata = Mapping[str, str]
@@ -192,7 +190,8 @@ class StoreLedgerOffloader(LedgerOffloader):
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
         blocks = LedgerBlocks(ledger, block_bytes=self._block_bytes)
-        self._write_pair(
+        write_pair(
+            self._storage,
             _names(uuid, ledger.ledger_id),
             tuple(ledger_attributes(role, extra_metadata or {}) for role in Role),
             blocks,
@@ -207,7 +206,7 @@ class StoreLedgerOffloader(LedgerOffloader):
         return OffloadHandle(
             uuid=uuid,
             limits=self._streaming,
-            write=partial(self._write_pair, _names(uuid), (attributes, attributes)),
+            write=partial(write_pair, self._storage, _names(uuid), (attributes, attributes)),
         )
 
     def read_offloaded(
@@ -301,33 +300,6 @@ class StoreLedgerOffloader(LedgerOffloader):
             read=lambda positions: self._storage.read_range(name, positions),
         )
 
-    def _write_pair(
-        self,
-        names: tuple[str, str],
-        attributes: tuple[Mapping[str, str], ...],
-        data: ContentSource,
-        index: Callable[[], bytes],
-    ) -> None:
-        """Write the data and then the index; on any error delete what may have been written."""
-        written: set[str] = set()
-
-        def create(number: int, content: ContentSource) -> None:
-            name = names[number]
-            try:
-                self._storage.create_with_content(name, content, attributes=attributes[number])
-            except AlreadyExistsError:
-                written.discard(name)  # another writer's object, not to be deleted
-                raise
-
-        try:
-            create(0, _WatchedSource(source=data, on_end=partial(written.add, names[0])))
-            index_content = BytesSource(content=index())
-            written.add(names[1])
-            create(1, index_content)
-        except BaseException:
-            delete_objects(self._storage, tuple(written))  # the caller gets the first error
-            raise
-
     def _require_own_store(self, driver_metadata: DriverMetadata | None) -> None:
         for key, found in (driver_metadata or {}).items():
             expected = self._driver_metadata.get(key, found)
@@ -335,17 +307,6 @@ class StoreLedgerOffloader(LedgerOffloader):
                 raise InvalidConfigError(
                     "the data is in another store", key=key, found=found, expected=expected
                 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WatchedSource(WrappedSource):
-    """Reports that it was read to its end. Before, no store has an object with its content."""
-
-    on_end: Callable[[], None]
-
-    def chunks(self) -> Iterator[memoryview]:
-        yield from self.source.chunks()
-        self.on_end()
 
 
 def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[OffloadSegment, ...]:

@@ -28,6 +28,7 @@ from rlm.worker.store_access import open_chunk_storage, open_stored_originals
 from rlmm.events.policy import TopicPolicy
 from rsm.config.confirmation import confirm
 from rsm.layout.originals import OriginalSettings
+from rsm.segment.errors import RetriableError
 
 ForceOption = Annotated[
     bool,
@@ -50,23 +51,25 @@ def tiering_of(session: CommandSession) -> Tiering:
 
 @contextmanager
 def recalling(session: CommandSession) -> Iterator[Recall]:
-    """Yield what finds the originals of topics in the store; none without a store.
+    """Yield what finds the originals of topics in the store.
 
-    Opens the store once, when a topic needs it.
+    Opens the store once, when a topic needs it. Without a store, raises RetriableError then.
     """
     config = session.config.storage
     with ExitStack() as opened:
 
         @cache
-        def stored() -> StoredOriginals | None:
+        def stored() -> StoredOriginals:
             if config is None:
-                return None
+                raise RetriableError(
+                    "the command has no settings of the store",
+                    advice="Use --config with the file of a manager",
+                )
             storage = opened.enter_context(closing(open_chunk_storage(config)))
             return open_stored_originals(config, storage)
 
         def recall(topic: str, topic_id: UUID) -> OriginalSettings | None:
-            originals = stored()
-            found = None if originals is None else originals.of_topic(topic, topic_id)
+            found = stored().of_topic(topic, topic_id)
             if found is not None:
                 text = settings_text(found.values)
                 show_progress(f"originals of {topic} found in the store: {text}")

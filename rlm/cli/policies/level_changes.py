@@ -148,26 +148,35 @@ def _notes(
         yield "without a pattern, topics are tiered only by `rlm topic`"
 
 
-def _require_unchanged(changes: Iterable[LevelChange], present: Iterable[PolicyLevel]) -> None:
-    """Raise FencedError if a level is another one than when the change was shown."""
-    levels = {each.pattern: each for each in present}
-    for change in changes:
-        if levels.get(change.pattern) != change.before:
-            raise FencedError(
-                "nothing was changed, because another process has changed a policy meanwhile",
-                level=level_name(change.pattern),
-                advice="Run the command again",
-            )
+def _require_unchanged(change: ShownChange, writer: PolicyWriter) -> None:
+    """Raise FencedError if a policy to write is another one than when the change was shown."""
+    levels = {each.pattern: each for each in writer.levels()}
+    changed = [
+        level_name(each.pattern)
+        for each in change.levels
+        if levels.get(each.pattern) != each.before
+    ]
+    changed += [
+        each.topic
+        for each in change.effects
+        if each.topic in change.topics and writer.current(each.topic_id) != each.before
+    ]
+    if changed:
+        raise FencedError(
+            "nothing was changed, because another process has changed a policy meanwhile",
+            changed=",".join(changed),
+            advice="Run the command again",
+        )
 
 
 def apply_change(session: CommandSession, change: ShownChange) -> None:
     """Write the levels, and then the policies of topics.
 
-    Raises FencedError with nothing written if somebody has changed one of the levels meanwhile.
+    Raises FencedError with nothing written if one of them was changed meanwhile.
     Raises the errors of `Tiering.enable`; then some of them may be written.
     """
     writer = PolicyWriter(session.metadata, uuid4)
-    _require_unchanged(change.levels, writer.levels())
+    _require_unchanged(change, writer)
     for each in change.levels:
         if each.after is None:
             writer.remove_level(each.pattern)

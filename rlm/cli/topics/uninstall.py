@@ -29,6 +29,7 @@ from rlm.cli.invocation.tiering_session import (
 )
 from rlm.cli.terminal.lines import print_lines
 from rlm.topics.disable import TieringEnd
+from rlm.topics.originals_mirror import drop_ended
 from rlm.topics.originals_restore import OriginalsRestore
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.store_access import open_chunk_storage, open_stored_originals
@@ -148,14 +149,21 @@ def _ended(
 
 
 def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
-    """Restore topics that only the store still has; yield those that could not be restored."""
+    """Restore topics that only the store still has; yield those that could not be restored.
+
+    Deletes the store's copies of those whose tiering has ended: managers may stop before they do.
+    """
     config = session.config.storage
     if config is None:
         return
     try:
         with closing(open_chunk_storage(config)) as storage:
+            stored = open_stored_originals(config, storage)
+            for policy in topic_policies(session.metadata):
+                if policy.state is PolicyState.DISABLED and not dry_run:
+                    drop_ended(stored, policy.topic, policy.topic_id)
             restore = OriginalsRestore(
-                open_stored_originals(config, storage),
+                stored,
                 topics=session.topics,
                 metadata=session.metadata,
             )

@@ -38,6 +38,7 @@ from rsm.segment.errors import (
     FencedError,
     NotFoundError,
     RetriableError,
+    StoppedError,
     TieredStorageError,
 )
 from rsm.segment.log_line import LogLine
@@ -103,6 +104,8 @@ class Merger:
         try:
             parts.read_companions()
             return self._merge(order, parts, attempt)
+        except (FencedError, StoppedError):
+            raise
         except TieredStorageError as error:
             if not parts.unreadable:
                 raise

@@ -6,7 +6,7 @@ from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
 from rlm.policy.trim_gate import TrimDecision
 from rlm.status.document import StreamReport
-from rlm.status.report import leader_report
+from rlm.status.report import leader_report, waiting_report
 from rlmm.state.anomalies import AnomalyKind
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.app.no_copies import NoCopies
@@ -97,6 +97,12 @@ def test_gauges_when_streamed_segments_wait_for_a_merge_then_count_them_while_it
                 for unit in ("segments", "bytes")
             ]
         )
+    gauges.show((plain,), (streamed,))
+    not_evaluated = waiting_report(
+        streamed.topic_id_partition, 1, is_claimed=True, problem="the view failed"
+    )
+    gauges.show((streamed,), (not_evaluated,))
+    assert metrics.registry.get_sample_value("rlm_stream_merge_waiting_bytes", labels) == 340
     gauges.show((streamed,), ())
 
     assert shown == [[12, 340], [None, None], [12, 340]]

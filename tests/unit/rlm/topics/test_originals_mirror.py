@@ -13,8 +13,9 @@ from rlm.topics.originals_restore import OriginalsRestore
 from rlmm.events.policy import OriginalConfig, PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel
 from rlmm.topic.memory import MemoryLog
-from rsm.layout.originals import OriginalSettings, OriginalsKeys
+from rsm.layout.originals import OriginalSettings, OriginalsKey, OriginalsKeys
 from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.local_segment import BytesSource
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.faulty import FaultyChunkStorage
@@ -241,6 +242,37 @@ def test_restore_when_the_metadata_is_lost_then_the_retention_is_as_it_was() -> 
 
     assert world.topics.overrides == {"retention.ms": "1000"}
     assert restore.lost() == ()
+    assert world.kept() is None
+
+
+def test_restore_when_the_copy_cannot_be_deleted_then_the_retention_is_restored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    (lost,) = restore_of(world).lost()
+    failing = FaultyChunkStorage(world.objects, FaultPlan(fail_share=1.0))
+    world.stored = StoredOriginals(failing, OriginalsKeys(prefix="p"))
+
+    restore_of(world).restore(lost)
+
+    assert world.topics.overrides == {"retention.ms": "1000"}
+    assert "cannot delete a topic's own retention from the store" in caplog.text
+
+
+def test_lost_when_the_originals_of_a_topic_cannot_be_read_then_those_of_others_are_found(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    newer = OriginalsKey(topic="newer", topic_id=UUID(int=5), number=0)
+    content = BytesSource(content=b'{"format": 99}')
+    world.objects.create_with_content(OriginalsKeys(prefix="p").build(newer), content)
+
+    assert [each.topic for each in restore_of(world).lost()] == [TOPIC]
+    assert "skipped a topic's own retention" in caplog.text
 
 
 def test_lost_when_a_policy_is_there_then_is_its_matter() -> None:

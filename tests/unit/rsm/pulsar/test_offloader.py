@@ -390,3 +390,34 @@ def test_read_offloaded_when_the_objects_are_foreign_then_corrupt(
 
     with pytest.raises(CorruptError):
         read_all(store, 3)
+
+
+class FailsAfterTheContent(WatchedStorage):
+    """Reads a content to its end, and then does not create the object."""
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        for _ in source.chunks():
+            pass
+        raise RetriableError("503 Slow Down")
+
+
+@pytest.mark.parametrize(("has_index", "left"), [(True, 2), (False, 0)])
+def test_offload_when_the_store_fails_at_the_end_then_leaves_a_complete_offload_of_this_id(
+    *, has_index: bool, left: int
+) -> None:
+    """**Data loss:** the name is that of an earlier offload, whose index proves it."""
+    store = FailsAfterTheContent()
+    names = [f"{UUID_A1}-ledger-3", *([f"{UUID_A1}-ledger-3-index"] if has_index else [])]
+    for name in names:
+        WatchedStorage.create_with_content(store, name, BytesSource(content=b"earlier"))
+
+    with pytest.raises(RetriableError, match="503"):
+        open_offloader(store).offload(Ledger(ledger_id=3, entries=iter([(0, b"a")])), UUID_A1)
+
+    assert len(list(store.list(""))) == left

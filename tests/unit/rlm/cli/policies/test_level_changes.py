@@ -242,6 +242,20 @@ def test_levels_when_another_command_changes_one_after_the_question_then_nothing
     assert policy_levels(process.metadata) == (other,)
 
 
+def test_topic_when_its_tiering_is_disabled_after_the_question_then_nothing_is_written(
+    process: Process,
+) -> None:
+    apply_change(session(process), find_change(session(process), (), (entry(),)))
+    other = entry(replace(OWN, local_retention_ms=70_000))
+    change = find_change(session(process), (), (other,))
+    process.ending.disable(TOPIC, delete_remote=False, force=False, timeout_ms=TIMEOUT_MS)
+
+    with pytest.raises(FencedError, match="nothing was changed"):
+        apply_change(session(process), change)
+
+    assert process.policy().state is PolicyState.DISABLED
+
+
 def test_levels_when_they_contradict_each_other_then_refused_although_no_topic_matches(
     process: Process,
 ) -> None:
