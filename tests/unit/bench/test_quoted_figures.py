@@ -14,9 +14,9 @@ from bench.result_file import COMMITTED, read_results
 CHECKOUT = Path(__file__).parents[3]
 README_FIGURES = {
     "copy of a segment ÷ plain file copy with fsync": ("bench", "segment copy ÷ plain copy"),
-    "rate of a stream ÷ rate of copies of rolled segments": (
+    "rate of four streams ÷ rate of four copies of rolled segments": (
         "bench-streaming",
-        "stream ÷ segment mode ×1",
+        "stream ÷ segment mode ×4",
     ),
     "producer's throughput at 50 MB/s with ÷ without copying": (
         "bench",
