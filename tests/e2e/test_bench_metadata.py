@@ -23,7 +23,7 @@ _OF_A_TOPIC = {
     "open to first lookup": "s",
     "disk per segment": "bytes",
 }
-_OF_A_DICT = {"events taken": "/s", "lookup p50": "µs", "lookup p99": "µs", "memory": "MiB"}
+_OF_A_DICT = {"events folded": "/s", "lookup p50": "µs", "lookup p99": "µs", "memory": "MiB"}
 
 
 def test_metadata_benchmarks_when_run_on_little_data_then_all_is_measured() -> None:

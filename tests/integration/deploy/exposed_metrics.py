@@ -40,6 +40,7 @@ _GAUGES = {"manager": 0.0, "gateway": 1.0}
 _RISING = {  # per count of a counter
     "kafka_server_remote_copy_lag_bytes": 1e6,
     "kafka_server_remote_copy_lag_segments": 1.0,
+    "rlm_stream_merge_waiting_segments": 1e4,
 }
 
 

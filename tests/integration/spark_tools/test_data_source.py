@@ -260,7 +260,7 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
             {"subscribe": "missing"},
             "the topic cannot be found: Broker: Unknown topic or partition (topic=missing",
         ),
-        ({"assign": '{"every":[7]}', "subscribe": ""}, "no topics are selected"),
+        ({"assign": '{"every":[7]}', "subscribe": ""}, "topics must be selected by one option"),
         ({"startingOffset": "earliest"}, "did_you_mean=startingOffsets"),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
         ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers do not answer"),
