@@ -40,6 +40,7 @@ class _Confirmed:
 
     owner: Process | None
     recorded_offset: int
+    log_start_offset: int
 
 
 class Audit:
@@ -92,6 +93,7 @@ class Audit:
         return _Confirmed(
             owner=None if state.owner is None else self._claimed_by.get(state.owner),
             recorded_offset=max(state.trimmed_offset or 0, state.log_start_offset or 0),
+            log_start_offset=state.log_start_offset or 0,
         )
 
     def _check_event(self, event: SegmentEvent) -> None:
@@ -173,18 +175,21 @@ class Audit:
     def _check_trim(
         self, process: Process, tip: TopicIdPartition, deletion: RecordDeletion
     ) -> None:
-        state = self._world.state(tip)
+        """Check a trim. An unclean election may have lowered the log start since."""
         offset = deletion.before_offset
         confirmed = self._confirmed.get(process, {}).get(tip)
         if confirmed is None or confirmed.owner is not process:
             self._add(f"trims {tip} to {offset} without the newest claim")
         if confirmed is None or offset > confirmed.recorded_offset:
             self._add(f"trims {tip} to {offset}, which is not recorded")
+        log_start = self._world.state(tip).log_start_offset or 0
+        if confirmed is not None:
+            log_start = max(log_start, confirmed.log_start_offset)
         group = self._world.share_groups.started.get(tip)
-        if group is not None and max(group.offset, state.log_start_offset or 0) < offset:
+        if group is not None and max(group.offset, log_start) < offset:
             self._add(f"trims {tip} to {offset}, a share group has come to {group.offset}")
         replica = self._world.hosts[process.ports.broker.node_id].replicas[tip]
-        start_offset = max(replica.log_start_offset, state.log_start_offset or 0)
+        start_offset = max(replica.log_start_offset, log_start)
         if start_offset < offset:
             going = OffsetRange(start_offset=start_offset, end_offset=offset)
             if (problem := first_unreadable(self._world, tip, going, replica)) is not None:
