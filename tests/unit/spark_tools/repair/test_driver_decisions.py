@@ -87,7 +87,7 @@ def dead_letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
     )
 
 
-def ruled(
+def decided(
     metadata: MetadataSnapshot,
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]],
     misplaced: Collection[DeadLetterLocation] = (),
@@ -105,13 +105,13 @@ def subject(segment: RemoteLogSegmentMetadata) -> bytes:
     return segment_subject(segment.segment_id)
 
 
-def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
+def test_decide_on_batch_when_given_keys_then_the_states_that_the_metadata_has(
     metadata: MetadataSnapshot,
 ) -> None:
     """R22: the state in the dead letter does not matter."""
     segments = (ALIVE, DYING, UNKNOWN)
 
-    found = ruled(metadata, {(0, n): (subject(each), None) for n, each in enumerate(segments)})
+    found = decided(metadata, {(0, n): (subject(each), None) for n, each in enumerate(segments)})
 
     states: list[SegmentState | None] = [FINISHED, DELETE_STARTED, None]
     assert found.states == dict(zip(map(subject, segments), states, strict=True))
@@ -121,13 +121,15 @@ def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
     assert out_of_range_cache == [RepairAction.REFUSE, RepairAction.DELETE, RepairAction.REFUSE]
 
 
-def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
+def test_decide_on_batch_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
     metadata: MetadataSnapshot,
 ) -> None:
     """R22: the executors get only these decisions."""
     forged = replace(DYING, objects=(*DYING.objects, StoredObject(key="orders/0/another.log")))
 
-    found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
+    found = decided(
+        metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))}
+    )
 
     assert found.listed == {subject(DYING): frozenset(DYING.object_keys)}
     assert found.objects_count == {subject(s): len(s.objects) for s in (DYING, DYING_TOO)}
@@ -138,7 +140,7 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
     assert out_of_range_cache == [RepairAction.DELETE, RepairAction.REFUSE, RepairAction.DELETE]
 
 
-def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
+def test_decide_on_batch_when_a_record_can_not_be_read_then_gone_is_no_proof(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
     """R22: the unknown segment may be in the unreadable record."""
@@ -150,16 +152,16 @@ def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     )
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(UNKNOWN), None)}
-    proved = ruled(metadata, rows).decision((0, 0), gone)
+    proved = decided(metadata, rows).decision((0, 0), gone)
     log.append(partition, b"\xff what is this", b"\xff")
 
-    decision = ruled(metadata, rows).decision((0, 0), gone)
+    decision = decided(metadata, rows).decision((0, 0), gone)
 
     assert (proved.action, decision.action) == (RepairAction.DELETE_OBJECTS, RepairAction.WAIT)
     assert "cannot be read whole" in decision.reason
 
 
-def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
+def test_decide_on_batch_when_somebody_reads_a_segment_then_its_letter_waits(
     metadata: MetadataSnapshot,
 ) -> None:
     """R13: for as long as the lease is held, and only where it is on."""
@@ -171,29 +173,31 @@ def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
     for start_offset, end_offset in ((100, 200), (99, 100)):
         offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
         metadata.take_lease(DYING.topic_id_partition, offsets, terms)
-        out_of_range_cache.append(ruled(metadata, rows).decision((0, 0), dead_letter(DYING)).action)
+        out_of_range_cache.append(
+            decided(metadata, rows).decision((0, 0), dead_letter(DYING)).action
+        )
 
     assert out_of_range_cache == [RepairAction.DELETE, RepairAction.WAIT]
 
 
-def test_rule_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
+def test_decide_on_batch_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
     metadata: MetadataSnapshot,
 ) -> None:
     """Dead letters without a key, and records that are no dead letters."""
-    told = dead_letter(DYING)
+    given = dead_letter(DYING)
 
-    found = ruled(metadata, {(0, 0): (None, encode(told).value), (0, 1): (b"key", b"\xff")})
+    found = decided(metadata, {(0, 0): (None, encode(given).value), (0, 1): (b"key", b"\xff")})
 
-    assert found.decision((0, 0), told).action is RepairAction.DELETE
+    assert found.decision((0, 0), given).action is RepairAction.DELETE
     assert found.states.keys() == {subject(DYING)}
 
 
-def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
+def test_decide_on_batch_when_there_are_several_of_a_segment_then_the_last_has_the_say(
     metadata: MetadataSnapshot,
 ) -> None:
     locations: list[DeadLetterLocation] = [(0, 7), (0, 5), (0, 9)]
 
-    found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)))
+    found = decided(metadata, dict.fromkeys(locations, (subject(DYING), None)))
 
     out_of_range_cache = {
         location: found.decision(location, dead_letter(DYING)).action for location in locations
@@ -206,13 +210,13 @@ def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
 
 
 @pytest.mark.parametrize("misplaced", [[(0, 9)], [(0, 9), (0, 5)], [(0, 5), (0, 7), (0, 9)]])
-def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
+def test_decide_on_batch_when_the_last_is_not_in_order_then_it_supersedes_nothing(
     metadata: MetadataSnapshot, misplaced: list[DeadLetterLocation]
 ) -> None:
     """Scenario 79: what cannot be read, or is another segment's, says nothing of this one."""
     locations: list[DeadLetterLocation] = [(0, 7), (0, 5), (0, 9)]
 
-    found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)), misplaced)
+    found = decided(metadata, dict.fromkeys(locations, (subject(DYING), None)), misplaced)
 
     in_order = sorted(set(locations) - set(misplaced))
     assert set(found.decided) == set(in_order[:-1])
@@ -222,7 +226,7 @@ def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
     assert out_of_range_cache == [RepairAction.DELETE] * len(in_order[-1:])
 
 
-def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
+def test_decide_on_batch_when_no_key_comes_twice_then_no_letter_is_looked_at(
     metadata: MetadataSnapshot,
 ) -> None:
     def never(_rulings: BatchDecisions, keys: Collection[bytes]) -> Collection[DeadLetterLocation]:
@@ -236,25 +240,25 @@ def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     assert found.decision((0, 1), dead_letter(DYING)).action is RepairAction.DELETE
 
 
-def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has_the_say(
+def test_decide_on_batch_when_several_segments_have_several_letters_then_each_ones_last_has_the_say(
     metadata: MetadataSnapshot,
 ) -> None:
     keys = {(0, n): subject(DYING if n % 2 else DYING_TOO) for n in range(6)}
 
-    found = ruled(metadata, {location: (key, None) for location, key in keys.items()})
+    found = decided(metadata, {location: (key, None) for location, key in keys.items()})
 
     assert set(found.decided) == {(0, 0), (0, 1), (0, 2), (0, 3)}
 
 
-def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_passed_on(
+def test_decide_on_batch_when_a_segment_is_not_deleted_then_its_objects_are_not_passed_on(
     metadata: MetadataSnapshot,
 ) -> None:
-    found = ruled(metadata, {(0, 0): (subject(ALIVE), None), (0, 1): (subject(DYING), None)})
+    found = decided(metadata, {(0, 0): (subject(ALIVE), None), (0, 1): (subject(DYING), None)})
 
     assert found.objects_count.keys() == {subject(DYING)}
 
 
-def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
+def test_decide_on_batch_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
     """R14: a record of a newer version may forbid the deletion."""
@@ -262,7 +266,7 @@ def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
     newer = pb.MetadataEvent(min_fold_version=99).SerializeToString()
     log.append(metadata_partition(DYING.topic_id_partition, 3), key, newer)
 
-    found = ruled(metadata, {(0, 0): (subject(DYING), None)})
+    found = decided(metadata, {(0, 0): (subject(DYING), None)})
 
     decision = found.decision((0, 0), dead_letter(DYING))
     assert decision.action is RepairAction.WAIT

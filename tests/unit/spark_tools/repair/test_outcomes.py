@@ -88,17 +88,17 @@ def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
 
 def test_outcome_when_a_reason_is_long_then_what_is_written_has_its_beginning() -> None:
     """Reasons name objects, and a dead letter may contain any name."""
-    encoded, told = encode(dead_letter()), "refused " * 200_000
+    encoded, reason = encode(dead_letter()), "refused " * 200_000
     one = received(encoded.key, encoded.value)
     refused, proved = (
-        Decision(action=RepairAction.REFUSE, reason=told),
+        Decision(action=RepairAction.REFUSE, reason=reason),
         Decision(action=RepairAction.DELETE),
     )
 
     parked = outcome_of(one, dead_letter(), refused, None, TOPICS, 9).record
-    back = outcome_of(one, dead_letter(), proved, Removal(failure=told), TOPICS, 9).record
+    back = outcome_of(one, dead_letter(), proved, Removal(failure=reason), TOPICS, 9).record
 
     assert parked is not None
-    assert dict(parked.headers)["reason"] == told[:1_000].encode()
+    assert dict(parked.headers)["reason"] == reason[:1_000].encode()
     assert back is not None
-    assert decode(back.value).reason == told[:1_000]
+    assert decode(back.value).reason == reason[:1_000]
