@@ -10,7 +10,7 @@ import importlib
 import sys
 
 from rlm.process.signals import defer_reload_signal
-from rsm.program_start import end_by_interrupt, open_closed_streams
+from rsm.program.program_start import end_by_interrupt, open_closed_streams
 
 _SERVERS = ("run", "gateway")
 """The commands that read their configuration again on SIGHUP."""

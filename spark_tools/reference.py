@@ -8,7 +8,7 @@ from argparse import Action
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from rsm.config.json_shape import JsonShape, shape_link, shape_section
+from rsm.program.json_shape import JsonShape, shape_link, shape_section
 from spark_tools.audit.command import REPORT as AUDIT_REPORT
 from spark_tools.audit.command import command_parser as audit_parser
 from spark_tools.export.command import REPORT as EXPORT_REPORT

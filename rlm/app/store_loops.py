@@ -20,7 +20,7 @@ from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.broker.topics.topic_admin import ClusterTopicAdmin
 from rlm.config.load import Config
 from rlm.metrics.metrics import Metrics
-from rlm.process.pass_number import StoredPassNumber
+from rlm.process.scrub_pass_number import StoredScrubPassNumber
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
@@ -151,7 +151,7 @@ def _scrub(
         metrics=metrics,
         stopping=lanes.stopping,
         throttle=throttle,
-        passes=StoredPassNumber(
+        passes=StoredScrubPassNumber(
             config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow
         ),
         pick=secrets.randbelow,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from rlm.app.host_checks import HOST_CHECKS, host_problems
+from rlm.app.startup_checks import HOST_CHECKS, host_problems
 from rlm.broker.client_check import check_client
 from rlm.config.effective import SecretMask, secret_settings
 from rlm.config.load import Config, load_config

@@ -30,7 +30,7 @@ from rlm.cli.topics.policy_text import TOPICS_DOCUMENT
 from rlm.cli.topics.resolve import PARTITION_LOSSES
 from rlm.cli.topics.retention import RETENTION_DOCUMENT
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
-from rsm.config.json_shape import JsonShape, shape_link, shape_section
+from rsm.program.json_shape import JsonShape, shape_link, shape_section
 
 _ON_EACH_LINE = "on each line: "
 _LIST = "list of "

@@ -21,7 +21,7 @@ FAILING_CAUSE = any_of(
 STORE_OPERATION = one_of(
     "operation",
     *("create_with_content", "create", "append", "truncate", "concat", "exists", "info"),
-    *("read_range", "delete", "delete_many", "discard_uploads", "list", "expiry_rules"),
+    *("read_range", "delete", "delete_many", "discard_uploads", "list", "lifecycle_rules"),
     "check_access",
 )
 STORE_REQUEST = any_of(

@@ -62,7 +62,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopyFailure:
+class AttemptFailure:
     """Represents why the last copy attempts failed.
 
     `is_corrupt`: bytes violate their format or checksum. `cause` is the error without the identity
@@ -125,7 +125,7 @@ class PartitionView:
     gateways: tuple[ProcessRegistered, ...] = ()
     policy_position: MetadataPosition | None = None
     newer: NewerRecord | None = None
-    copy_failure: CopyFailure | None = None
+    copy_failure: AttemptFailure | None = None
     paused: frozenset[PausableTask] = frozenset()
     is_store_reachable: bool = True
     is_past_retention: bool = False

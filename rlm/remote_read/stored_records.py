@@ -55,7 +55,7 @@ def _decoded(
 ) -> Iterator[Sequence[Record]]:
     """Yield each batch's records in `wanted`, if it has any."""
     for position, header in scan_batches(run.data):
-        if header.is_control or aborted.holds(header):
+        if header.is_control or aborted.are_aborted(header):
             continue
         records = decode_records(header, run.data[position : position + header.length_bytes])
         # Only the first and last batch can contain others. The header of a compressed message of

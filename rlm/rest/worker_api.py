@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from rlm.process.readiness import READINESS, ReadinessReport
 from rlm.rest.exposition import CONTENT_TYPE, render
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

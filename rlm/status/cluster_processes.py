@@ -21,7 +21,7 @@ from rlmm.events.registration import (
     Registration,
 )
 from rlmm.registration import has_stopped, is_live
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 BROKER, MANAGER, GATEWAY = "broker", "manager", "gateway"

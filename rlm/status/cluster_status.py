@@ -20,7 +20,7 @@ from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState, ReadLease
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import covered_end, log_bytes, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.document_parts import Json
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 STATUS_TOTALS = JsonShape(
     name="StatusTotals",

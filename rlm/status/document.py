@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from rlm.policy.blocked import Blocked
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.document_parts import BLOCKED, PARTITION, Json, blocked_from_json, blocked_to_json
 from rlm.status.json_object import JsonObject
 from rlmm.state.anomalies import Anomaly
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEADER, FOLLOWER = "leader", "follower"
@@ -206,7 +206,7 @@ class StreamReport:
     open_transaction_ms: int | None = None
     merge_waiting_segments: int | None = None
     merge_waiting_bytes: int | None = None
-    merge_failure: CopyFailure | None = None
+    merge_failure: AttemptFailure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +249,7 @@ class PartitionReport:
     has_external_start: bool = False
     future_timestamps: FutureTimestamps | None = None
     anomalies: tuple[Anomaly, ...] = ()
-    repair_failure: CopyFailure | None = None
+    repair_failure: AttemptFailure | None = None
     problem: str = ""
 
     def to_json(self) -> Json:
@@ -354,7 +354,7 @@ def _future_from(found: JsonObject | None) -> FutureTimestamps | None:
     )
 
 
-def _failure_to_json(failure: CopyFailure | None) -> Json | None:
+def _failure_to_json(failure: AttemptFailure | None) -> Json | None:
     if failure is None:
         return None
     return {
@@ -366,10 +366,10 @@ def _failure_to_json(failure: CopyFailure | None) -> Json | None:
     }
 
 
-def _failure_from(found: JsonObject | None) -> CopyFailure | None:
+def _failure_from(found: JsonObject | None) -> AttemptFailure | None:
     if found is None:
         return None
-    return CopyFailure(
+    return AttemptFailure(
         error=found.text("error"),
         cause=found.text("cause"),
         is_corrupt=found.flag("corrupt"),

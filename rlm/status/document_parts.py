@@ -8,7 +8,7 @@ from rlm.policy.blocked import Blocked
 from rlm.status.json_object import JsonObject
 from rlmm.state.anomalies import Anomaly
 from rlmm.state.gaps import GapReason, RecordedGap
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 Json = Mapping[str, object]

@@ -19,7 +19,7 @@ from rlm.status.json_object import JsonObject
 from rlmm.spi import SegmentRecord
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text

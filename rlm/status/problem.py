@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.status.document_parts import Json
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 
 

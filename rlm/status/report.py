@@ -18,7 +18,7 @@ from rlm.policy.candidates import (
 )
 from rlm.policy.retention import log_pieces
 from rlm.policy.trim_gate import TrimDecision
-from rlm.policy.view import CopyFailure, PartitionView
+from rlm.policy.view import AttemptFailure, PartitionView
 from rlm.status.document import FOLLOWER, LEADER, FutureTimestamps, PartitionReport, StreamReport
 from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
@@ -31,7 +31,7 @@ def leader_report(
     view: PartitionView,
     decision: TrimDecision,
     expiry_blocked: Blocked | None = None,
-    repair_failure: CopyFailure | None = None,
+    repair_failure: AttemptFailure | None = None,
     stream: StreamReport | None = None,
 ) -> PartitionReport:
     """Report a led partition from the view of the last decision."""

@@ -10,7 +10,7 @@ from rlm.policy.retention import log_pieces
 from rlm.policy.view import PartitionView
 from rlm.status.document_parts import BLOCKED, Json, blocked_from_json, blocked_to_json
 from rlm.status.json_object import JsonObject
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 DUE_DELETION = JsonShape(
     name="DueDeletion",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm.broker.dead_letters.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
-from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
+from rlm.broker.dead_letters.kafka_dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import Broker
 from rlm.config.load import Config

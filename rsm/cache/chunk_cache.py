@@ -124,7 +124,7 @@ class ChunkCache(Generic[ValueT]):
         with self._lock:
             return self._read_queue.value(key)
 
-    def holds(self, key: ChunkKey) -> bool:
+    def contains(self, key: ChunkKey) -> bool:
         """Return whether a chunk is cached or being read at this moment."""
         with self._lock:
             return key in self._table

@@ -18,7 +18,7 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 
 T = TypeVar("T")
 
@@ -121,8 +121,8 @@ class PluginChunkStorage(ChunkStorage):
                 require_type(info, ChunkInfo)
             yield info
 
-    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
-        return self._run("expiry_rules", self._inner.expiry_rules, tuple)
+    def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
+        return self._run("lifecycle_rules", self._inner.lifecycle_rules, tuple)
 
     def check_access(self) -> None:
         self._calls.run("check_access", self._inner.check_access)

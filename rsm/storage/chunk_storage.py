@@ -17,7 +17,7 @@ from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 
 RequestObserver = Callable[[str], None]
 """Called before each HTTP request of a binding is sent, also if a client repeats it. Thread-safe.
@@ -181,7 +181,7 @@ class ChunkStorage(ABC):
         deleted during the listing may or may not be included.
         """
 
-    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+    def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
         """Return the rules by which the store itself deletes or archives chunks.
 
         Also empty for stores whose rules a binding cannot read: a directory, HDFS, and Azure, whose

@@ -18,8 +18,8 @@ from tempfile import TemporaryFile
 
 from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, encode
-from rsm.config.confirmation import confirm, require_consent
-from rsm.config.json_shape import JsonField
+from rsm.program.confirmation import confirm, require_consent
+from rsm.program.json_shape import JsonField
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import (

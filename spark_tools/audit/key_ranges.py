@@ -66,7 +66,7 @@ class KeyRange:
     until: str | None
     expected: pa.RecordBatch
 
-    def holds(self, name: str) -> bool:
+    def contains(self, name: str) -> bool:
         """Return whether a name from a listing above `after` is in the range."""
         return self.until is None or name.encode() <= self.until.encode()
 

@@ -123,7 +123,7 @@ def look_again(
 
 def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[ChunkInfo]:
     for found in storage.list(prefix, after=names.after):
-        if not names.holds(found.name):
+        if not names.contains(found.name):
             return
         yield found
 

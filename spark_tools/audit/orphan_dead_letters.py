@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import MetadataPosition, TopicIdentity
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkInfo
 

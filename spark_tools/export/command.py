@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from rsm.config.json_shape import JsonField
+from rsm.program.json_shape import JsonField
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.cluster_topics import find_partitions
 from spark_tools.connection import OPTION_PREFIXES, ClusterConnection

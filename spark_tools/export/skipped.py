@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from zlib import crc32
 
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.log_line import LogLine

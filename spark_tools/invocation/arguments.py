@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rsm.config.amounts import format_duration, parse_duration, parse_size
 from rsm.config.config_file import CONFIG_HELP, require_config_file
-from rsm.config.confirmation import YES_HELP
 from rsm.config.properties import read_properties
+from rsm.program.confirmation import YES_HELP
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.connection import (
@@ -160,7 +160,7 @@ def _add_cluster(parser: JobParser) -> None:
 def add_confirmation(parser: JobParser, *, dry_run: str) -> None:
     """Mark the parser as that of a job that deletes: add `--dry-run`, with its help, and `--yes`.
 
-    The job calls `require_consent` before it connects (rsm.config.confirmation).
+    The job calls `require_consent` before it connects (rsm.program.confirmation).
     """
     parser.deletes = True
     parser.add_argument("--dry-run", action="store_true", help=dry_run)

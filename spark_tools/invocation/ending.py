@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from types import FrameType, MappingProxyType
 
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.invocation.output import write_output
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of, is_invalid_config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from rsm.standard_output import give_up_output, unwritable_output
+from rsm.program.standard_output import give_up_output, unwritable_output
 
 
 def write_output(text: str) -> None:

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rsm.config.confirmation import confirm, require_consent
 from rsm.config.values import require_topic_name
+from rsm.program.confirmation import confirm, require_consent
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions

@@ -52,7 +52,7 @@ class MetadataSource:
     positions: Mapping[int, int]
     unread: Mapping[str, int]
 
-    def holds(self, position: MetadataPosition) -> bool:
+    def has_record_at(self, position: MetadataPosition) -> bool:
         """Return whether the record at a position has been applied."""
         return self.positions.get(position.partition, 0) > position.offset
 
@@ -98,7 +98,7 @@ def _decide_on_unknown(
         )
     elif delete_started.partition != metadata_partition(partition, source.partition_count):
         reason = "the segment is unknown, and its deletion cannot be at the dead letter's position"
-    elif not source.holds(delete_started):
+    elif not source.has_record_at(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:
         return Decision(action=RepairAction.DELETE_OBJECTS)

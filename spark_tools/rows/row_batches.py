@@ -85,7 +85,7 @@ class PartitionRows:
         if self.aborted:
             for row in np.flatnonzero(wanted & table.is_transactional):
                 header = parse_header(table.data, int(table.positions[row]))
-                wanted[row] = not self.aborted.holds(header)
+                wanted[row] = not self.aborted.are_aborted(header)
         return wanted
 
     def _one_by_one(self, data: memoryview, position: int) -> Iterator[pa.RecordBatch]:

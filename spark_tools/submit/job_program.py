@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from rsm.program_start import end_by_interrupt, open_closed_streams
+from rsm.program.program_start import end_by_interrupt, open_closed_streams
 
 
 def run_program(module: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
 from rlmm.dead_letters.dead_letter import DeadLetter
 
 

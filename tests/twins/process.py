@@ -10,11 +10,11 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
 from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.metrics.metrics import Metrics
-from rlm.policy.view import CopyFailure, PolicyLimits
+from rlm.policy.view import AttemptFailure, PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.status.document import PartitionReport
 from rlm.tasks.context.lanes import Lanes
@@ -150,7 +150,7 @@ class Process:
         except TieredStorageError as error:
             self.problem = error
 
-    def copy_failure(self, tip: TopicIdPartition) -> CopyFailure | None:
+    def copy_failure(self, tip: TopicIdPartition) -> AttemptFailure | None:
         """Return why the last copies of a led partition failed."""
         tasks = (task for task in self.leadership.tasks() if task.topic_id_partition == tip)
         histories = (each for task in tasks for each in (task.copying, task.stream_history))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker, RecordDeletion
 from rlm.facts.partition_offsets import PartitionOffsets

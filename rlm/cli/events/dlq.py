@@ -34,9 +34,9 @@ from rlm.worker.store_access import open_chunk_storage, open_storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
-from rsm.config.confirmation import confirm
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.config.values import require_topic_name
+from rsm.program.confirmation import confirm
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
 

@@ -24,7 +24,7 @@ from rlmm.native.records import (
 )
 from rlmm.positions import MetadataPosition
 from rlmm.record_keys import RecordKey
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject

@@ -39,8 +39,8 @@ from rlm.worker.fresh_id import fresh_id
 from rlm.worker.store_access import open_chunk_storage
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.config.choices import Backend
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.config.storage import StorageConfig
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
 
@@ -261,13 +261,13 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
     """Return a failed row for each rule that takes stored objects; a passed row if none does."""
     try:
-        rules = storage.expiry_rules()
+        rules = storage.lifecycle_rules()
     except TieredStorageError as error:
         return (_unread_rules(target, error),)
     problems = [
         f"{each}: stored segments are lost. Remove the rule, or exclude the prefix of the keys."
         for each in rules
-        if each.concerns(key_prefix)
+        if each.can_affect(key_prefix)
     ]
     rows = tuple(_rule_row(target, CheckResult.FAILED, problem) for problem in problems)
     return rows or (_rule_row(target, CheckResult.PASSED),)

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from rlm.app.host_checks import host_problems
+from rlm.app.startup_checks import host_problems
 from rlm.cli.invocation.options import ConfigOption, JsonOption, naming_config_check
 from rlm.cli.invocation.output import printing
 from rlm.config.effective import MASK, EffectiveSetting, effective_settings
 from rlm.config.load import Config, load_config
 from rlm.process.open_access import open_access
 from rlm.process.state_dir import nearly_full_disk
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _PROBLEM = JsonShape(

@@ -26,7 +26,7 @@ from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import NO_BROKER, ProcessReadiness, registrations
 from rlmm.registration import is_clock_stopped, is_live, now_of
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_from_text, id_to_text
 

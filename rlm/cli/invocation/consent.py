@@ -1,4 +1,4 @@
-"""Marks the commands that delete, and applies the rule of rsm.config.confirmation to them."""
+"""Marks the commands that delete, and applies the rule of rsm.program.confirmation to them."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from rlm.config.load import (
     load_storage_config,
 )
 from rsm.config.config_file import CONFIG_HELP, require_config_file
-from rsm.config.confirmation import YES_HELP, require_consent
 from rsm.config.storage import StorageConfig
+from rsm.program.confirmation import YES_HELP, require_consent
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_TIMEOUT_S = 30.0

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-from rsm.standard_output import give_up_output, unwritable_output
+from rsm.program.standard_output import give_up_output, unwritable_output
 
 
 @contextmanager

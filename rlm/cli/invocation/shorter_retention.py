@@ -12,7 +12,7 @@ from rlm.policy.retention import Limits, LogPiece, breaches, stored_pieces
 from rlm.policy.topic.topic_policy import lowered_retentions
 from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.config.confirmation import confirm, require_consent
+from rsm.program.confirmation import confirm, require_consent
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition

@@ -26,8 +26,8 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.cluster_access import own_topics
 from rlm.worker.store_access import open_chunk_storage, open_stored_originals
 from rlmm.events.policy import TopicPolicy
-from rsm.config.confirmation import confirm
 from rsm.layout.originals import OriginalSettings
+from rsm.program.confirmation import confirm
 from rsm.segment.errors import RetriableError
 
 ForceOption = Annotated[

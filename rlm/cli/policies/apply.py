@@ -30,7 +30,7 @@ from rlm.cli.policies.policies_file import (
 from rlm.policy.topic.topic_policy import check_level
 from rlmm.events.policy import PolicySetting, PolicyState, TopicPolicy, topic_policies
 from rlmm.events.policy_level import PolicyLevel, policy_levels
-from rsm.config.confirmation import confirm
+from rsm.program.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})

@@ -22,7 +22,7 @@ from rlm.worker.file_defaults import read_registered
 from rlmm.events.policy import PolicySetting
 from rlmm.events.policy_level import PolicyLevel, SettingValue
 from rlmm.events.registration import ProcessRegistered
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 
 _NOT_SET = "(not set)"

@@ -12,7 +12,7 @@ from rlm.topics.inheritance import changed_settings
 from rlm.topics.level_effects import TopicEffect
 from rlmm.events.policy import UNLIMITED, OutagePolicy, PolicySetting, TopicPolicy
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 _INHERITED_WITHOUT_VALUE = frozenset({PolicySetting.OFFLOAD_MODE, PolicySetting.LAYOUT})

@@ -38,7 +38,7 @@ from rlm.cli.topics.policy_options import with_policy_options
 from rlm.policy.topic.levels import check_pattern, levels_of
 from rlm.policy.topic.topic_policy import PolicyFlags, changed_level, check_level
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, policy_levels
-from rsm.config.confirmation import confirm
+from rsm.program.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 
 _SET_EXAMPLE = "Example: rlm policy set 'orders-*' --retention 30d --config rlm.properties"

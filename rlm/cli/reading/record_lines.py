@@ -8,7 +8,7 @@ from json.encoder import encode_basestring as _quoted
 
 from rlm.cli.invocation.amounts import iso_time
 from rlm.remote_read.stored_records import Tier
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.batches.batch import TimestampType
 from rsm.segment.batches.records import Headers, Record
 from rsm.segment.ids import TopicIdPartition

@@ -37,7 +37,7 @@ from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
 from rlm.status.cluster_totals import STATUS_TOTALS, total
 from rlm.status.document_parts import Json
 from rlm.status.problem import PROBLEM, Problem
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 
 STATUS_DOCUMENT = JsonShape(

@@ -27,7 +27,7 @@ from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
-from rsm.config.confirmation import confirm
+from rsm.program.confirmation import confirm
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_WAIT_S = 3600.0

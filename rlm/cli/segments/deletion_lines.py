@@ -11,7 +11,7 @@ from rlm.cli.segments.segment_lines import segment_identity
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
 from rlm.status.document_parts import OFFSET_RANGE, PARTITION, Json
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 _COLUMNS = (

@@ -10,7 +10,7 @@ from rlm.cli.invocation.amounts import iso_time, size_text
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.status.document_parts import PARTITION, STORED_OBJECT, Json
 from rlmm.spi import SegmentRecord
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, short_keys

@@ -14,7 +14,7 @@ from rlm.cli.invocation.options import JsonOption
 from rlm.cli.invocation.output import printing
 from rlm.cli.terminal.lines import output_width, print_lines
 from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {"storage": "kafka_rlm.storage", "layout": "kafka_rlm.layout"}

@@ -16,7 +16,7 @@ from rlm.cli.terminal.table import TextColumn, TextRow, table_lines
 from rlm.config.load import load_command_config
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.store_access import open_chunk_storage
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
 from rsm.system_clock import SystemClock
 

@@ -13,7 +13,7 @@ from rlm.policy.anomalies import open_anomalies
 from rlm.status.document_parts import ANOMALY, anomaly_to_json
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 

@@ -42,8 +42,8 @@ from rlmm.events.policy import (
 )
 from rlmm.events.policy_level import PolicyLevel, policy_levels
 from rsm.config.choices import Layout
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
 from rsm.config.values import require_topic_name
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.coverage import log_bytes, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

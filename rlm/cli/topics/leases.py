@@ -29,8 +29,8 @@ from rlmm.events.policy import topic_policies
 from rlmm.events.read_lease import release_read_lease
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
-from rsm.config.confirmation import confirm
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.confirmation import confirm
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 

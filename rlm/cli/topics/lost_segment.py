@@ -18,8 +18,8 @@ from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.status.document_parts import OFFSET_RANGE
 from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.worker.store_access import open_chunk_storage, open_storage_manager
-from rsm.config.confirmation import confirm
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.confirmation import confirm
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, id_from_text, id_to_text
 

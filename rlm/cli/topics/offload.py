@@ -25,7 +25,7 @@ from rlm.cli.invocation.session import open_session
 from rlm.cli.terminal.lines import print_lines
 from rlm.operator.offload import Offload, OffloadedPartition, OffloadRequest
 from rlm.status.document_parts import PARTITION, STORED_OBJECT
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata

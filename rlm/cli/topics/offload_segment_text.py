@@ -11,7 +11,7 @@ from rlmm.state.offload_segments import (
     OffloadSegmentRecord,
     OffloadSegmentStatus,
 )
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 _POSITION = JsonShape(

@@ -32,7 +32,7 @@ from rlm.status.document import PARTITION_REPORT
 from rlm.status.document_parts import PARTITION
 from rlmm.events.offload_segment import offload_segments
 from rlmm.state.offload_segments import OffloadSegmentRecord
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 OFFLOAD_STATUS_DOCUMENT = JsonShape(

@@ -20,7 +20,7 @@ from rlmm.events.policy import (
     PolicyState,
     TopicPolicy,
 )
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
 
 ORIGINALS = JsonField(

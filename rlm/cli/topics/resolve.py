@@ -35,8 +35,8 @@ from rlm.policy.losses import Losses, losses
 from rlmm.events.log_start import LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.config.confirmation import confirm
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.confirmation import confirm
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 

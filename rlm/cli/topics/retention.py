@@ -29,9 +29,9 @@ from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
-from rsm.config.confirmation import confirm
-from rsm.config.json_shape import JsonField, JsonShape
 from rsm.config.values import require_topic_name
+from rsm.program.confirmation import confirm
+from rsm.program.json_shape import JsonField, JsonShape
 from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(

@@ -35,7 +35,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.store_access import open_chunk_storage, open_stored_originals
 from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.events.policy_level import policy_levels
-from rsm.config.confirmation import confirm, confirm_on_terminal
+from rsm.program.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 

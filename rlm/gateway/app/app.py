@@ -26,7 +26,7 @@ from rlm.gateway.app.security import open_tls
 from rlm.gateway.app.worker import GatewayWorker
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.endpoints.own_address import HttpAddress
-from rlm.gateway.endpoints.single_broker_routing import Routing
+from rlm.gateway.endpoints.routing import Routing
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
 from rlm.gateway.listener.server import GatewayParts
@@ -121,7 +121,7 @@ def _facts(tier: GatewayTier, route: Routing, cluster: Bootstrap) -> LiveFacts:
         metadata=tier.metadata,
         positions=lambda: tier.metadata.metrics().positions,
         timestamps=tier.timestamps,
-        answering=tier.answering,
+        query_settings=tier.query_settings,
         new_id=fresh_id,
         clock=tier.clock,
     )
@@ -140,7 +140,7 @@ def _parts(
             limits=session_limits(config),
         ),
         tier=tier.reader,
-        pool=tier.pools.asks,
+        pool=tier.pools.fetch_starts,
         rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
         permits=read_permits(config, tier.clock),
         is_under_memory_pressure=lambda: tier.cache.state().waiting_count > 0,

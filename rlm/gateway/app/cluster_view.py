@@ -14,8 +14,8 @@ from typing import Protocol
 from uuid import UUID
 
 from rlm.broker.cluster import ClusterView
-from rlm.gateway.endpoints.single_broker_routing import Routing
-from rlm.gateway.model.context import AnswerSettings, GatewayContext, TimestampLookup
+from rlm.gateway.endpoints.routing import Routing
+from rlm.gateway.model.context import GatewayContext, QuerySettings, TimestampLookup
 from rlm.gateway.model.tiered_topics import tiered_topics
 from rlmm.events.policy import topic_policies
 from rlmm.events.registration import registrations
@@ -51,7 +51,7 @@ class LiveFacts:
         metadata: RemoteLogMetadataManager,
         positions: Callable[[], Mapping[int, int]],
         timestamps: TimestampLookup,
-        answering: AnswerSettings,
+        query_settings: QuerySettings,
         new_id: Callable[[], UUID],
         clock: Clock,
     ) -> None:
@@ -60,7 +60,7 @@ class LiveFacts:
         self._metadata = metadata
         self._positions = positions
         self._timestamps = timestamps
-        self._answering = answering
+        self._query_settings = query_settings
         self._new_id = new_id
         self._clock = clock
         self._topic_ids: Mapping[str, UUID] = {}
@@ -83,7 +83,7 @@ class LiveFacts:
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,
             timestamps=self._timestamps,
-            answering=self._answering,
+            query_settings=self._query_settings,
             new_id=self._new_id,
         )
         self._applied = positions

@@ -15,12 +15,12 @@ from rlm.config.tls import ListenerProtocol
 from rlm.config.values import HostPort
 from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import LISTENERS_KEY, EndpointAddresses
-from rlm.gateway.endpoints.endpoint_registry import (
-    EndpointListener,
-    EndpointSettings,
-    PerBrokerRouting,
-)
 from rlm.gateway.endpoints.own_address import BrokerRoute, OwnAddress, WildcardListener
+from rlm.gateway.endpoints.per_broker_routing import (
+    EndpointListener,
+    PerBrokerRouting,
+    PerBrokerSettings,
+)
 from rlm.gateway.endpoints.single_broker_routing import (
     Routing,
     SingleBrokerRouting,
@@ -157,7 +157,7 @@ def _for_cluster(context: ServingContext) -> ServingMode:
     address, bound = context.own_address(), context.bound
     key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
     routing = PerBrokerRouting(
-        EndpointSettings(
+        PerBrokerSettings(
             plan=lambda: EndpointAddresses(
                 bootstrap=bound,
                 advertised=address.get(),

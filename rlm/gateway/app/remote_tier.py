@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm.config.load import Config
-from rlm.gateway.model.context import AnswerSettings
+from rlm.gateway.model.context import QuerySettings
 from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects
 from rlm.gateway.remote.cached_segments import CachedSegments
 from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
@@ -41,20 +41,27 @@ _WORKER = "worker-"
 class _Pools:
     """Thread pools, separate so that rewrites never delay fetches.
 
-    `store` only reads the store; `asks` starts remote fetches. Rewrites that may wait for the
-    store run in `look_ups`, the others in `rewrites`. For them, `answers` reads the store and
-    `orders` writes to the metadata topic.
+    `store` only reads the store; `fetch_starts` starts remote fetches. Rewrites that may wait for
+    the store run in `look_ups`, the others in `rewrites`. For them, `rewrite_reads` reads the store
+    and `rewrite_writes` writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor
-    asks: ThreadPoolExecutor
+    fetch_starts: ThreadPoolExecutor
     rewrites: ThreadPoolExecutor
     look_ups: ThreadPoolExecutor
-    answers: ThreadPoolExecutor
-    orders: ThreadPoolExecutor
+    rewrite_reads: ThreadPoolExecutor
+    rewrite_writes: ThreadPoolExecutor
 
     def all(self) -> tuple[ThreadPoolExecutor, ...]:
-        return (self.store, self.asks, self.rewrites, self.look_ups, self.answers, self.orders)
+        return (
+            self.store,
+            self.fetch_starts,
+            self.rewrites,
+            self.look_ups,
+            self.rewrite_reads,
+            self.rewrite_writes,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +78,7 @@ class GatewayTier:
     reporter: AnomalyReporter
     reader: RemotePartitionReader
     timestamps: RemoteTimestamps
-    answering: AnswerSettings
+    query_settings: QuerySettings
     resources: ExitStack
 
 
@@ -125,8 +132,11 @@ def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
         reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
         reader=RemotePartitionReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
-        answering=AnswerSettings(
-            store=pools.answers, topic=pools.orders, clock=clock, timeout_ms=timeout_ms
+        query_settings=QuerySettings(
+            store=pools.rewrite_reads,
+            topic=pools.rewrite_writes,
+            clock=clock,
+            timeout_ms=timeout_ms,
         ),
         resources=resources,
     )
@@ -135,11 +145,11 @@ def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
 def _pools(thread_count: int) -> _Pools:
     return _Pools(
         store=ThreadPoolExecutor(thread_count, "store-reader"),
-        asks=ThreadPoolExecutor(thread_count, "tier-asker"),
+        fetch_starts=ThreadPoolExecutor(thread_count, "fetch-starter"),
         rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
         look_ups=ThreadPoolExecutor(_REWRITES_AT_ONCE, "look-up-rewriter"),
-        answers=ThreadPoolExecutor(thread_count, "rewrite-asker"),
-        orders=ThreadPoolExecutor(thread_count, "order-writer"),
+        rewrite_reads=ThreadPoolExecutor(thread_count, "rewrite-reader"),
+        rewrite_writes=ThreadPoolExecutor(thread_count, "rewrite-writer"),
     )
 
 

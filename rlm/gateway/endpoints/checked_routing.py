@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import parse_host_port
 from rlm.gateway.endpoints.own_address import HttpAddress, OwnAddress
-from rlm.gateway.endpoints.single_broker_routing import Routing
+from rlm.gateway.endpoints.routing import Routing
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
 from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, OtherHost, other_hosts

@@ -1,32 +1,14 @@
-"""Defines routing: the brokers that a gateway serves, and their addresses for clients.
-
-one broker         `SingleBrokerRouting`: other brokers have their own gateways
-the whole cluster  `rlm.gateway.endpoints.endpoint_registry`: an endpoint for each broker
-                   `rlm.gateway.endpoints.sni_routing`: a TLS server name for each broker
-"""
+"""Routing for one broker: other brokers have their own gateways."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology, topology_of
 from rlmm.events.registration import Registration
-
-
-class Routing(Protocol):
-    """The routing of a gateway. Call both methods from one thread."""
-
-    def update(self, view: ClusterView) -> None:
-        """Replace the known brokers. Raises NotFoundError if there is no broker to serve."""
-
-    def topology(
-        self, registrations: Iterable[Registration], broker_time_ms: int
-    ) -> GatewayTopology:
-        """Return the current address for each broker's clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from rlm.gateway.fetch.local_starts import LocalStarts
-from rlm.gateway.fetch.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion, ends_at_follower
+from rlm.gateway.fetch.log_ends import KnownLogEnds, LogEnds, LogEndsRequests, ends_at_follower
 from rlm.gateway.fetch.merge import (
     READ_COMMITTED,
     fits_whole,
@@ -95,10 +95,10 @@ class FetchExchange:
             topics.append(replace(topic, partitions=tuple(partitions)))
         return replace(asked, topics=tuple(topics))
 
-    def foreseen_question(self, now_ms: int) -> LogEndsQuestion | None:
+    def foreseen_log_ends(self, now_ms: int) -> LogEndsRequests | None:
         """Return which log ends to request before the Fetch is sent; None if all are known."""
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
-        return self._question(self._known_ends.unknown(expected, now_ms))
+        return self._log_ends_requests(self._known_ends.unknown(expected, now_ms))
 
     def foresee_reads(self, now_ms: int) -> PrefetchHint | None:
         """Return the reads that are likely to follow; None while one of the log ends is unknown."""
@@ -115,7 +115,7 @@ class FetchExchange:
             reads=tuple(self._reads.values()), read_committed=self._is_read_committed
         )
 
-    def record_response(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
+    def record_response(self, response: FetchResponse, now_ms: int) -> LogEndsRequests | None:
         """Record the broker's response; return which log ends to request now."""
         self._response = response
         self._rows = rows_of(response, self._version)
@@ -129,7 +129,7 @@ class FetchExchange:
                 unknown.append(tiered.topic_id_partition)
             else:
                 self._ends[tiered.topic_id_partition] = known
-        return self._question(unknown)
+        return self._log_ends_requests(unknown)
 
     def record_log_ends(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
         """Record the requested log ends, before the Fetch or after its response."""
@@ -220,11 +220,11 @@ class FetchExchange:
             return 0
         return _WITH_LOCAL_WAIT_MS if others else self._remote_wait_ms
 
-    def _question(self, unknown: Sequence[TopicIdPartition]) -> LogEndsQuestion | None:
+    def _log_ends_requests(self, unknown: Sequence[TopicIdPartition]) -> LogEndsRequests | None:
         if not unknown:
             return None
         wanted = set(unknown)
-        return LogEndsQuestion(
+        return LogEndsRequests(
             {
                 each.topic_id_partition: each.asked.current_leader_epoch
                 for each in self._plan.tiered.values()

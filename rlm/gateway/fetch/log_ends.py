@@ -58,7 +58,7 @@ def ends_at_follower(trimmed_offset: int) -> LogEnds:
     )
 
 
-class LogEndsQuestion:
+class LogEndsRequests:
     """A request for all ends of some logs; collects the three responses."""
 
     def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:

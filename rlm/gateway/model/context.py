@@ -35,7 +35,7 @@ class TimestampLookup(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerSettings:
+class QuerySettings:
     """The thread pools and the timeout of rewrites. The pools limit how many calls block at once.
 
     `store` runs calls that wait for the store. `topic` runs calls that wait for the metadata topic
@@ -55,13 +55,13 @@ class GatewayContext:
 
     `topology` and `topics` are values. `metadata` and `timestamps` may block, so only blocking
     rewrites use them. `started_ms` is when the client's wait for a rewrite began, by the clock of
-    `answering`; None means now.
+    `query_settings`; None means now.
     """
 
     topology: GatewayTopology
     topics: TieredTopics
     metadata: RemoteLogMetadataManager
     timestamps: TimestampLookup
-    answering: AnswerSettings
+    query_settings: QuerySettings
     new_id: Callable[[], UUID]
     started_ms: int | None = None

@@ -139,8 +139,8 @@ class RemoteFetcher:
         )
         self._plans = ReadPlans(
             self._parts,
-            holds=cache.holds,
-            most_asked_bytes=settings.chunk_bytes,
+            has_chunk=cache.contains,
+            max_requested_bytes=settings.chunk_bytes,
             most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
         )
         self._readers = SequentialReaders(

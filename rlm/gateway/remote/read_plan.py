@@ -33,23 +33,23 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """Plans reads. Thread-safe. `holds`: whether a chunk is in memory or being read.
+    """Plans reads. Thread-safe. `has_chunk`: whether a chunk is in memory or being read.
 
-    `plan_range` reads at most `most_asked_bytes` of the requested bytes, and at most `most_bytes`
+    `plan_range` reads at most `max_requested_bytes` of the requested bytes, at most `most_bytes`
     in all.
     """
 
     def __init__(
         self,
         parts: SegmentParts,
-        holds: Callable[[ChunkKey], bool],
+        has_chunk: Callable[[ChunkKey], bool],
         *,
-        most_asked_bytes: int,
+        max_requested_bytes: int,
         most_bytes: int,
     ) -> None:
         self._parts = parts
-        self._holds = holds
-        self._most_asked_bytes = most_asked_bytes
+        self._has_chunk = has_chunk
+        self._max_requested_bytes = max_requested_bytes
         self._most_bytes = most_bytes
 
     def plan_range(
@@ -64,11 +64,11 @@ class ReadPlans:
         It uses shared chunks if these are cached and this range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
-        asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._most_asked_bytes)
+        asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._max_requested_bytes)
         end_position = max(reach_position, position + asked_bytes)
         span = self._parts.span(metadata, position, end_position)
         chunk_key = self._parts.known_chunk_key(metadata, position)
-        if chunk_key is not None and self._holds(chunk_key) and not self._holds(span.key):
+        if chunk_key is not None and self._has_chunk(chunk_key) and not self._has_chunk(span.key):
             return self.plan_chunks(fetch, metadata, position, max(reach_position, position + 1))
         requests = self._with_indexes(fetch, metadata, [span])
         return ReadPlan(requests=requests, end_position=end_position)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion
+from rlm.gateway.rewriting.remote_log_queries import QueryDependency, RemoteLogQuery
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -33,7 +33,7 @@ _WALK: PartitionWalk[DeleteRecordsPartition, DeleteRecordsPartitionResult] = Par
 _Exchange = Exchange[DeleteRecordsRequest, DeleteRecordsResponse]
 
 
-def delete_records_concerns(request: DeleteRecordsRequest, context: GatewayContext) -> bool:
+def can_change_delete_records(request: DeleteRecordsRequest, context: GatewayContext) -> bool:
     """Return whether any partition is tiered."""
     return bool(_WALK.tiered(request.topics, context))
 
@@ -44,7 +44,7 @@ def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> Dele
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, result: _question(
+        lambda tip, asked, result: _query(
             LogStartRequested(
                 event_id=context.new_id(),
                 topic_id_partition=tip,
@@ -59,19 +59,19 @@ def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> Dele
     return replace(exchange.response, topics=topics)
 
 
-def _question(
+def _query(
     asked: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
-) -> StoredQuestion[DeleteRecordsPartitionResult] | None:
+) -> RemoteLogQuery[DeleteRecordsPartitionResult] | None:
     offset = _accepted_offset(result, asked.offset)
     if offset is None:
         return None
-    return StoredQuestion(
+    return RemoteLogQuery(
         topic_id_partition=asked.topic_id_partition,
-        ask=lambda: _request(replace(asked, offset=offset), result, context),
+        run=lambda: _request(replace(asked, offset=offset), result, context),
         failed=lambda code: DeleteRecordsPartitionResult(
             partition_index=result.partition_index, error_code=code
         ),
-        waits_for=AnswerDependency.TOPIC,
+        waits_for=QueryDependency.TOPIC,
     )
 
 

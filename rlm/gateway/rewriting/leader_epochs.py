@@ -16,7 +16,7 @@ from dataclasses import replace
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.stored_log import StoredQuestion
+from rlm.gateway.rewriting.remote_log_queries import RemoteLogQuery
 from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -34,7 +34,7 @@ _WALK: PartitionWalk[OffsetForLeaderPartition, EpochEndOffset] = PartitionWalk(
 _Exchange = Exchange[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse]
 
 
-def leader_epochs_concern(request: OffsetForLeaderEpochRequest, context: GatewayContext) -> bool:
+def can_change_leader_epochs(request: OffsetForLeaderEpochRequest, context: GatewayContext) -> bool:
     """Return whether any partition is tiered."""
     return bool(_WALK.tiered(request.topics, context))
 
@@ -47,19 +47,19 @@ def rewrite_leader_epochs(
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, response: _question(tip, response, asked.leader_epoch, context),
+        lambda tip, asked, response: _query(tip, response, asked.leader_epoch, context),
     )
     return replace(exchange.response, topics=topics)
 
 
-def _question(
+def _query(
     tip: TopicIdPartition, response: EpochEndOffset, epoch: int, context: GatewayContext
-) -> StoredQuestion[EpochEndOffset] | None:
+) -> RemoteLogQuery[EpochEndOffset] | None:
     if response.error_code != ErrorCode.NONE:
         return None
-    return StoredQuestion(
+    return RemoteLogQuery(
         topic_id_partition=tip,
-        ask=lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, response),
+        run=lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, response),
         failed=lambda code: EpochEndOffset(partition=response.partition, error_code=code),
     )
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion
+from rlm.gateway.rewriting.remote_log_queries import QueryDependency, RemoteLogQuery
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartition,
@@ -45,7 +45,7 @@ EARLIEST_PENDING_UPLOAD = -6
 
 _FIRST_VERSION_WITH_EPOCHS = 4
 _UNKNOWN = -1
-_REMOTE_QUESTIONS = (EARLIEST, MAX_TIMESTAMP, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+_REMOTE_TIMESTAMPS = (EARLIEST, MAX_TIMESTAMP, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 
 _WALK: PartitionWalk[ListOffsetsPartition, ListOffsetsPartitionResponse] = PartitionWalk(
     topic_of=lambda topic: topic.name, number_of=lambda row: row.partition_index
@@ -53,10 +53,10 @@ _WALK: PartitionWalk[ListOffsetsPartition, ListOffsetsPartitionResponse] = Parti
 _Exchange = Exchange[ListOffsetsRequest, ListOffsetsResponse]
 
 
-def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) -> bool:
+def can_change_list_offsets(request: ListOffsetsRequest, context: GatewayContext) -> bool:
     """Return whether any partition's answer may be in the store."""
     asked = _WALK.tiered(request.topics, context)
-    return any(_is_remote_question(each.timestamp) for each in asked)
+    return any(_is_remote_timestamp(each.timestamp) for each in asked)
 
 
 def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
@@ -72,69 +72,69 @@ def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOf
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, response: _question(tip, response, asked.timestamp, exchange, context),
+        lambda tip, asked, response: _query(tip, response, asked.timestamp, exchange, context),
         timeout_ms=exchange.request.timeout_ms,
     )
     return replace(exchange.response, topics=topics)
 
 
-def _question(
+def _query(
     tip: TopicIdPartition,
     response: ListOffsetsPartitionResponse,
-    question: int,
+    timestamp: int,
     exchange: _Exchange,
     context: GatewayContext,
-) -> StoredQuestion[ListOffsetsPartitionResponse] | None:
-    if response.error_code != ErrorCode.NONE or not _is_remote_question(question):
+) -> RemoteLogQuery[ListOffsetsPartitionResponse] | None:
+    if response.error_code != ErrorCode.NONE or not _is_remote_timestamp(timestamp):
         return None
 
-    def ask() -> ListOffsetsPartitionResponse:
-        found = _over_both_tiers(tip, response, question, context)
+    def over_both_tiers() -> ListOffsetsPartitionResponse:
+        found = _over_both_tiers(tip, response, timestamp, context)
         has_epochs = exchange.version >= _FIRST_VERSION_WITH_EPOCHS
         return found if has_epochs else replace(found, leader_epoch=_UNKNOWN)
 
-    return StoredQuestion(
+    return RemoteLogQuery(
         topic_id_partition=tip,
-        ask=ask,
+        run=over_both_tiers,
         failed=lambda code: ListOffsetsPartitionResponse(
-            partition_index=response.partition_index, error_code=_asked_again(question, code)
+            partition_index=response.partition_index, error_code=_retried_error(timestamp, code)
         ),
-        waits_for=AnswerDependency.STORE if _waits_for_store(question) else None,
+        waits_for=QueryDependency.STORE if _waits_for_store(timestamp) else None,
     )
 
 
-def _waits_for_store(question: int) -> bool:
-    return question >= 0 or question == MAX_TIMESTAMP
+def _waits_for_store(timestamp: int) -> bool:
+    return timestamp >= 0 or timestamp == MAX_TIMESTAMP
 
 
-def _asked_again(question: int, code: ErrorCode) -> ErrorCode:
+def _retried_error(timestamp: int, code: ErrorCode) -> ErrorCode:
     """Return an error that makes every client retry.
 
     librdkafka (2.16) requests both ends of a log at once. If the earliest fails with
     KAFKA_STORAGE_ERROR just before the latest arrives, it concludes that the log is empty.
     """
-    is_unsure = code == ErrorCode.KAFKA_STORAGE_ERROR and not _waits_for_store(question)
+    is_unsure = code == ErrorCode.KAFKA_STORAGE_ERROR and not _waits_for_store(timestamp)
     return ErrorCode.LEADER_NOT_AVAILABLE if is_unsure else code
 
 
 def _over_both_tiers(
     tip: TopicIdPartition,
     local: ListOffsetsPartitionResponse,
-    question: int,
+    timestamp: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    match question:
-        case _ if question >= 0:
-            return _first_since(tip, local, question, context)
-        case _ if question == MAX_TIMESTAMP:
+    match timestamp:
+        case _ if timestamp >= 0:
+            return _first_since(tip, local, timestamp, context)
+        case _ if timestamp == MAX_TIMESTAMP:
             return _max_timestamp(tip, local, context)
-        case _ if question == EARLIEST:
+        case _ if timestamp == EARLIEST:
             start_offset = log_start_offset(context.metadata, tip, local.offset)
-            return _answer_at(tip, local, start_offset, context)
-        case _ if question == LATEST_TIERED:
-            return _answer_at(tip, local, _stored_end(tip, context) - 1, context)
+            return _response_at(tip, local, start_offset, context)
+        case _ if timestamp == LATEST_TIERED:
+            return _response_at(tip, local, _stored_end(tip, context) - 1, context)
         case _:
-            return _answer_at(tip, local, _first_not_stored(tip, context), context)
+            return _response_at(tip, local, _first_not_stored(tip, context), context)
 
 
 def _first_since(
@@ -177,7 +177,7 @@ def _first_not_stored(tip: TopicIdPartition, context: GatewayContext) -> int:
     return end_offset if end_offset or first_readable is not None else _UNKNOWN
 
 
-def _answer_at(
+def _response_at(
     tip: TopicIdPartition,
     local: ListOffsetsPartitionResponse,
     offset: int,
@@ -199,5 +199,5 @@ def _found(local: ListOffsetsPartitionResponse, found: FoundRecord) -> ListOffse
     return replace(local, offset=found.offset, timestamp=found.timestamp_ms, leader_epoch=epoch)
 
 
-def _is_remote_question(timestamp: int) -> bool:
-    return timestamp >= 0 or timestamp in _REMOTE_QUESTIONS
+def _is_remote_timestamp(timestamp: int) -> bool:
+    return timestamp >= 0 or timestamp in _REMOTE_TIMESTAMPS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
+from rlm.gateway.rewriting.remote_log_queries import RemoteLogQuery, run_queries
 from rsm.segment.ids import TopicIdPartition
 
 AskedT = TypeVar("AskedT")
@@ -38,38 +38,38 @@ class PartitionWalk(Generic[AskedT, RowT]):
         asked_topics: Iterable[Any],
         response_topics: Sequence[_TopicT],
         context: GatewayContext,
-        question: Callable[[TopicIdPartition, AskedT, RowT], StoredQuestion[RowT] | None],
+        query: Callable[[TopicIdPartition, AskedT, RowT], RemoteLogQuery[RowT] | None],
         *,
         timeout_ms: int = 0,
     ) -> tuple[_TopicT, ...]:
-        """Return the response's topics; tiered partitions get the answers to `question`.
+        """Return the response's topics; tiered partitions get the results of `query`.
 
-        If `question` returns None for a row, the row is unchanged. `timeout_ms` is as in
-        `answer_all`.
+        If `query` returns None for a row, the row is unchanged. `timeout_ms` is as in
+        `run_queries`.
         """
         asked = self._by_location(asked_topics)
 
-        def question_of(topic: str, found: RowT) -> StoredQuestion[RowT] | None:
+        def query_of(topic: str, found: RowT) -> RemoteLogQuery[RowT] | None:
             number = self.number_of(found)
             partition = context.topics.partition(topic, number)
             row = asked.get((topic, number))
-            return None if partition is None or row is None else question(partition, row, found)
+            return None if partition is None or row is None else query(partition, row, found)
 
-        questions = [
-            [question_of(self.topic_of(topic), row) for row in topic.partitions]
+        queries = [
+            [query_of(self.topic_of(topic), row) for row in topic.partitions]
             for topic in response_topics
         ]
-        put = [each for rows in questions for each in rows if each is not None]
-        answers = iter(answer_all(context, put, timeout_ms=timeout_ms) if put else ())
+        put = [each for rows in queries for each in rows if each is not None]
+        results = iter(run_queries(context, put, timeout_ms=timeout_ms) if put else ())
         return tuple(
             replace(
                 topic,
                 partitions=tuple(
-                    row if each is None else next(answers)
+                    row if each is None else next(results)
                     for row, each in zip(topic.partitions, rows, strict=True)
                 ),
             )
-            for topic, rows in zip(response_topics, questions, strict=True)
+            for topic, rows in zip(response_topics, queries, strict=True)
         )
 
     def _by_location(self, topics: Iterable[Any]) -> dict[tuple[str, int], AskedT]:

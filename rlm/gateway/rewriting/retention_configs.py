@@ -49,7 +49,7 @@ _ResponseRowT = TypeVar(
 )
 
 
-def retention_configs_concern(
+def can_change_retention_configs(
     request: AlterConfigsRequest | IncrementalAlterConfigsRequest, context: GatewayContext
 ) -> bool:
     """Return whether any resource must be rejected."""

@@ -19,17 +19,17 @@ from rlm.gateway.rewriting.addresses import (
     scan_share_fetch,
 )
 from rlm.gateway.rewriting.api_versions import rewrite_api_versions
-from rlm.gateway.rewriting.delete_records import delete_records_concerns, rewrite_delete_records
-from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
+from rlm.gateway.rewriting.delete_records import can_change_delete_records, rewrite_delete_records
+from rlm.gateway.rewriting.leader_epochs import can_change_leader_epochs, rewrite_leader_epochs
 from rlm.gateway.rewriting.list_offsets import (
-    list_offsets_concerns,
+    can_change_list_offsets,
     list_offsets_waits_for_store,
     rewrite_list_offsets,
 )
 from rlm.gateway.rewriting.retention_configs import (
+    can_change_retention_configs,
     pass_alter_configs,
     pass_incremental_alter_configs,
-    retention_configs_concern,
     rewrite_alter_configs,
     rewrite_incremental_alter_configs,
 )
@@ -59,32 +59,32 @@ _ALL: tuple[Rewrite, ...] = (
     ResponseRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
     ExchangeRewrite(
         api=LIST_OFFSETS,
-        concerns=list_offsets_concerns,
+        can_change=can_change_list_offsets,
         response=rewrite_list_offsets,
         waits_for_store=list_offsets_waits_for_store,
         names=lambda request: (topic.name for topic in request.topics),
     ),
     ExchangeRewrite(
         api=OFFSET_FOR_LEADER_EPOCH,
-        concerns=leader_epochs_concern,
+        can_change=can_change_leader_epochs,
         response=rewrite_leader_epochs,
         names=lambda request: (topic.topic for topic in request.topics),
     ),
     ExchangeRewrite(
         api=DELETE_RECORDS,
-        concerns=delete_records_concerns,
+        can_change=can_change_delete_records,
         response=rewrite_delete_records,
         names=lambda request: (topic.name for topic in request.topics),
     ),
     ExchangeRewrite(
         api=ALTER_CONFIGS,
-        concerns=retention_configs_concern,
+        can_change=can_change_retention_configs,
         request=pass_alter_configs,
         response=rewrite_alter_configs,
     ),
     ExchangeRewrite(
         api=INCREMENTAL_ALTER_CONFIGS,
-        concerns=retention_configs_concern,
+        can_change=can_change_retention_configs,
         request=pass_incremental_alter_configs,
         response=rewrite_incremental_alter_configs,
     ),

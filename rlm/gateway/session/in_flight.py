@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.gateway.fetch.exchange import FetchExchange
-from rlm.gateway.fetch.log_ends import LogEndKind, LogEndsQuestion
-from rlm.gateway.fetch.stream import FetchPatches
+from rlm.gateway.fetch.log_ends import LogEndKind, LogEndsRequests
+from rlm.gateway.fetch.streamed_response import FetchPatches
 from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRewrite
 from rlm.wire.schema import Buffer, Message, UnknownTags
 
@@ -92,18 +92,18 @@ class GatheredFetch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnQuestion:
+class OwnLogEndsRequest:
     """The gateway's own ListOffsets request for one end of some logs."""
 
     correlation_id: int
     end: LogEndKind
-    question: LogEndsQuestion
+    log_ends: LogEndsRequests
     exchange: FetchExchange
     is_after_fetch: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicIdsQuestion:
+class OwnTopicIdsRequest:
     """The gateway's own Metadata request for the ids of topics that a request names."""
 
     correlation_id: int
@@ -124,7 +124,7 @@ Pending = (
     | RewrittenExchange
     | StreamedFetch
     | GatheredFetch
-    | OwnQuestion
-    | TopicIdsQuestion
+    | OwnLogEndsRequest
+    | OwnTopicIdsRequest
     | OwnResponse
 )

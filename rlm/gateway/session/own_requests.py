@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from rlm.gateway.fetch.exchange import FetchExchange
-from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind, LogEndsQuestion
+from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind, LogEndsRequests
 from rlm.gateway.model.actions import ToBroker
-from rlm.gateway.session.in_flight import OwnQuestion, TopicIdsQuestion
+from rlm.gateway.session.in_flight import OwnLogEndsRequest, OwnTopicIdsRequest
 from rlm.gateway.session.session_state import SessionState
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -29,10 +29,10 @@ METADATA_VERSION = 10
 _NO_ID = UUID(int=0)
 
 
-def ask_log_ends(
+def request_log_ends(
     state: SessionState,
     exchange: FetchExchange,
-    question: LogEndsQuestion,
+    log_ends: LogEndsRequests,
     *,
     is_after_fetch: bool,
 ) -> None:
@@ -41,36 +41,36 @@ def ask_log_ends(
         frame = request_frame(
             LIST_OFFSETS,
             LIST_OFFSETS_VERSION,
-            question.request(end),
+            log_ends.request(end),
             correlation_id=_CORRELATION_ID,
             client_id=_CLIENT_ID,
         )
         state.actions.append(ToBroker(frame))
         state.pending.append(
-            OwnQuestion(
+            OwnLogEndsRequest(
                 correlation_id=_CORRELATION_ID,
                 end=end,
-                question=question,
+                log_ends=log_ends,
                 exchange=exchange,
                 is_after_fetch=is_after_fetch,
             )
         )
 
 
-def ask_names(state: SessionState, names: Iterable[str]) -> None:
+def request_topic_ids(state: SessionState, names: Iterable[str]) -> None:
     """Send a Metadata request for the ids of these topics, after the request that names them."""
     frame = request_frame(
         METADATA,
         METADATA_VERSION,
-        ask_topic_ids(names),
+        topic_ids_request(names),
         correlation_id=_CORRELATION_ID,
         client_id=_CLIENT_ID,
     )
     state.actions.append(ToBroker(frame))
-    state.pending.append(TopicIdsQuestion(correlation_id=_CORRELATION_ID))
+    state.pending.append(OwnTopicIdsRequest(correlation_id=_CORRELATION_ID))
 
 
-def ask_topic_ids(names: Iterable[str]) -> MetadataRequest:
+def topic_ids_request(names: Iterable[str]) -> MetadataRequest:
     """Return the Metadata request."""
     return MetadataRequest(
         topics=tuple(MetadataRequestTopic(name=name) for name in sorted(set(names))),

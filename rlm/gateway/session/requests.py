@@ -11,7 +11,7 @@ from rlm.gateway.fetch.plan import (
     FetchPlan,
     goes_on_with_session,
 )
-from rlm.gateway.fetch.stream import FetchPatches
+from rlm.gateway.fetch.streamed_response import FetchPatches
 from rlm.gateway.model.actions import ToBroker
 from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.model.rewrite import ExchangeRewrite, ResponseRewrite, StreamRewrite
@@ -31,8 +31,8 @@ from rlm.gateway.session.in_flight import (
     StreamedResponse,
 )
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
-from rlm.gateway.session.own_requests import ask_log_ends, ask_names
-from rlm.gateway.session.routing import Route, has_response, route
+from rlm.gateway.session.own_requests import request_log_ends, request_topic_ids
+from rlm.gateway.session.request_treatment import RequestTreatment, has_response, treatment_of
 from rlm.gateway.session.sasl_login import is_login_step
 from rlm.gateway.session.session_state import SessionParts, SessionState
 from rlm.gateway.session.speculative_fetch import SpeculativeFetch
@@ -49,7 +49,7 @@ from rlm.wire.frames import (
     response_parts,
 )
 
-_LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
+_LOOKED_INTO = (RequestTreatment.FETCH, RequestTreatment.REWRITE_EXCHANGE)
 
 
 class ClientRequests:
@@ -78,23 +78,23 @@ class ClientRequests:
         head = read_request_head(data, frame_bytes=frame_bytes)
         if head is None:
             return None
-        way = route(head)
+        treatment = treatment_of(head)
         self.has_started = self.has_started or not _is_beginning(head)
-        if way is Route.REFUSE_API_VERSIONS:
+        if treatment is RequestTreatment.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
-        if way in _LOOKED_INTO and self._state.login.is_missing:
+        if treatment in _LOOKED_INTO and self._state.login.is_missing:
             raise ConnectionRefusedByGatewayError(
                 DisconnectCause.NOT_LOGGED_IN, f"api_key={head.api_key}"
             )
-        if way is Route.FETCH:
+        if treatment is RequestTreatment.FETCH:
             return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
-        if way is Route.REWRITE_EXCHANGE:
+        if treatment is RequestTreatment.REWRITE_EXCHANGE:
             return self._gathered(frame_bytes, lambda frame: self._exchange(head, frame))
         will_be_answered = has_response(head, data, frame_bytes=frame_bytes)
         if will_be_answered is None:
             return None
         if will_be_answered:
-            self._owe(_pending_of(head, way))
+            self._owe(_pending_of(head, treatment))
         return ForwardingSink(lambda: self._state.actions, ToBroker, _nothing_more)
 
     def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> GatheringSink:
@@ -120,7 +120,7 @@ class ClientRequests:
         assert isinstance(rewrite, ExchangeRewrite)
         header, request = read_request(rewrite.api, head.api_version, frame)
         context = self._parts.context()
-        if not rewrite.concerns(request, context):
+        if not rewrite.can_change(request, context):
             self._owe(_relay_of(head))
             self._send_frame(frame)
             return
@@ -148,7 +148,7 @@ class ClientRequests:
                 )
             )
         if names := tuple(rewrite.names(request)):
-            ask_names(self._state, names)
+            request_topic_ids(self._state, names)
 
     def _fetch(self, head: RequestHead, frame: memoryview) -> None:
         version = head.api_version
@@ -186,7 +186,7 @@ class ClientRequests:
         if exchange is not None:
             self._expect(exchange)
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
-            ask_names(self._state, plan.names)
+            request_topic_ids(self._state, plan.names)
 
     def _claim(self, speculative: SpeculativeFetch, head: RequestHead) -> None:
         """Use the speculative fetch for this request."""
@@ -243,9 +243,9 @@ class ClientRequests:
     def _gather(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
         exchange = self._exchange_of(plan, head)
         now_ms = self._parts.clock.monotonic_ms()
-        question = exchange.foreseen_question(now_ms)
-        if question is not None:
-            ask_log_ends(self._state, exchange, question, is_after_fetch=False)
+        log_ends = exchange.foreseen_log_ends(now_ms)
+        if log_ends is not None:
+            request_log_ends(self._state, exchange, log_ends, is_after_fetch=False)
         self._owe(
             GatheredFetch(
                 correlation_id=head.correlation_id,
@@ -295,13 +295,13 @@ def _is_beginning(head: RequestHead) -> bool:
     return head.api_key == API_VERSIONS.key or is_login_step(head)
 
 
-def _pending_of(head: RequestHead, way: Route) -> Pending:
+def _pending_of(head: RequestHead, treatment: RequestTreatment) -> Pending:
     rewrite = REWRITES.get(head.api_key)
-    if way is Route.REWRITE_RESPONSE and isinstance(rewrite, ResponseRewrite):
+    if treatment is RequestTreatment.REWRITE_RESPONSE and isinstance(rewrite, ResponseRewrite):
         return RewrittenResponse(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
         )
-    if way is Route.REWRITE_RESPONSE and isinstance(rewrite, StreamRewrite):
+    if treatment is RequestTreatment.REWRITE_RESPONSE and isinstance(rewrite, StreamRewrite):
         return StreamedResponse(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
         )

@@ -22,22 +22,22 @@ from rlm.gateway.session.frames import FrameSink, FrameStream
 from rlm.gateway.session.in_flight import (
     GatheredFetch,
     LoginStep,
-    OwnQuestion,
+    OwnLogEndsRequest,
     OwnResponse,
+    OwnTopicIdsRequest,
     Pending,
     PendingRelay,
     RewrittenExchange,
     RewrittenResponse,
     StreamedFetch,
     StreamedResponse,
-    TopicIdsQuestion,
 )
 from rlm.gateway.session.misdirected_requests import MisdirectedRequests, first_error_code
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
 from rlm.gateway.session.own_requests import (
     METADATA_VERSION,
-    ask_log_ends,
     leader_epochs,
+    request_log_ends,
     topic_ids,
 )
 from rlm.gateway.session.session_state import SessionParts, SessionState
@@ -155,9 +155,9 @@ class BrokerResponses:
                 return lambda frame: self._handle_fetch(pending, frame)
             case SpeculativeFetch():
                 return lambda frame: self._handle_speculative(pending, frame)
-            case OwnQuestion():
+            case OwnLogEndsRequest():
                 return lambda frame: self._handle_own_response(pending, frame)
-            case TopicIdsQuestion():
+            case OwnTopicIdsRequest():
                 return self._handle_topic_ids
             case _:
                 return None
@@ -184,7 +184,7 @@ class BrokerResponses:
         self._state.pending.popleft()
         self._state.give_own_responses()
 
-    def _remove_own(self, own: SpeculativeFetch | OwnQuestion) -> None:
+    def _remove_own(self, own: SpeculativeFetch | OwnLogEndsRequest) -> None:
         """Remove an answered request of the gateway, which need not be the first one pending."""
         self._state.pending.remove(own)
         self._state.give_own_responses()
@@ -263,14 +263,14 @@ class BrokerResponses:
         exchange = replace(exchange, leader_epochs=leader_epochs(response))
         self._rewrite_exchange(waiting, exchange, replace(context, topics=topics))
 
-    def _handle_own_response(self, pending: OwnQuestion, frame: memoryview) -> None:
+    def _handle_own_response(self, pending: OwnLogEndsRequest, frame: memoryview) -> None:
         _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
-        pending.question.record_response(pending.end, response)
+        pending.log_ends.record_response(pending.end, response)
         self._remove_own(pending)
         if pending.end is not LogEndKind.HIGH_WATERMARK:
             return
         now_ms = self._parts.clock.monotonic_ms()
-        pending.exchange.record_log_ends(pending.question.ends(), now_ms)
+        pending.exchange.record_log_ends(pending.log_ends.ends(), now_ms)
         if pending.is_after_fetch:
             fetch = self._state.pending[0]
             assert isinstance(fetch, GatheredFetch)
@@ -292,16 +292,16 @@ class BrokerResponses:
         ):
             self._note(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         response = remove_leader_endpoints(response)
-        question = pending.exchange.record_response(response, self._parts.clock.monotonic_ms())
+        log_ends = pending.exchange.record_response(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending
         owed.popleft()
-        if question is None and is_only_speculative(owed):
+        if log_ends is None and is_only_speculative(owed):
             owed.appendleft(pending)
             self._read_remote(pending)
             return
         # The Fetch stays pending, after the gateway's own requests for it.
-        if question is not None:
-            ask_log_ends(self._state, pending.exchange, question, is_after_fetch=True)
+        if log_ends is not None:
+            request_log_ends(self._state, pending.exchange, log_ends, is_after_fetch=True)
         owed.append(pending)
 
     def _handle_speculative(self, pending: SpeculativeFetch, frame: memoryview) -> None:

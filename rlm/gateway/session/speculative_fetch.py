@@ -55,7 +55,7 @@ class SpeculativeFetch:
 
     def is_young(self, now_ms: int) -> bool:
         """Whether its response and the known log ends are recent enough for use."""
-        return now_ms <= self.ends_ms and self.exchange.foreseen_question(now_ms) is None
+        return now_ms <= self.ends_ms and self.exchange.foreseen_log_ends(now_ms) is None
 
     def is_frame(self, frame: memoryview) -> bool:
         """Whether a client's request equals it in bytes; else `is_request` may still match."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 
 from rlm.gateway.fetch.remote_result import RemoteOutcome
 from rlm.gateway.model.actions import ToBroker
-from rlm.gateway.session.in_flight import GatheredFetch, OwnQuestion, Pending
+from rlm.gateway.session.in_flight import GatheredFetch, OwnLogEndsRequest, Pending
 from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
-from rlm.gateway.session.own_requests import ask_log_ends
+from rlm.gateway.session.own_requests import request_log_ends
 from rlm.gateway.session.session_state import SessionParts, SessionState
 from rlm.gateway.session.speculative_fetch import (
     CORRELATION_ID,
@@ -87,8 +87,8 @@ class SpeculativeFetcher:
         )
         if speculative is not self._asked:
             return  # dropped or replaced meanwhile
-        question = exchange.record_response(response, self._parts.clock.monotonic_ms())
-        if question is None and exchange.is_all_left and not response.node_endpoints:
+        log_ends = exchange.record_response(response, self._parts.clock.monotonic_ms())
+        if log_ends is None and exchange.is_all_left and not response.node_endpoints:
             speculative.header_tags = header.unknown_tags
             speculative.is_answered = True
         else:
@@ -133,12 +133,12 @@ class SpeculativeFetcher:
             return
         now_ms = parts.clock.monotonic_ms()
         # Ask again for log ends that would be too old when the client's request comes.
-        question = exchange.foreseen_question(now_ms + parts.limits.log_ends_age_ms // 2)
-        if question is not None:
-            if exchange.foreseen_question(now_ms) is not None:
+        log_ends = exchange.foreseen_log_ends(now_ms + parts.limits.log_ends_age_ms // 2)
+        if log_ends is not None:
+            if exchange.foreseen_log_ends(now_ms) is not None:
                 return
-            if not any(isinstance(each, OwnQuestion) for each in state.pending):
-                ask_log_ends(state, exchange, question, is_after_fetch=False)
+            if not any(isinstance(each, OwnLogEndsRequest) for each in state.pending):
+                request_log_ends(state, exchange, log_ends, is_after_fetch=False)
         speculative = self._asked = SpeculativeFetch(
             version=version,
             request=request,
@@ -164,7 +164,7 @@ class SpeculativeFetcher:
 
 def is_only_speculative(owed: Iterable[Pending | SpeculativeFetch]) -> bool:
     """Whether only speculative fetches and the gateway's own requests are in flight."""
-    return all(isinstance(each, SpeculativeFetch | OwnQuestion) for each in owed)
+    return all(isinstance(each, SpeculativeFetch | OwnLogEndsRequest) for each in owed)
 
 
 def _frame(request: FetchRequest, version: int, client_id: str) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
 from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.source.log_source import LogSource

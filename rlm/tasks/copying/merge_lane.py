@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.policy.stream.merging import SegmentMerge
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.failures import cause_of
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.attempt_lanes import (
@@ -114,10 +114,10 @@ class MergeLanes(AttemptLanes):
         return merged
 
 
-def _unsupported(parts: Iterable[UnreadablePart]) -> Mapping[UUID, CopyFailure]:
+def _unsupported(parts: Iterable[UnreadablePart]) -> Mapping[UUID, AttemptFailure]:
     """Return the parts that this process can never read. All others are reported as damaged."""
     return {
-        part.metadata.segment_id.id: CopyFailure(
+        part.metadata.segment_id.id: AttemptFailure(
             error=str(part.error),
             cause=cause_of(part.error),
             is_corrupt=False,

@@ -26,7 +26,7 @@ from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.stream.permit import waited_before_ms
 from rlm.policy.trim_gate import TrimDecision
-from rlm.policy.view import CopyFailure, PartitionView
+from rlm.policy.view import AttemptFailure, PartitionView
 from rlm.status.document import PartitionReport, StreamReport
 from rlm.status.report import follower_report, leader_report, waiting_report
 from rlm.tasks.context.log_once import LogOnce
@@ -331,7 +331,9 @@ class LeaderCycle:
             self._log_once.clear(Trimmer)
 
 
-def _merge_failure(task: PartitionTask, view: PartitionView, decided: Plan) -> CopyFailure | None:
+def _merge_failure(
+    task: PartitionTask, view: PartitionView, decided: Plan
+) -> AttemptFailure | None:
     """Return why the last attempts to merge failed, or why merges leave out a stored segment."""
     if decided.merge is not None and task.merging.failure is not None:
         return task.merging.failure

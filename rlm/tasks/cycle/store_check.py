@@ -47,7 +47,7 @@ class StoreCheck:
     def _read_rules(self) -> None:
         """Log the rules once. Repeat after an error, and log the same error only once."""
         try:
-            rules = self._storage.expiry_rules()
+            rules = self._storage.lifecycle_rules()
         except TieredStorageError as error:
             if str(error) != self._problem:
                 _log.info(LogLine("the bucket's lifecycle rules were not read", error=error))
@@ -55,7 +55,7 @@ class StoreCheck:
             return
         self._has_read_rules = True
         for rule in rules:
-            if rule.concerns(self._key_prefix):
+            if rule.can_affect(self._key_prefix):
                 _log.warning(
                     LogLine(
                         "the bucket deletes or archives stored segments by itself: remove its rule",

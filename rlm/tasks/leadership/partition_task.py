@@ -20,7 +20,7 @@ from threading import Lock
 from uuid import UUID
 
 from rlm.broker.errors import PartitionGoneError
-from rlm.policy.view import CopyFailure, Damage
+from rlm.policy.view import AttemptFailure, Damage
 from rlm.status.failures import cause_of
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.retry_pauses import BackOff, Failures, RetryPauses
@@ -42,13 +42,13 @@ class CopyHistory:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._failure: CopyFailure | None = None
+        self._failure: AttemptFailure | None = None
         self._failures: Failures | None = None
         self._corrupt_failures: Failures | None = None
         self._stopped_at_offset: int | None = None
 
     @property
-    def failure(self) -> CopyFailure | None:
+    def failure(self) -> AttemptFailure | None:
         """Return why the last attempts failed; None if the last one succeeded."""
         return self._failure
 
@@ -67,7 +67,7 @@ class CopyHistory:
 
     def record_failure(
         self, error: TieredStorageError, *, base_offset: int, back_off: BackOff
-    ) -> CopyFailure:
+    ) -> AttemptFailure:
         """Record a failed attempt. Corrupt segments are counted apart, with their own back-off."""
         is_corrupt, is_final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
         with self._lock:
@@ -77,7 +77,7 @@ class CopyHistory:
                 self._failures = failures = back_off.after(self._failures)
             if is_final:
                 self._stopped_at_offset = base_offset
-            self._failure = failure = CopyFailure(
+            self._failure = failure = AttemptFailure(
                 error=str(error),
                 cause=cause_of(error),
                 is_corrupt=is_corrupt,
@@ -86,7 +86,7 @@ class CopyHistory:
             )
         return failure
 
-    def record_success(self) -> CopyFailure | None:
+    def record_success(self) -> AttemptFailure | None:
         """Forget all failures; return the last one."""
         with self._lock:
             failure, self._failure = self._failure, None
@@ -166,7 +166,7 @@ class PartitionTask:
         self.streaming = StreamState()
         self.damage = Damage()
         self.damage_check: DamageCheck | None = None
-        self.unsupported: Mapping[UUID, CopyFailure] = {}
+        self.unsupported: Mapping[UUID, AttemptFailure] = {}
         """Stored segments that this process cannot read, so that no merge has them, and why."""
         self._gone_log = gone_log
         self._lock = Lock()

@@ -32,7 +32,7 @@ class AbortedTransactions:
         """Whether there are any."""
         return bool(self._by_producer)
 
-    def holds(self, header: BatchHeader) -> bool:
+    def are_aborted(self, header: BatchHeader) -> bool:
         """Return whether the batch's records were aborted."""
         return header.is_transactional and any(
             each.first_offset <= header.base_offset <= each.last_offset

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 
 _ONLY_NONCURRENT = ("numNewerVersions", "daysSinceNoncurrentTime", "noncurrentTimeBefore")
 _PREFIXES = "matchesPrefix"
 
 
-def expiry_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[ExpiryRule]:
+def lifecycle_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[LifecycleRule]:
     """Yield the rules that delete live objects, one for each prefix, numbered as listed."""
     for number, rule in enumerate(rules, start=1):
         condition = rule.get("condition", {})
@@ -28,4 +28,4 @@ def expiry_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[ExpiryRule]:
         shown = ", ".join(f"{key}={value}" for key, value in condition.items() if key != _PREFIXES)
         for prefix in condition.get(_PREFIXES) or ("",):
             effect = f"deletes objects if {shown or 'they exist'}"
-            yield ExpiryRule(name=str(number), effect=effect, prefix=prefix)
+            yield LifecycleRule(name=str(number), effect=effect, prefix=prefix)

@@ -33,11 +33,11 @@ from rsm.storage.chunk_storage import (
     ignore_request,
 )
 from rsm.storage.confirmation import require_stored
-from rsm.storage.expiry_rules import ExpiryRule
 from rsm.storage.gcs import lifecycle
 from rsm.storage.gcs.bucket import GcsBucket
 from rsm.storage.gcs.errors import SDK_ERRORS, is_taken
 from rsm.storage.gcs.settings import GcsSettings
+from rsm.storage.lifecycle_rules import LifecycleRule
 from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.object_metadata import creation_of, decode_attributes, encode_metadata
 from rsm.storage.object_storage import ObjectChunkStorage
@@ -128,8 +128,8 @@ class GcsChunkStorage(ObjectChunkStorage):
                 if sort_key(found.name) > after_key and is_name(found.name):
                     yield _info(found, attributes={})
 
-    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
-        return tuple(lifecycle.expiry_rules(self._bucket.lifecycle_rules()))
+    def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
+        return tuple(lifecycle.lifecycle_rules(self._bucket.lifecycle_rules()))
 
     def check_access(self) -> None:
         self._bucket.check_access()

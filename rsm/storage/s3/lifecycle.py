@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 
 _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
 
-def expiry_rules(configuration: Mapping[str, Any]) -> Iterator[ExpiryRule]:
+def lifecycle_rules(configuration: Mapping[str, Any]) -> Iterator[LifecycleRule]:
     """Yield the rules that delete objects, or move them to an archive that cannot be read."""
     for rule in configuration.get("Rules", ()):
         chosen = rule.get("Filter", {})
@@ -25,18 +25,18 @@ def expiry_rules(configuration: Mapping[str, Any]) -> Iterator[ExpiryRule]:
         expiration = rule.get("Expiration", {})
         if "Days" in expiration or "Date" in expiration:
             effect = f"deletes objects {_when(expiration)}"
-            yield ExpiryRule(name=name, effect=effect, prefix=prefix)
+            yield LifecycleRule(name=name, effect=effect, prefix=prefix)
         yield from _archiving(name, prefix, rule.get("Transitions", ()))
 
 
 def _archiving(
     name: str, prefix: str, transitions: Sequence[Mapping[str, Any]]
-) -> Iterator[ExpiryRule]:
+) -> Iterator[LifecycleRule]:
     for each in transitions:
         storage_class = each.get("StorageClass", "")
         if storage_class in _ARCHIVES:
             effect = f"moves objects to {storage_class} {_when(each)}, where they cannot be read"
-            yield ExpiryRule(name=name, effect=effect, prefix=prefix)
+            yield LifecycleRule(name=name, effect=effect, prefix=prefix)
 
 
 def _when(action: Mapping[str, Any]) -> str:

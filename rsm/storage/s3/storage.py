@@ -31,7 +31,7 @@ from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
 from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat, DeleteOutcome
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 from rsm.storage.names import check_name, is_name
 from rsm.storage.object_metadata import decode_attributes
 from rsm.storage.object_storage import ObjectChunkStorage
@@ -157,10 +157,10 @@ class S3ChunkStorage(ObjectChunkStorage):
                 return
             page["ContinuationToken"] = response["NextContinuationToken"]
 
-    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+    def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
         operation = "get_bucket_lifecycle_configuration"
         try:
-            return tuple(lifecycle.expiry_rules(self._bucket.call(operation)))
+            return tuple(lifecycle.lifecycle_rules(self._bucket.call(operation)))
         except ClientError as error:
             if code_of(error) == "NoSuchLifecycleConfiguration":
                 return ()

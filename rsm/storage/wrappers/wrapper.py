@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 
 
 class ChunkStorageWrapper(ChunkStorage):
@@ -92,9 +92,9 @@ class ChunkStorageWrapper(ChunkStorage):
         with self._request("list", prefix):
             yield from self._inner.list(prefix, after=after)
 
-    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
-        with self._request("expiry_rules", ""):
-            return self._inner.expiry_rules()
+    def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
+        with self._request("lifecycle_rules", ""):
+            return self._inner.lifecycle_rules()
 
     def check_access(self) -> None:
         with self._request("check_access", ""):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rlmm.dead_letters.orphan_dead_letter import OrphanTreatment
-from rsm.config.json_shape import JsonShape
+from rsm.program.json_shape import JsonShape
 from rsm.segment.ranges import OffsetRange
 from spark_tools.audit.findings import FINDING_MEANINGS, FindingKind
 from spark_tools.audit.orphan_dead_letters import orphan_dead_letters, treated_json
@@ -30,7 +30,7 @@ from spark_tools.invocation.parser import JobParser
 from spark_tools.reference import JOBS, default_of, names_of, render
 from spark_tools.repair.outcomes import OUTCOME_MEANINGS, RepairOutcome
 from tests.metadata_builder import ORDERS
-from tests.unit.rsm.config.described_json import described_values, differences
+from tests.unit.rsm.program.described_json import described_values, differences
 from tests.unit.spark_tools.audit.test_orphan_dead_letters import SEEN, orphan
 
 CHECKOUT = Path(__file__).resolve().parents[3]

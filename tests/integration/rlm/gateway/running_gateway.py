@@ -19,7 +19,7 @@ from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
 from rlm.gateway.listener.server import GatewayParts, GatewayServer, ServerLimits
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlm.gateway.model.context import AnswerSettings, GatewayContext
+from rlm.gateway.model.context import GatewayContext, QuerySettings
 from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.model.tiered_topics import tiered_topics
 from rlm.gateway.relay.rewrite_pools import RewritePools
@@ -94,13 +94,13 @@ def running_gateway(
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
     with host.metadata() as metadata, _pools() as pools:
-        answering = pools.answering(list_offsets_timeout_ms)
+        query_settings = pools.query_settings(list_offsets_timeout_ms)
         manager = open_storage_manager(host.config.storage, storage)
         tier = _tier(metadata, manager, pools.store, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
         session = SessionParts(
-            context=lambda: _context(broker.node_id, address, metadata, tier, answering),
+            context=lambda: _context(broker.node_id, address, metadata, tier, query_settings),
             view=MetadataLogBoundsView(metadata, SystemClock()),
             local_starts=LocalStarts(),
             clock=SystemClock(),
@@ -109,7 +109,7 @@ def running_gateway(
         parts = GatewayParts(
             session=session,
             tier=RemotePartitionReader(metadata, tier.fetcher),
-            pool=pools.asks,
+            pool=pools.fetch_starts,
             rewrite_pools=pools.rewrites,
             permits=_permits(quota or FetchQuotaSettings(), slot_count),
             is_under_memory_pressure=lambda: tier.cache.state().waiting_count > 0,
@@ -144,14 +144,17 @@ class _Pools:
     """Pools like those of a gateway process."""
 
     store: ThreadPoolExecutor
-    asks: ThreadPoolExecutor
+    fetch_starts: ThreadPoolExecutor
     rewrites: RewritePools
-    answers: ThreadPoolExecutor
-    orders: ThreadPoolExecutor
+    rewrite_reads: ThreadPoolExecutor
+    rewrite_writes: ThreadPoolExecutor
 
-    def answering(self, timeout_ms: int) -> AnswerSettings:
-        return AnswerSettings(
-            store=self.answers, topic=self.orders, clock=SystemClock(), timeout_ms=timeout_ms
+    def query_settings(self, timeout_ms: int) -> QuerySettings:
+        return QuerySettings(
+            store=self.rewrite_reads,
+            topic=self.rewrite_writes,
+            clock=SystemClock(),
+            timeout_ms=timeout_ms,
         )
 
 
@@ -163,7 +166,13 @@ def _pools() -> Iterator[_Pools]:
             return stack.enter_context(ThreadPoolExecutor(8))
 
         rewrites = RewritePools(store=pool(), others=pool())
-        yield _Pools(store=pool(), asks=pool(), rewrites=rewrites, answers=pool(), orders=pool())
+        yield _Pools(
+            store=pool(),
+            fetch_starts=pool(),
+            rewrites=rewrites,
+            rewrite_reads=pool(),
+            rewrite_writes=pool(),
+        )
 
 
 def _endpoint(
@@ -213,14 +222,14 @@ def _context(
     address: HostPort,
     metadata: RemoteLogMetadataManager,
     tier: _Tier,
-    answering: AnswerSettings,
+    query_settings: QuerySettings,
 ) -> GatewayContext:
     return GatewayContext(
         topology=GatewayTopology(live={node_id: address}),
         topics=tiered_topics(topic_policies(metadata), {}),
         metadata=metadata,
         timestamps=tier.timestamps,
-        answering=answering,
+        query_settings=query_settings,
         new_id=uuid4,
     )
 

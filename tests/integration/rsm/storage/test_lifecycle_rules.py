@@ -73,7 +73,7 @@ def test_s3_rules_when_the_bucket_has_one_then_it_is_named(
         _answering(200, _RULES, "application/xml") as url,
         closing(_s3(url, monkeypatch)) as storage,
     ):
-        rules = storage.expiry_rules()
+        rules = storage.lifecycle_rules()
 
     assert [str(each) for each in rules] == [
         "rule 'tidy' deletes objects 30 days after they were written below 'rlm/'"
@@ -86,7 +86,7 @@ def test_s3_rules_when_the_bucket_has_none_then_empty(monkeypatch: pytest.Monkey
         _answering(404, answer, "application/xml") as url,
         closing(_s3(url, monkeypatch)) as storage,
     ):
-        assert storage.expiry_rules() == ()
+        assert storage.lifecycle_rules() == ()
 
 
 def test_s3_rules_when_they_may_not_be_read_then_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_s3_rules_when_they_may_not_be_read_then_says_so(monkeypatch: pytest.Mon
         closing(_s3(url, monkeypatch)) as storage,
         pytest.raises(RetriableError, match="get_bucket_lifecycle_configuration"),
     ):
-        storage.expiry_rules()
+        storage.lifecycle_rules()
 
 
 def _gcs(url: str) -> GcsChunkStorage:
@@ -122,7 +122,7 @@ def test_gcs_rules_when_the_bucket_has_one_then_it_is_named() -> None:
         _answering(200, json.dumps(bucket).encode(), "application/json") as url,
         closing(_gcs(url)) as storage,
     ):
-        rules = storage.expiry_rules()
+        rules = storage.lifecycle_rules()
 
     assert [str(each) for each in rules] == ["rule '1' deletes objects if age=30 below 'rlm/'"]
 
@@ -134,4 +134,4 @@ def test_gcs_rules_when_they_may_not_be_read_then_says_so() -> None:
         closing(_gcs(url)) as storage,
         pytest.raises(RetriableError, match="segments"),
     ):
-        storage.expiry_rules()
+        storage.lifecycle_rules()

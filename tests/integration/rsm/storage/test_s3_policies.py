@@ -118,7 +118,7 @@ def test_role_that_writes_when_it_sends_all_requests_then_its_policy_allows_thes
     if role == "host":
         assert _use_an_upload_again(storage, requests, f"{role}-three") == [5 * _MIB]
         with suppress(TieredStorageError):  # the server keeps no such rules
-            storage.expiry_rules()
+            storage.lifecycle_rules()
 
     assert {each.verb: each.problem for each in found if each.result is ProbeResult.FAILED} == {}
     assert {action for each in requests for action in _ACTIONS_OF[each]} == _actions(role)

@@ -68,7 +68,7 @@ from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rlmm.state.partition_state import PartitionState, ReadLease
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.batches.batch import TimestampType
 from rsm.segment.batches.records import Record
 from rsm.segment.errors import InvalidConfigError
@@ -89,7 +89,7 @@ from tests.unit.rlm.cli.test_help import COMMAND, commands_of
 from tests.unit.rlm.policy.views import POLICY
 from tests.unit.rlm.status.status_rows import row
 from tests.unit.rlm.status.test_document import FULL
-from tests.unit.rsm.config.described_json import described_values, differences
+from tests.unit.rsm.program.described_json import described_values, differences
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 OFFSETS = OffsetRange(start_offset=10, end_offset=20)

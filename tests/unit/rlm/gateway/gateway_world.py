@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlm.gateway.model.context import AnswerSettings, GatewayContext
+from rlm.gateway.model.context import GatewayContext, QuerySettings
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
@@ -70,7 +70,7 @@ class GatewayWorld:
             topics=self.topics,
             metadata=self.metadata,
             timestamps=RemoteTimestamps(self.metadata, reader),
-            answering=AnswerSettings(
+            query_settings=QuerySettings(
                 store=InlineExecutor(),
                 topic=InlineExecutor(),
                 clock=remote.clock,

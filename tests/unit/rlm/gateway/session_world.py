@@ -208,6 +208,6 @@ _CONTEXT = GatewayContext(
     topics=TieredTopics(id_by_name={"orders": TOPIC_ID}, name_by_id={TOPIC_ID: "orders"}),
     metadata=None,  # type: ignore[arg-type]  # what blocks is not run here
     timestamps=None,  # type: ignore[arg-type]  # the same
-    answering=None,  # type: ignore[arg-type]  # the same
+    query_settings=None,  # type: ignore[arg-type]  # the same
     new_id=lambda: UUID(int=1),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from rlm.operator.pause import Pausing
 from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.document import PartitionReport, StreamReport
 from rlm.tasks.context.fault_report import report_fault
 from rlmm.events.pause import PausableTask
@@ -274,7 +274,7 @@ def test_delete_when_managers_refuse_and_copies_fail_then_shows_why_until_the_ti
 ):
     command = Command()
     found = command.examine()
-    failure = CopyFailure(error="store away", cause="c", is_corrupt=False, attempts=1)
+    failure = AttemptFailure(error="store away", cause="c", is_corrupt=False, attempts=1)
     command.managers.ignores = True
     command.managers.changes = {"repair_failure": failure}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.candidates import copy_blocked, copy_candidates
-from rlm.policy.view import CopyFailure, PartitionView
+from rlm.policy.view import AttemptFailure, PartitionView
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rlmm.positions import MetadataPosition
@@ -15,8 +15,8 @@ from rlmm.spi import NewerRecord
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 
-FAILING = CopyFailure(error="no space (name=a)", cause="no space", is_corrupt=False, attempts=3)
-CORRUPT = CopyFailure(error="bad CRC", cause="bad CRC", is_corrupt=True, attempts=1)
+FAILING = AttemptFailure(error="no space (name=a)", cause="no space", is_corrupt=False, attempts=3)
+CORRUPT = AttemptFailure(error="bad CRC", cause="bad CRC", is_corrupt=True, attempts=1)
 
 
 NEWER = NewerRecord(needs_fold_version=9, position=MetadataPosition(partition=3, offset=7))

@@ -9,7 +9,7 @@ import pytest
 from rlm.facts.local_log import CommittedTail, RolledSegment
 from rlm.policy.candidates import copy_blocked, copy_candidates, lag
 from rlm.policy.retention import expiry_cut
-from rlm.policy.view import CopyFailure, PolicyLimits
+from rlm.policy.view import AttemptFailure, PolicyLimits
 from rlmm.events.policy import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
@@ -111,7 +111,7 @@ def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
 
 
 def test_blocked_when_the_idle_part_can_not_be_copied_then_reported() -> None:
-    failure = CopyFailure(error="broken", cause="broken", is_corrupt=True, attempts=2)
+    failure = AttemptFailure(error="broken", cause="broken", is_corrupt=True, attempts=2)
     blocked = copy_blocked(replace(IDLE.view(), copy_failure=failure))
     assert blocked is not None
     assert (blocked.reason, blocked.values["base_offset"]) == ("corrupt", 1000)

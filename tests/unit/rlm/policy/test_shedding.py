@@ -13,7 +13,7 @@ from rlm.policy.shedding import (
     released_but_there_bytes,
     sheddable,
 )
-from rlm.policy.view import OUTAGE_ATTEMPTS, CopyFailure, PartitionView, PolicyLimits
+from rlm.policy.view import OUTAGE_ATTEMPTS, AttemptFailure, PartitionView, PolicyLimits
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import OutagePolicy
 from rlmm.state.gaps import GapReason
@@ -106,7 +106,7 @@ def test_sheddable_when_this_is_no_outage_or_nothing_is_trimmed_then_none(
 def test_sheddable_when_the_segment_itself_fails_then_that_is_no_outage(
     *, is_corrupt: bool, is_final: bool, may_go: bool
 ) -> None:
-    failure = CopyFailure(
+    failure = AttemptFailure(
         error="refused", cause="refused", is_corrupt=is_corrupt, attempts=OUTAGE_ATTEMPTS
     )
     view = replace(in_outage(Given(segments=STORED)), is_store_reachable=True)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from rlm.app.host_checks import host_problems
+from rlm.app.startup_checks import host_problems
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host
 from rlm.process.state_dir import locked_state_dir, state_id

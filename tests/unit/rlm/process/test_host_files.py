@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.app.host_checks import HOST_CHECKS
+from rlm.app.startup_checks import HOST_CHECKS
 from rlm.config.load import Config, load_config
 from rlm.process.host_check import check_host, directory_problems
 from rlm.process.state_dir import locked_state_dir

@@ -24,7 +24,7 @@ from tests.unit.rlm.rest.asgi_client import ask
 from tests.unit.rlm.rest.signed_manager import SignedManager
 from tests.unit.rlm.rest.test_manager_api import EXPLANATION, FakeManager
 from tests.unit.rlm.rest.test_supervisor_api import FakeProbe, status_of
-from tests.unit.rsm.config.described_json import differences
+from tests.unit.rsm.program.described_json import differences
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 PREVIEW = RetentionPreview(

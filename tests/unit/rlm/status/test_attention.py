@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.blocked import Blocked
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import DeletedTopic, PartitionStatus
@@ -23,7 +23,7 @@ from tests.unit.rlm.status.status_rows import reporting, row, tip_of, unreported
 TIP = tip_of()
 _TOPIC_ID = id_to_text(TIP.topic_id)
 MANAGER = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
-FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
+FAILURE = AttemptFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
 FAILING = Blocked(reason="failing", values={"cause": "no space left on device", "attempts": 2})
 
 

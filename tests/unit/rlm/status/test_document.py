@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rlm.policy.blocked import Blocked
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.document import FutureTimestamps, PartitionReport, StreamReport
 from rlm.status.document_parts import gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
@@ -32,7 +32,7 @@ FULL = report(
     is_diverged=True,
     has_external_start=True,
     future_timestamps=FutureTimestamps(segment_count=2, max_timestamp_ms=9),
-    repair_failure=CopyFailure(error="e", cause="c", is_corrupt=True, attempts=2, is_final=True),
+    repair_failure=AttemptFailure(error="e", cause="c", is_corrupt=True, attempts=2, is_final=True),
     problem="not owned",
     stream=StreamReport(
         begin_offset=5,
@@ -44,7 +44,7 @@ FULL = report(
         open_transaction_ms=8,
         merge_waiting_segments=12,
         merge_waiting_bytes=340,
-        merge_failure=CopyFailure(error="m", cause="d", is_corrupt=False, attempts=1),
+        merge_failure=AttemptFailure(error="m", cause="d", is_corrupt=False, attempts=1),
     ),
 )
 

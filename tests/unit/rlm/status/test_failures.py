@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.policy.trim_gate import TrimDecision
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.document import PartitionReport
 from rlm.status.failures import damaged_objects_warnings
 from rlm.status.report import leader_report
@@ -39,7 +39,7 @@ def test_warnings_when_nothing_is_damaged_then_none() -> None:
 
 
 def test_warnings_when_a_repair_fails_then_say_why() -> None:
-    full = CopyFailure(error="full (x=1)", cause="full", is_corrupt=False, attempts=2)
+    full = AttemptFailure(error="full (x=1)", cause="full", is_corrupt=False, attempts=2)
 
     (warning,) = damaged_objects_warnings([report(), replace(report(), repair_failure=full)])
 

@@ -22,7 +22,7 @@ from spark_tools.invocation.ending import (
     print_line,
     run_job,
 )
-from tests.unit.rsm.config.described_json import differences
+from tests.unit.rsm.program.described_json import differences
 
 LOST = (
     "An error occurred while calling o7.collect.\n: java.lang.NoClassDefFoundError: scala/X\n\tat y"

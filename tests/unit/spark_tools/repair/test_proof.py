@@ -80,10 +80,10 @@ def test_source_when_asked_for_a_record_then_holds_those_below_its_position(
 ) -> None:
     source = MetadataSource(topic_id="a", partition_count=2, positions={0: 18}, unread={})
 
-    assert source.holds(MetadataPosition(partition=0, offset=offset)) == held
+    assert source.has_record_at(MetadataPosition(partition=0, offset=offset)) == held
 
 
 def test_source_when_nothing_of_a_partition_was_read_then_holds_none_of_it() -> None:
     source = MetadataSource(topic_id="a", partition_count=2, positions={0: 18}, unread={})
 
-    assert not source.holds(MetadataPosition(partition=1, offset=0))
+    assert not source.has_record_at(MetadataPosition(partition=1, offset=0))

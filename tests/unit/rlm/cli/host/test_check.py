@@ -7,7 +7,7 @@ import pytest
 from rlm.cli.host.check import rule_rows, store_rule_rows
 from rlm.policy.request.canary import CheckResult
 from rsm.segment.errors import InvalidConfigError, RetriableError
-from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.lifecycle_rules import LifecycleRule
 from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 
 
@@ -20,7 +20,7 @@ from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
     ],
 )
 def test_row_when_the_bucket_has_rules_then_fails_for_those_that_take_objects_of_rlm(
-    rules: tuple[ExpiryRule, ...], result: CheckResult, problem: str
+    rules: tuple[LifecycleRule, ...], result: CheckResult, problem: str
 ) -> None:
     (row,) = rule_rows(RuledStorage(*rules), "s3", "rlm/")
 

@@ -9,7 +9,7 @@ import pytest
 
 from rlm.cli.reading.status_text import CommandOptions, status_text
 from rlm.policy.blocked import Blocked
-from rlm.policy.view import CopyFailure
+from rlm.policy.view import AttemptFailure
 from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
@@ -23,7 +23,7 @@ from tests.unit.rlm.status.status_rows import MIB, reporting, row, tip_of, unrep
 GOLDEN = Path(__file__).parent / "golden_status"
 OPTIONS = CommandOptions(rlm="--config rlm.properties", kafka="--bootstrap-server broker1:9092")
 PAUSED = Blocked(reason="paused")
-FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
+FAILURE = AttemptFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
 READY = ProcessStatus(
     role="manager",
     broker_id=1,

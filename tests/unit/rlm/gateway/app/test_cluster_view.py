@@ -55,7 +55,7 @@ class Given:
             metadata=context.metadata,
             positions=lambda: self.positions,
             timestamps=context.timestamps,
-            answering=context.answering,
+            query_settings=context.query_settings,
             new_id=context.new_id,
             clock=self.world.remote.clock,
         )

@@ -150,7 +150,7 @@ def test_http_address_when_the_route_changes_then_follows_it_and_is_kept_without
 def test_http_address_when_given_then_registered_if_other_hosts_can_reach_it(
     bound: str, advertised: str | None, registered: str
 ) -> None:
-    """On loopback only the supervisor uses the server, and the setting concerns the manager."""
+    """On loopback only the supervisor uses the server, and the setting can_change the manager."""
     address = _http(bound, advertised=advertised)
 
     address.update(_view(b1="near"))

@@ -7,7 +7,7 @@ import pytest
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.delete_records import (
     HIGH_WATERMARK,
-    delete_records_concerns,
+    can_change_delete_records,
     rewrite_delete_records,
 )
 from rlm.wire.api.delete_records import (
@@ -135,5 +135,5 @@ def test_delete_when_it_can_not_be_recorded_then_the_client_hears_of_it(
 
 
 def test_request_when_of_other_topics_then_passes(world: GatewayWorld) -> None:
-    assert delete_records_concerns(request(1), world.context())
-    assert not delete_records_concerns(request(1, "other"), world.context())
+    assert can_change_delete_records(request(1), world.context())
+    assert not can_change_delete_records(request(1, "other"), world.context())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlm.gateway.model.rewrite import Exchange
-from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
+from rlm.gateway.rewriting.leader_epochs import can_change_leader_epochs, rewrite_leader_epochs
 from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -127,5 +127,5 @@ def test_end_when_the_metadata_can_not_be_followed_then_is_an_error(world: Gatew
 
 
 def test_request_when_of_other_topics_then_passes(world: GatewayWorld) -> None:
-    assert leader_epochs_concern(request(0), world.context())
-    assert not leader_epochs_concern(request(0, "other"), world.context())
+    assert can_change_leader_epochs(request(0), world.context())
+    assert not can_change_leader_epochs(request(0, "other"), world.context())

@@ -8,7 +8,7 @@ import pytest
 
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.model.tiered_topics import TieredTopics
-from rlm.gateway.rewriting.list_offsets import list_offsets_concerns, rewrite_list_offsets
+from rlm.gateway.rewriting.list_offsets import can_change_list_offsets, rewrite_list_offsets
 from rlm.wire.api.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -232,7 +232,7 @@ def test_request_when_it_asks_nothing_of_the_store_then_passes(world: GatewayWor
         request = ListOffsetsRequest(
             topics=(ListOffsetsTopic(name=topic, partitions=(partition,)),)
         )
-        return list_offsets_concerns(request, world.context())
+        return can_change_list_offsets(request, world.context())
 
     assert [concerned(question) for question in (-1, -4, -99)] == [False, False, False]
     assert [concerned(question) for question in (-2, -3, -5, -6, 0)] == [True] * 5

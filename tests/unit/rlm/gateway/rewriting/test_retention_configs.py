@@ -6,9 +6,9 @@ import pytest
 
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.retention_configs import (
+    can_change_retention_configs,
     pass_alter_configs,
     pass_incremental_alter_configs,
-    retention_configs_concern,
     rewrite_alter_configs,
     rewrite_incremental_alter_configs,
 )
@@ -55,7 +55,7 @@ def test_change_when_it_would_let_the_broker_delete_then_is_not_sent(
     """R9: AlterConfigs of retention.* on a tiered topic through a gateway."""
     request = single.IncrementalAlterConfigsRequest(resources=(changed,))
 
-    assert retention_configs_concern(request, CONTEXT) == refused
+    assert can_change_retention_configs(request, CONTEXT) == refused
     (sent,) = pass_incremental_alter_configs(request, CONTEXT).resources
     if refused:
         (config,) = sent.configs
@@ -167,7 +167,7 @@ def test_replacement_when_it_resets_retention_then_is_refused(
     )
     exchange = Exchange(version=2, request=request, response=response, sent=sent)
 
-    assert retention_configs_concern(request, CONTEXT) == refused
+    assert can_change_retention_configs(request, CONTEXT) == refused
     assert (sent != request) == refused
     (answer,) = rewrite_alter_configs(exchange, CONTEXT).responses
     expected = ErrorCode.POLICY_VIOLATION if refused else ErrorCode.INVALID_CONFIG

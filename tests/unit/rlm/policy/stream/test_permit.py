@@ -22,7 +22,7 @@ from rlm.policy.stream.permit import (
     unstored_bytes,
     waited_before_ms,
 )
-from rlm.policy.view import CopyFailure, PartitionView, PolicyLimits
+from rlm.policy.view import AttemptFailure, PartitionView, PolicyLimits
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rsm.segment.offload_settings import OffloadMode, OffloadSettings
@@ -124,7 +124,7 @@ def test_permit_when_tiering_ends_then_streams_to_the_end() -> None:
 
 
 def test_copy_blocked_when_streams_fail_then_says_so_though_nothing_is_rolled() -> None:
-    failure = CopyFailure(error="e", cause="c", is_corrupt=False, attempts=2)
+    failure = AttemptFailure(error="e", cause="c", is_corrupt=False, attempts=2)
     given = replace(GIVEN, rolled=(), segments=stored_up_to(1000))
 
     found = replace(given, local_start=1000).view()

@@ -21,7 +21,7 @@ _STARTED_MAX_COUNT = 5
 _NUMBER_MAX = 1 << 32
 
 
-class StoredPassNumber:
+class StoredScrubPassNumber:
     """Represents the pass number. One thread uses it. See rlm.tasks.integrity.scrub.PassNumber.
 
     If the file cannot be used, a restart loses the number, and the class logs the failure.

@@ -17,7 +17,7 @@ from rlm.wire.frame_heads import RequestHead, read_produce_acks
 _BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, SASL tokens come without request headers
 
 
-class Route(Enum):
+class RequestTreatment(Enum):
     """The treatment of a request."""
 
     PASS_ON = auto()
@@ -27,8 +27,11 @@ class Route(Enum):
     REFUSE_API_VERSIONS = auto()
 
 
-def route(head: RequestHead) -> Route:
-    """Choose the route. Raises ConnectionRefusedByGatewayError for APIs or versions not offered."""
+def treatment_of(head: RequestHead) -> RequestTreatment:
+    """Choose the treatment.
+
+    Raises ConnectionRefusedByGatewayError for APIs or versions that are not offered.
+    """
     known = BROKER_APIS.get(head.api_key)
     if known is None:
         raise ConnectionRefusedByGatewayError(
@@ -36,19 +39,19 @@ def route(head: RequestHead) -> Route:
         )
     version = head.api_version
     if head.api_key == API_VERSIONS.key and version not in known.versions:
-        return Route.REFUSE_API_VERSIONS
+        return RequestTreatment.REFUSE_API_VERSIONS
     if not 0 <= version <= known.versions.last or _is_withheld(head):
         raise ConnectionRefusedByGatewayError(
             DisconnectCause.UNOFFERED_VERSION, f"api_key={head.api_key} version={version}"
         )
     if head.api_key == FETCH.key:
-        return Route.FETCH
+        return RequestTreatment.FETCH
     rewrite = REWRITES.get(head.api_key)
     if isinstance(rewrite, ExchangeRewrite):
-        return Route.REWRITE_EXCHANGE
+        return RequestTreatment.REWRITE_EXCHANGE
     if rewrite is not None and version in rewrite.api.versions and version in rewrite.versions:
-        return Route.REWRITE_RESPONSE
-    return Route.PASS_ON
+        return RequestTreatment.REWRITE_RESPONSE
+    return RequestTreatment.PASS_ON
 
 
 def has_response(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rsm.storage.expiry_rules import ExpiryRule
-from rsm.storage.gcs.lifecycle import expiry_rules as gcs_rules
-from rsm.storage.s3.lifecycle import expiry_rules as s3_rules
+from rsm.storage.gcs.lifecycle import lifecycle_rules as gcs_rules
+from rsm.storage.lifecycle_rules import LifecycleRule
+from rsm.storage.s3.lifecycle import lifecycle_rules as s3_rules
 
 ARCHIVED = "moves objects to DEEP_ARCHIVE 9 days after they were written, where they cannot be read"
 DAYS = {"Expiration": {"Days": 30}}
@@ -94,6 +94,6 @@ def test_gcs_rules_when_they_change_the_storage_class_then_left_out() -> None:
 def test_rule_when_compared_with_the_prefix_of_the_keys_then_concerns_what_it_may_take(
     prefix: str, key_prefix: str, *, concerns: bool
 ) -> None:
-    rule = ExpiryRule(name="r", effect="deletes objects", prefix=prefix)
+    rule = LifecycleRule(name="r", effect="deletes objects", prefix=prefix)
 
-    assert rule.concerns(key_prefix) is concerns
+    assert rule.can_affect(key_prefix) is concerns

@@ -7,8 +7,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier, Event
 
-from rlm.gateway.model.context import AnswerSettings, GatewayContext
-from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion, answer_all
+from rlm.gateway.model.context import GatewayContext, QuerySettings
+from rlm.gateway.rewriting.remote_log_queries import QueryDependency, RemoteLogQuery, run_queries
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -44,24 +44,24 @@ def _context(
     clock: Clock | None = None,
     timeout_ms: int = 10_000,
 ) -> GatewayContext:
-    answering = AnswerSettings(
+    query_settings = QuerySettings(
         store=pool or InlineExecutor(),
         topic=InlineExecutor(),
         clock=clock or SystemClock(),
         timeout_ms=timeout_ms,
     )
-    return replace(GatewayWorld().context(), metadata=metadata, answering=answering)
+    return replace(GatewayWorld().context(), metadata=metadata, query_settings=query_settings)
 
 
-def _question(
+def _query(
     number: int,
     ask: Callable[[], object],
     *,
-    waits_for: AnswerDependency | None = AnswerDependency.STORE,
-) -> StoredQuestion[object]:
-    return StoredQuestion(
+    waits_for: QueryDependency | None = QueryDependency.STORE,
+) -> RemoteLogQuery[object]:
+    return RemoteLogQuery(
         topic_id_partition=replace(TIP, partition=number),
-        ask=ask,
+        run=ask,
         failed=lambda code: code,
         waits_for=waits_for,
     )
@@ -69,12 +69,12 @@ def _question(
 
 def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all() -> None:
     metadata = _Asked()
-    questions = [_question(number, lambda: "found") for number in range(300)]
+    queries = [_query(number, lambda: "found") for number in range(300)]
 
-    answers = answer_all(_context(metadata, clock=ManualClock()), questions, timeout_ms=500)
+    answers = run_queries(_context(metadata, clock=ManualClock()), queries, timeout_ms=500)
 
     assert answers == ["found"] * 300
-    assert metadata.asked == [(frozenset(each.topic_id_partition for each in questions), 500)]
+    assert metadata.asked == [(frozenset(each.topic_id_partition for each in queries), 500)]
 
 
 def test_answers_when_each_waits_then_are_found_at_once() -> None:
@@ -86,8 +86,8 @@ def test_answers_when_each_waits_then_are_found_at_once() -> None:
         return "found"
 
     with ThreadPoolExecutor(4) as pool:
-        questions = [_question(number, ask) for number in range(4)]
-        answers = answer_all(_context(_Asked(), pool=pool), questions)
+        queries = [_query(number, ask) for number in range(4)]
+        answers = run_queries(_context(_Asked(), pool=pool), queries)
 
     assert answers == ["found"] * 4
 
@@ -101,12 +101,12 @@ def test_answers_when_some_take_too_long_then_these_are_timed_out_and_the_others
         return "late"
 
     with ThreadPoolExecutor(2) as pool:
-        questions = [
-            _question(0, slow),
-            _question(1, lambda: "found"),
-            _question(2, lambda: "known", waits_for=None),
+        queries = [
+            _query(0, slow),
+            _query(1, lambda: "found"),
+            _query(2, lambda: "known", waits_for=None),
         ]
-        answers = answer_all(_context(_Asked(), pool=pool), questions, timeout_ms=200)
+        answers = run_queries(_context(_Asked(), pool=pool), queries, timeout_ms=200)
         go_on.set()
 
     assert answers == [ErrorCode.REQUEST_TIMED_OUT, "found", "known"]
@@ -117,11 +117,9 @@ def test_answers_when_the_store_hangs_then_what_waits_for_the_topic_alone_is_the
     go_on = Event()
     with ThreadPoolExecutor(1) as pool:
         context = _context(_Asked(), pool=pool)
-        answer_all(context, [_question(0, lambda: go_on.wait(_DEADLINE_S))], timeout_ms=50)
+        run_queries(context, [_query(0, lambda: go_on.wait(_DEADLINE_S))], timeout_ms=50)
 
-        answers = answer_all(
-            context, [_question(1, lambda: "done", waits_for=AnswerDependency.TOPIC)]
-        )
+        answers = run_queries(context, [_query(1, lambda: "done", waits_for=QueryDependency.TOPIC)])
         go_on.set()
 
     assert answers == ["done"]
@@ -130,8 +128,8 @@ def test_answers_when_the_store_hangs_then_what_waits_for_the_topic_alone_is_the
 def test_answers_when_the_client_would_wait_longer_then_the_gateways_own_time_holds() -> None:
     metadata = _Asked()
 
-    answer_all(_context(metadata, timeout_ms=70), [_question(0, lambda: 0)], timeout_ms=30_000)
-    answer_all(_context(metadata, timeout_ms=70), [_question(0, lambda: 0)], timeout_ms=0)
+    run_queries(_context(metadata, timeout_ms=70), [_query(0, lambda: 0)], timeout_ms=30_000)
+    run_queries(_context(metadata, timeout_ms=70), [_query(0, lambda: 0)], timeout_ms=0)
 
     assert [timeout_ms for _, timeout_ms in metadata.asked] == [70, 70]
 
@@ -142,9 +140,9 @@ def test_answers_when_the_rewrite_had_to_wait_for_a_thread_then_that_counts() ->
     started_ms = clock.monotonic_ms()
 
     clock.now_ms += 60
-    answer_all(replace(context, started_ms=started_ms), [_question(0, lambda: 0)])
+    run_queries(replace(context, started_ms=started_ms), [_query(0, lambda: 0)])
     clock.now_ms += 60
-    answers = answer_all(replace(context, started_ms=started_ms), [_question(0, lambda: 0)])
+    answers = run_queries(replace(context, started_ms=started_ms), [_query(0, lambda: 0)])
 
     assert [timeout_ms for _, timeout_ms in metadata.asked] == [10, 0]
     assert answers == [0]  # available data is not delayed
@@ -156,7 +154,7 @@ def test_answers_when_the_metadata_is_not_complete_then_nothing_is_asked() -> No
 
     clock = ManualClock()
     context = _context(_Asked(complete=False), clock=clock)
-    answers = answer_all(context, [_question(0, lambda: asked.append(0))])
+    answers = run_queries(context, [_query(0, lambda: asked.append(0))])
 
     assert (answers, asked) == ([ErrorCode.KAFKA_STORAGE_ERROR], [])
 
@@ -165,6 +163,6 @@ def test_answers_when_one_fails_then_the_others_are_there() -> None:
     def fail() -> object:
         raise NotFoundError("an object is missing")
 
-    questions = [_question(0, fail), _question(1, lambda: "found")]
+    queries = [_query(0, fail), _query(1, lambda: "found")]
 
-    assert answer_all(_context(_Asked()), questions) == [ErrorCode.KAFKA_STORAGE_ERROR, "found"]
+    assert run_queries(_context(_Asked()), queries) == [ErrorCode.KAFKA_STORAGE_ERROR, "found"]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rlm.process.pass_number import StoredPassNumber
+from rlm.process.scrub_pass_number import StoredScrubPassNumber
 
 
-def _restarted(directory: Path, any_number: int = 70) -> StoredPassNumber:
-    return StoredPassNumber(directory / "manager" / "scrub_pass", lambda _: any_number)
+def _restarted(directory: Path, any_number: int = 70) -> StoredScrubPassNumber:
+    return StoredScrubPassNumber(directory / "manager" / "scrub_pass", lambda _: any_number)
 
 
 def test_pass_when_it_has_ended_then_the_next_number_over_restarts(tmp_path: Path) -> None:

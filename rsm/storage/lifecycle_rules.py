@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiryRule:
+class LifecycleRule:
     """One rule of a bucket: its name, its effect on objects, and the prefix of their keys."""
 
     name: str
     effect: str
     prefix: str = ""
 
-    def concerns(self, key_prefix: str) -> bool:
+    def can_affect(self, key_prefix: str) -> bool:
         """Return whether the rule can affect objects whose keys begin with `key_prefix`."""
         return self.prefix.startswith(key_prefix) or key_prefix.startswith(self.prefix)
 

@@ -45,7 +45,7 @@ class EndpointListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSettings:
+class PerBrokerSettings:
     """The settings of PerBrokerRouting.
 
     `plan` is called once the cluster has answered. `listen` binds a socket, or raises
@@ -72,7 +72,7 @@ class PerBrokerRouting:
     """
 
     def __init__(
-        self, settings: EndpointSettings, endpoint_listener: EndpointListener, clock: Clock
+        self, settings: PerBrokerSettings, endpoint_listener: EndpointListener, clock: Clock
     ) -> None:
         self._settings = settings
         self._endpoint_listener = endpoint_listener

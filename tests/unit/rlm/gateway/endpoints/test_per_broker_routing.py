@@ -12,7 +12,7 @@ from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort
 from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import EndpointAddresses
-from rlm.gateway.endpoints.endpoint_registry import EndpointSettings, PerBrokerRouting
+from rlm.gateway.endpoints.per_broker_routing import PerBrokerRouting, PerBrokerSettings
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from tests.log_records import message_of
 from tests.twins.clock import FakeClock
@@ -47,7 +47,7 @@ class Given:
         self.taken: set[HostPort] = set()
         self.listened: list[HostPort] = []
         plan = EndpointAddresses(bootstrap=GATEWAY, advertised=GATEWAY, listeners=listeners or {})
-        settings = EndpointSettings(
+        settings = PerBrokerSettings(
             plan=lambda: plan, listen=self._listen, unserved=self.unserved.append
         )
         self.routing = PerBrokerRouting(settings, self.endpoint_listener, self.clock)

@@ -1,10 +1,10 @@
-"""Finds the differences between a real document and its description (rsm.config.json_shape)."""
+"""Finds the differences between a real document and its description (rsm.program.json_shape)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rsm.config.json_shape import JsonField, JsonKind, JsonShape
+from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "text": (str,),

@@ -12,7 +12,7 @@ import pytest
 _PROGRAM = """
 import sys
 
-from rsm.config.confirmation import confirm, confirm_on_terminal, require_consent
+from rsm.program.confirmation import confirm, confirm_on_terminal, require_consent
 from rsm.segment.errors import InvalidConfigError, StoppedError
 
 try:

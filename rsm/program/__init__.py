@@ -1,0 +1,1 @@
+"""What the programs share: their start, confirmations, and what they print."""
