@@ -26,7 +26,7 @@ class StoreOnlyReader:
         self.count = 0
 
     def records(self, topic: str, partition: int) -> Iterator[LoggedRecord]:
-        """Yield all records as they are printed. DemoFailedError if the command fails."""
+        """Yield all records as they are printed. Raises DemoFailedError if the command fails."""
         name = f"{topic}:{partition}"
         command = [RLM, "read", name, "--from-store", "--json"]
         command += ["--config", str(self._configuration)]

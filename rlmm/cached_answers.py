@@ -144,7 +144,10 @@ class CachedAnswers(RemoteLogMetadataManager):
         return self._answer(None, lambda: self._cache.cluster_value(rows, subject))
 
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
-        """Return `ask()` about a partition, or the cluster if None. RetriableError if it lags."""
+        """Return `ask()` about a partition, or the cluster if None.
+
+        Raises RetriableError if it lags.
+        """
         identity = self._follower.identity
         if identity is None:
             raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
@@ -158,7 +161,10 @@ class CachedAnswers(RemoteLogMetadataManager):
         return found
 
     def _catching_up(self, partition: int) -> int:
-        """Return the number of the partition's catch-up; RetriableError if it is not caught up."""
+        """Return the number of the partition's catch-up.
+
+        Raises RetriableError if it is not caught up.
+        """
         number = self._follower.caught_up.get(partition)
         if number is None:
             raise RetriableError(

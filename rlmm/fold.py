@@ -72,7 +72,7 @@ ParsedRecord = ParsedSegment | Tombstone | Event
 
 
 def parse_record(key: bytes, value: bytes | None) -> ParsedRecord:
-    """Parse a record. CorruptError, or UnsupportedError if only a newer version knows it."""
+    """Parse a record. Raises CorruptError, or UnsupportedError if only a newer version knows it."""
     if value is None:
         return Tombstone(key=parse_record_key(key))
     if len(key) == SEGMENT_KEY_BYTES and key[0] == _SEGMENT:

@@ -68,12 +68,15 @@ class KnownWrites:
             ) from error
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
-        """Write one record. RetriableError if it was not written, else UnknownResultError."""
+        """Write one record.
+
+        Raises RetriableError if it was not written, else UnknownResultError.
+        """
         self.settle(partition)
         return self._publish(partition, key, value)
 
     def settle(self, partition: int) -> None:
-        """Read the partition past each write with an unknown result. UnknownResultError."""
+        """Read the partition past each write with an unknown result. Raises UnknownResultError."""
         with self._lock:
             opened = self._open.get(partition)
         if opened is None:

@@ -92,7 +92,7 @@ class RecordKey:
 
 
 def parse_record_key(key: bytes) -> RecordKey:
-    """Parse a key. UnsupportedError for an unknown kind, CorruptError for a wrong length."""
+    """Parse a key. Raises UnsupportedError for an unknown kind, CorruptError for a wrong length."""
     if not key:
         raise CorruptError("the record has no key")
     try:

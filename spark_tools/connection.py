@@ -274,5 +274,5 @@ def _require_topic_names(values: Mapping[str, str]) -> None:
 
 
 def _file_properties(path: str | None) -> Properties:
-    """Return the keys of a file of properties, none without a file. InvalidConfigError."""
+    """Return the keys of a file of properties, none without a file. Raises InvalidConfigError."""
     return _NO_FILE if path is None else read_properties(Path(path))

@@ -74,12 +74,12 @@ class WholeFolder(pytest.Package):
 
 
 def is_whole_folder(path: Path) -> bool:
-    """Whether this directory is one unit; `path` is absolute."""
+    """Return whether this directory is one unit; `path` is absolute."""
     return path.is_relative_to(_CHECKOUT) and str(path.relative_to(_CHECKOUT)) in _WHOLE_FOLDERS
 
 
 def is_filling_worker(environ: Mapping[str, str]) -> bool:
-    """Whether a process with this environment is the worker that fills the pauses of the others."""
+    """Return whether an environment is that of the worker that fills the pauses of others."""
     worker = environ.get("PYTEST_XDIST_WORKER", "")
     return _is_filling(worker, int(environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
@@ -100,7 +100,7 @@ def _is_filling(worker: str, worker_count: int) -> bool:
 
 
 def uses_services(nodeid: str) -> bool:
-    """Whether a test is of a level with real services; False for what is no test."""
+    """Return whether a test is of a level with real services; False for what is no test."""
     is_test = nodeid.startswith("tests/")
     return is_test and not _computes(nodeid.partition("::")[0])
 
@@ -141,5 +141,5 @@ def _place(path: str, folders: tuple[str, ...]) -> int:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a file, by its path from the checkout, is in a folder or deeper."""
+    """Return whether a file, by its path from the checkout, is in a folder or deeper."""
     return PurePosixPath(path).is_relative_to(folder)

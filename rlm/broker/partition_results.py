@@ -29,7 +29,7 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[Topic
 
 
 def by_name(partitions: Iterable[TopicIdPartition]) -> Mapping[tuple[str, int], TopicIdPartition]:
-    """Index by the names in responses. ValueError if two topic ids share a name."""
+    """Index by the names in responses. Raises ValueError if two topic ids share a name."""
     indexed: dict[tuple[str, int], TopicIdPartition] = {}
     for each in partitions:
         if indexed.setdefault((each.topic, each.partition), each) != each:

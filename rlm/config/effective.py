@@ -69,16 +69,17 @@ class SecretMask:
 
 
 def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
-    """Return all settings of a file, in the order of the reference. InvalidConfigError."""
+    """Return all settings of a file, in the order of the reference. Raises InvalidConfigError."""
     load_gateway_config(path)
     return tuple(_settings(read_properties(path)))
 
 
 def secret_settings(path: Path) -> Mapping[str, str]:
-    """Return the settings of a file whose values no text may show, by key. InvalidConfigError.
+    """Return the settings of a file whose values no text may show, by key.
 
-    Omits short values and numbers of a plug-in, such as `true`, unless the key suggests a secret:
-    they are parts of other texts, which would be unreadable without them.
+    Raises InvalidConfigError. Omits short values and numbers of a plug-in, such as `true`, unless
+    the key suggests a secret: they are parts of other texts, which would be unreadable without
+    them.
     """
     entries = read_properties(path).entries
     plugin_keys = _plugin_keys(entries)

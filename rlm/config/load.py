@@ -111,7 +111,10 @@ class CommandConfig:
     rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
-        """Return the store for commands that read it; InvalidConfigError if none was given."""
+        """Return the store for commands that read it.
+
+        Raises InvalidConfigError if none was given.
+        """
         if self.storage is None:
             raise InvalidConfigError(
                 "a setting of the store is missing",
@@ -123,7 +126,7 @@ class CommandConfig:
 
 
 def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
-    """Load the configuration of `rlm run`. InvalidConfigError.
+    """Load the configuration of `rlm run`. Raises InvalidConfigError.
 
     It reads only the file, except for what `check_client` reads.
     """
@@ -147,7 +150,7 @@ def config_problems(
 ) -> tuple[InvalidConfigError, ...]:
     """Return all errors that `load_config` could raise; empty if it accepts the file.
 
-    InvalidConfigError if the file cannot be read at all.
+    Raises InvalidConfigError if the file cannot be read at all.
     """
     properties = read_properties(path)
     found = [*_unknown_keys(properties), *_misplaced_keys(properties)]
@@ -235,12 +238,15 @@ def _check_rollover(properties: Properties, config: Config) -> None:
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
-    """Load the part of `rlm run`'s file that commands need. InvalidConfigError."""
+    """Load the part of `rlm run`'s file that commands need. Raises InvalidConfigError."""
     return _command_config(read_properties(path), check_client)
 
 
 def load_storage_config(path: Path) -> StorageConfig:
-    """Load the store's part of `rlm run`'s file, which may lack the others. InvalidConfigError."""
+    """Load the store's part of `rlm run`'s file, which may lack the others.
+
+    Raises InvalidConfigError.
+    """
     properties = read_properties(path)
     _raise_first(_unknown_keys(properties))
     if not any(properties.get(key) for key in STORE_KEYS):
@@ -254,7 +260,7 @@ def client_command_config(
     """Build the configuration of a command whose cluster is on the command line.
 
     `path` has properties of the Kafka client without a prefix, as for Kafka's own tools. It may
-    also have keys of `rlm run`'s file. InvalidConfigError.
+    also have keys of `rlm run`'s file. Raises InvalidConfigError.
     """
     source = "--bootstrap-server" if path is None else str(path)
     given = {} if path is None else read_properties(path).entries

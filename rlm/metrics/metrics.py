@@ -31,7 +31,7 @@ class Metrics(StorageMetrics):
     """Represents all metrics of one manager. Thread-safe, including `forget_partition`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register every metric with `registry`; ValueError if it already has them."""
+        """Register every metric with `registry`. Raises ValueError if it already has them."""
         super().__init__(registry)
         self._blocked_reasons: dict[tuple[Gauge, str, str], str] = {}
         self._lock = threading.Lock()

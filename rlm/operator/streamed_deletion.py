@@ -60,7 +60,10 @@ class DeletionManagers(Protocol):
         """Return why the last `reports` omitted a partition, and what to do."""
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
-        """Request the deletion from the leader that the last `reports` found; RetriableError."""
+        """Request the deletion from the leader that the last `reports` found.
+
+        Raises RetriableError.
+        """
 
 
 LocalStarts = Callable[[Collection[TopicIdPartition]], Mapping[TopicIdPartition, int]]

@@ -70,7 +70,7 @@ class AnomalyReporter:
         self._full: set[TopicIdPartition] = set()
 
     def step(self) -> None:
-        """Report what is due. RetriableError if the metadata topic cannot be written.
+        """Report what is due. Raises RetriableError if the metadata topic cannot be written.
 
         A partition without room for another anomaly delays no other partition.
         """

@@ -36,7 +36,10 @@ class BrokerLog(Protocol):
         """Return the current local start offset. Raises RetriableError, FencedError."""
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """Return the first offset since a time; None if no record is that new. RetriableError."""
+        """Return the first offset since a time; None if no record is that new.
+
+        Raises RetriableError.
+        """
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
         """Yield the records of [from_offset, end_offset), without control records, to the log end.

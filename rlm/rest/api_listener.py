@@ -75,7 +75,10 @@ class ApiListener:
             return bound_address(self._bound)
 
     def stop(self) -> None:
-        """Finish running requests and close the socket. RetriableError if that takes long."""
+        """Finish running requests and close the socket.
+
+        Raises RetriableError if that takes long.
+        """
         with self._lock:
             self._is_stopped = True
             server, bound = self._server, self._bound

@@ -41,7 +41,7 @@ class ChildProbe:
             raise CorruptError("malformed metrics", address=address) from error
 
     def readiness(self, address: str) -> ReadinessReport:
-        """Fetch whether a child is ready; RetriableError if it does not answer."""
+        """Fetch whether a child is ready. Raises RetriableError if it does not answer."""
         response = self._get(address, "/readyz")
         try:
             report = ReadinessReport.from_json(json.loads(response.body))

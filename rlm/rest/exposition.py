@@ -29,7 +29,7 @@ def render(collector: Collector) -> bytes:
 
 
 def parse(text: str) -> tuple[Metric, ...]:
-    """Parse metric families; ValueError if the text is malformed."""
+    """Parse metric families. Raises ValueError if the text is malformed."""
     return tuple(text_string_to_metric_families(text))
 
 

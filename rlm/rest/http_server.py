@@ -127,7 +127,10 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish running requests and close the socket. RetriableError if that takes long."""
+        """Finish running requests and close the socket.
+
+        Raises RetriableError if that takes long.
+        """
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(2 * _STOP_S)

@@ -113,7 +113,7 @@ class ManagerClient:
         params: Mapping[str, str],
         read: Callable[[object], _DocumentT],
     ) -> _DocumentT:
-        """Fetch JSON and return its document; CorruptError if it is malformed."""
+        """Fetch JSON and return its document. Raises CorruptError if it is malformed."""
         response = self._ask(manager, "GET", what, params)
         try:
             return read(httpx.Response(response.status, content=response.body).json())
@@ -226,7 +226,7 @@ class ManagerClient:
 
 
 def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> httpx.URL:
-    """Build the URL; RetriableError if the registered address is invalid."""
+    """Build the URL. Raises RetriableError if the registered address is invalid."""
     scheme = "https" if manager.serves_https else "http"
     try:
         return httpx.URL(f"{scheme}://{manager.http_address}{_path(what)}", params=dict(params))

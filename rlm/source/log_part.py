@@ -57,7 +57,7 @@ class OpenLogDirPart:
     def __init__(
         self, log: LogFile, files: PartitionFiles, wanted: NextBatches, begin: LogPosition
     ) -> None:
-        """Read the part's transactions. NotFoundError if the file was deleted meanwhile."""
+        """Read the part's transactions. Raises NotFoundError if the file was deleted meanwhile."""
         part = log.part
         self._files = files
         self._file = log

@@ -101,15 +101,15 @@ class LogSource(ABC):
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         """Return the partitions with a log; not future, stray, deleted, or cluster metadata ones.
 
-        RetriableError if a log dir cannot be read, because its partitions are unknown.
+        Raises RetriableError if a log dir cannot be read, because its partitions are unknown.
         """
 
     @abstractmethod
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         """List one partition's log.
 
-        NotFoundError if no log dir has it. RetriableError if its directory cannot be read now: an
-        offline log dir does not count as empty.
+        Raises NotFoundError if no log dir has it. Raises RetriableError if its directory cannot be
+        read now: an offline log dir does not count as empty.
         """
 
     @abstractmethod
@@ -138,8 +138,8 @@ class LogSource(ABC):
         transactions from this and later transaction indexes. These are complete because the segment
         must end at or below `last_stable_offset`, which the caller fetched before.
 
-        NotFoundError if the segment is gone, RetriableError if it differs from the listing or
-        cannot be read now, CorruptError if its content is invalid.
+        Raises NotFoundError if the segment is gone, RetriableError if it differs from the listing
+        or cannot be read now, CorruptError if its content is invalid.
         """
 
     @abstractmethod
@@ -158,6 +158,6 @@ class LogSource(ABC):
         batch. The caller fetched `end_offset` before, from the high watermark and the last stable
         offset. So the aborted transactions are complete.
 
-        NotFoundError if the offset is deleted, RetriableError if there is no whole batch yet or
-        the file cannot be read now, CorruptError if its content is invalid.
+        Raises NotFoundError if the offset is deleted, RetriableError if there is no whole batch yet
+        or the file cannot be read now, CorruptError if its content is invalid.
         """

@@ -44,7 +44,8 @@ def read_segment_transactions(
 
     The result is complete if every transaction that overlaps the segment had ended before `files`
     were listed. Raises CorruptError or UnsupportedError if an index is unreadable: unlike the other
-    indexes, it cannot be rebuilt from the segment alone. RetriableError if one vanishes meanwhile.
+    indexes, it cannot be rebuilt from the segment alone. Raises RetriableError if one vanishes
+    meanwhile.
     """
     own: bytes | None = None
     aborted: list[AbortedTransaction] = []

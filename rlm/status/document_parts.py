@@ -100,7 +100,7 @@ def gap_to_json(gap: RecordedGap) -> Json:
 
 
 def gap_from_json(found: JsonObject) -> RecordedGap:
-    """Return the same gap; CorruptError for a reason that only a newer version knows."""
+    """Return the same gap. Raises CorruptError for a reason that only a newer version knows."""
     reasons = {reason.name.lower(): reason for reason in GapReason}
     name = found.text("reason")
     if name not in reasons:

@@ -61,10 +61,11 @@ class StoredOriginals:
         return self._read(found[-1][1]) if found else None
 
     def keep(self, settings: OriginalSettings) -> None:
-        """Store these originals; idempotent. AlreadyExistsError if another process does it too.
+        """Store these originals; idempotent.
 
-        Values that are all -1 replace no others: while a copy is stored, the topic's retention was
-        not restored, so the -1 are those of `rlm`.
+        Raises AlreadyExistsError if another process does it too. Values that are all -1 replace no
+        others: while a copy is stored, the topic's retention was not restored, so the -1 are those
+        of `rlm`.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found:

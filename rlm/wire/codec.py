@@ -47,7 +47,7 @@ def decode(
     flexible: bool,
     position: int = 0,
 ) -> MessageT:
-    """Decode a message that fills `data` from `position` on; CorruptError if it does not.
+    """Decode a message that fills `data` from `position` on. Raises CorruptError if it does not.
 
     Records are slices of `data`; everything else is copied.
     """

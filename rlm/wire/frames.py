@@ -79,7 +79,7 @@ def request_frame(
 def read_response(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[ResponseHeader, ResponseT]:
-    """Decode a response without its size; CorruptError if it is not one of this version."""
+    """Decode a response without its size. Raises CorruptError if it is not one of this version."""
     header_version = api.response_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_RESPONSE_HEADER
     header, position = decode_prefix(
@@ -92,7 +92,7 @@ def read_response(
 def read_request(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[RequestHeader, RequestT]:
-    """Decode a request without its size; CorruptError if it is not one of this version."""
+    """Decode a request without its size. Raises CorruptError if it is not one of this version."""
     header_version = api.request_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_REQUEST_HEADER
     header, position = decode_prefix(RequestHeader, header_version, frame, flexible=flexible_header)

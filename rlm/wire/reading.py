@@ -30,7 +30,7 @@ _SMALLEST_TAG_BYTES = 2
 
 
 def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
-    """Read an unsigned varint of 32 bits; CorruptError if it is wider."""
+    """Read an unsigned varint of 32 bits. Raises CorruptError if it is wider."""
     byte = data[pos]
     if byte < 0x80:  # nearly every length of a message
         return byte, pos + 1

@@ -74,7 +74,7 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Parse Kafka's form: "3", "1-4", "6+" or "none". ValueError for anything else."""
+        """Parse Kafka's form: "3", "1-4", "6+" or "none". Raises ValueError for anything else."""
         if text == "none":
             return cls(0, -1)
         if text.endswith("+"):

@@ -54,7 +54,7 @@ def write_uuid(out: bytearray, value: UUID) -> None:
 
 
 def write_string(out: bytearray, value: str | None) -> None:
-    """Write a string; UnsupportedError for None."""
+    """Write a string. Raises UnsupportedError for None."""
     raw = not_null(value).encode()
     out += _INT16.pack(len(raw))
     out += raw
@@ -94,7 +94,7 @@ def write_compact_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """Write bytes; UnsupportedError for None."""
+    """Write bytes. Raises UnsupportedError for None."""
     raw = not_null(value)
     out += _INT32.pack(len(raw))
     out += raw
@@ -124,7 +124,7 @@ def write_compact_nullable_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def write_records(out: bytearray, value: Records | None) -> None:
-    """Write record batches, in one piece or several; UnsupportedError for None."""
+    """Write record batches, in one piece or several. Raises UnsupportedError for None."""
     pieces = _pieces(value)
     out += _INT32.pack(sum(map(len, pieces)))
     _append(out, pieces)
@@ -178,7 +178,10 @@ def write_tags(out: bytearray, tags: UnknownTags | list[tuple[int, bytes]]) -> N
 
 
 def not_null(value: _ValueT | None) -> _ValueT:
-    """Return the value; UnsupportedError if it is null, which this version does not allow."""
+    """Return the value.
+
+    Raises UnsupportedError if it is null, which this version does not allow.
+    """
     if value is None:
         raise _null_refused()
     return value

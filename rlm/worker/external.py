@@ -47,7 +47,7 @@ def open_external_systems(
     plugin_failed: PluginFailed = ignore_failure,
     observe: RequestObserver = ignore_request,
 ) -> ExternalSystems:
-    """Open the real systems; `observe` receives the store's requests. InvalidConfigError."""
+    """Open the real systems; `observe` receives the store's requests. Raises InvalidConfigError."""
     identity = check_host(config)
     return ExternalSystems(
         identity=identity,

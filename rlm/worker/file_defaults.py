@@ -101,7 +101,7 @@ def _text(value: object) -> str | None:
 
 
 def read_registered(defaults: Iterable[FileDefault]) -> FileDefaults:
-    """Return what a manager's file gives topics, from its registration. InvalidConfigError.
+    """Return what a manager's file gives topics, from its registration. Raises InvalidConfigError.
 
     A key that the manager's version does not register has its built-in value.
     """

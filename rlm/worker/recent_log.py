@@ -100,7 +100,10 @@ def keep_recent_log(state_dir: Path, process: str, mask: SecretMask) -> None:
 
 
 def logged_processes(state_dir: Path) -> tuple[str, ...]:
-    """Return the names of the processes that have logged; RetriableError if there are none."""
+    """Return the names of the processes that have logged.
+
+    Raises RetriableError if there are none.
+    """
     try:
         with os.scandir(state_dir / _FOLDER) as entries:  # unlike glob, it reports refused access
             files = [each.name for each in entries if each.name.endswith(_SUFFIXES)]
@@ -119,7 +122,7 @@ def logged_processes(state_dir: Path) -> tuple[str, ...]:
 
 
 def recent_log(state_dir: Path, process: str) -> bytes:
-    """Return the last lines of one process, also of one that has ended; RetriableError."""
+    """Return the last lines of one process, also of one that has ended. Raises RetriableError."""
     newest = state_dir / _FOLDER / f"{process}{_SUFFIX}"
     try:
         # In this order, a file that is renamed meanwhile is read twice rather than not at all.

@@ -111,7 +111,7 @@ class MetadataCache:
         return self._store.failure()
 
     def recover(self, before_restart: Callable[[], None]) -> None:
-        """Open the store again if it failed. RetriableError.
+        """Open the store again if it failed. Raises RetriableError.
 
         Written data is kept, but a damaged store starts again, empty, after `before_restart`.
         """

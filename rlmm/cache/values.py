@@ -81,12 +81,12 @@ def partition_to_bytes(state: PartitionState) -> bytes:
 
 
 def lineage_from_bytes(value: bytes) -> Lineage:
-    """Decode only the lineage of a partition's state. CorruptError."""
+    """Decode only the lineage of a partition's state. Raises CorruptError."""
     return lineage_from_messages(list(_state_message(value).lineage))
 
 
 def partition_from_bytes(value: bytes) -> PartitionState:
-    """Decode it. CorruptError."""
+    """Decode it. Raises CorruptError."""
     message = _state_message(value)
     fields: dict[str, Any] = {}
     for family in PARTITION_FAMILIES:
@@ -124,14 +124,15 @@ def newer_record_from_bytes(value: bytes) -> NewerRecord:
 
 
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
-    """Return a segment's metadata. CorruptError. The entry must have a state."""
+    """Return a segment's metadata. Raises CorruptError. The entry must have a state."""
     return metadata_in(entry.value)
 
 
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
-    """Return the metadata in a segment record's value; `known` is its partition. CorruptError.
+    """Return the metadata in a segment record's value; `known` is its partition.
 
-    It decodes on demand, because the fold has checked every value in the cache.
+    Raises CorruptError. It decodes on demand, because the fold has checked every value in the
+    cache.
     """
     return metadata_on_demand(parse_value(value).segment.metadata, known)
 
@@ -145,7 +146,10 @@ class NamedObjects(NamedTuple):
 
 
 def objects_named(value: bytes) -> NamedObjects:
-    """Return the object names in a segment record's value, decoding nothing else. CorruptError."""
+    """Return the object names in a segment record's value, decoding nothing else.
+
+    Raises CorruptError.
+    """
     metadata = parse_value(value).segment.metadata
     return NamedObjects(
         topic=metadata.topic_id_partition.topic,
@@ -155,7 +159,10 @@ def objects_named(value: bytes) -> NamedObjects:
 
 
 def segment_record(entry: SegmentEntry) -> SegmentRecord:
-    """Return a segment as the SPI represents it. CorruptError. The entry must have a state."""
+    """Return a segment as the SPI represents it.
+
+    Raises CorruptError. The entry must have a state.
+    """
     return SegmentRecord(
         metadata=segment_metadata(entry),
         copy_deadline_ms=entry.copy_deadline_ms,

@@ -104,7 +104,7 @@ def topic_configs(replication_factor: int) -> Mapping[str, str]:
 
 
 def decode(value: bytes) -> DeadLetter:
-    """Decode a dead letter. CorruptError, or UnsupportedError for one of a newer version."""
+    """Decode a dead letter. Raises CorruptError, or UnsupportedError for one of a newer version."""
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:

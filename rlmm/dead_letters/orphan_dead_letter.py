@@ -84,7 +84,10 @@ def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
 
 
 def decode(value: bytes) -> OrphanDeadLetter:
-    """Decode a dead letter. CorruptError, or UnsupportedError for another kind or newer version."""
+    """Decode a dead letter.
+
+    Raises CorruptError, or UnsupportedError for another kind or newer version.
+    """
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:

@@ -173,7 +173,7 @@ def _to_message(anomaly: Anomaly) -> pb.Anomaly:
 
 
 def _from_message(message: pb.Anomaly) -> Anomaly:
-    """Decode an anomaly. CorruptError, UnsupportedError."""
+    """Decode an anomaly. Raises CorruptError, UnsupportedError."""
     kind = enum_from_number(AnomalyKind, message.kind, "kind of an anomaly")
     try:
         return Anomaly(

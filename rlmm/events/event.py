@@ -19,7 +19,7 @@ class Event:
 
 
 def parse_value(value: bytes) -> pb.MetadataEvent:
-    """Parse a record's value as a message, without checking its content. CorruptError."""
+    """Parse a record's value as a message, without checking its content. Raises CorruptError."""
     try:
         return pb.MetadataEvent.FromString(value)
     except DecodeError as error:

@@ -100,7 +100,10 @@ class EventFamily(ABC, Generic[E, M, S]):
 
     @abstractmethod
     def from_message(self, event_id: UUID, message: M) -> E:
-        """Decode an event. CorruptError, or UnsupportedError for a value of a newer version."""
+        """Decode an event.
+
+        Raises CorruptError, or UnsupportedError for a value of a newer version.
+        """
 
     @abstractmethod
     def record_key(self, event: E) -> RecordKey:
@@ -172,7 +175,7 @@ class PartitionFamily(EventFamily[P, M, P]):
     def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
         """Read that part into fields of PartitionState, without those that are absent.
 
-        CorruptError.
+        Raises CorruptError.
         """
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
@@ -248,7 +251,7 @@ class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
         """Return what a row's readers get; the time is 0 if the row has none."""
 
     def from_row(self, subject: bytes, row: bytes) -> V:
-        """Decode the value of a row. CorruptError."""
+        """Decode the value of a row. Raises CorruptError."""
         append_time_ms = 0
         if self.has_row_time:
             (append_time_ms,) = _TIME.unpack_from(row)
@@ -278,7 +281,7 @@ class ClusterFamily(EventFamily[C, M, C], Generic[C, M, V]):
 
 
 def checked_offset(offset: int) -> int:
-    """Return an offset of a message. CorruptError if it is negative."""
+    """Return an offset of a message. Raises CorruptError if it is negative."""
     if offset < 0:
         raise CorruptError("an offset is negative", offset=offset)
     return offset

@@ -112,7 +112,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
         return super().fold_tombstone(state, key)
 
     def from_content(self, content: bytes) -> OffloadSegmentRecord:
-        """Decode the kept record. CorruptError."""
+        """Decode the kept record. Raises CorruptError."""
         try:
             return _segment_of(pb.OffloadSegmentChanged.FromString(content))
         except DecodeError as error:

@@ -71,7 +71,7 @@ _new_parsed: Callable[[_Fields], ParsedSegment] = partial(tuple.__new__, ParsedS
 
 
 def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> ParsedSegment:
-    """Parse a record whose `message` has a segment event. CorruptError, UnsupportedError."""
+    """Parse a record whose `message` has a segment event. Raises CorruptError, UnsupportedError."""
     event = message.segment
     metadata = event.metadata
     partition = metadata.topic_id_partition

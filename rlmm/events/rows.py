@@ -24,7 +24,7 @@ class ClusterRows(Protocol[V_co]):
     """What the keys of the rows begin with; the subject follows. No other prefix begins with it."""
 
     def from_row(self, subject: bytes, row: bytes) -> V_co:
-        """Decode the value of a row. CorruptError."""
+        """Decode the value of a row. Raises CorruptError."""
 
 
 class ClusterReader(Protocol):
@@ -45,7 +45,7 @@ class KeptRows(Protocol[V_co]):
     kind: ClassVar[RecordKind]
 
     def from_content(self, content: bytes) -> V_co:
-        """Decode a kept content. CorruptError."""
+        """Decode a kept content. Raises CorruptError."""
 
 
 class KeptReader(Protocol):

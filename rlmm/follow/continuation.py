@@ -97,7 +97,10 @@ class Continuation:
         return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
-        """Return the topic, of the right shape. NotFoundError if the followed one is gone."""
+        """Return the topic, of the right shape.
+
+        Raises NotFoundError if the followed one is gone.
+        """
         followed = self._followed
         try:
             return self._topic.ensure(create=followed is None)

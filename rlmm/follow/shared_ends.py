@@ -31,7 +31,7 @@ class SharedEnds:
         self._under_way: set[frozenset[int]] = set()
 
     def of(self, partitions: Iterable[int], timeout_ms: int) -> _Ends:
-        """Return the ends of the partitions, asked for now or later. RetriableError."""
+        """Return the ends of the partitions, asked for now or later. Raises RetriableError."""
         asked = frozenset(partitions)
         with self._lock:
             ends = self._waiting.get(asked)

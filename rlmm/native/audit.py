@@ -82,7 +82,10 @@ class NativeAudit:
         self._deletions: dict[TopicIdPartition, _Deletion] = {}
 
     def add(self, record: NativeRecord, native_position: NativePosition) -> None:
-        """Take the next record. CorruptError if its offsets are not a range; it has no effect."""
+        """Take the next record.
+
+        Raises CorruptError if its offsets are not a range; it has no effect.
+        """
         match record:
             case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):
                 offsets = _offsets(facts.start_offset, facts.end_offset)

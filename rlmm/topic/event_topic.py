@@ -73,7 +73,7 @@ class EventTopic(ABC):
 
     @abstractmethod
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        """Return the current end of each partition. Thread-safe. RetriableError."""
+        """Return the current end of each partition. Thread-safe. Raises RetriableError."""
 
     @abstractmethod
     def close(self) -> None:

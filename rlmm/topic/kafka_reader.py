@@ -81,7 +81,10 @@ class KafkaTopicReader:
             self._consumer.list_topics(self._topic, timeout=_LEADERS_TIMEOUT_S)
 
     def partitions(self, timeout_ms: int) -> Sequence[int]:
-        """Return the topic's partitions. NotFoundError if the topic is missing, RetriableError."""
+        """Return the topic's partitions.
+
+        Raises NotFoundError if the topic is missing, RetriableError.
+        """
         try:
             found = self._consumer.list_topics(self._topic, timeout=timeout_ms / 1000)
         except KafkaException as exception:
@@ -94,7 +97,7 @@ class KafkaTopicReader:
         return sorted(topic.partitions)
 
     def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
-        """Return the current end of each partition. RetriableError."""
+        """Return the current end of each partition. Raises RetriableError."""
         ends = {}
         for partition in partitions:
             try:
@@ -112,7 +115,7 @@ class KafkaTopicReader:
         return ends
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        """Implement EventTopic.assign. RetriableError if reading does not begin in time."""
+        """Implement EventTopic.assign. Raises RetriableError if reading does not begin in time."""
         self._read_error = None
         self._answered = set()
         self._positions = {partition: p.offset for partition, p in positions.items()}
@@ -156,7 +159,7 @@ class KafkaTopicReader:
     def _require_broker(self) -> None:
         """Replace the consumer if it knows no broker any more; the caller assigns again.
 
-        RetriableError if it was replaced.
+        Raises RetriableError if it was replaced.
         """
         self._heard_s = time.monotonic()
         try:

@@ -48,7 +48,7 @@ class TopicShape:
 
 
 def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
-    """Check that the topic can be created on this number of brokers. InvalidConfigError."""
+    """Check that the topic can be created on this number of brokers. Raises InvalidConfigError."""
     if live_broker_count < settings.replication_factor:
         raise InvalidConfigError(
             "too few live brokers for the metadata topic",

@@ -110,7 +110,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return tuple([value for value in values if value is not None])
 
     def ask(self, queued: QueuedRead[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
-        """Queue a request. UnsupportedError if it exceeds the whole budget."""
+        """Queue a request. Raises UnsupportedError if it exceeds the whole budget."""
         sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(

@@ -21,8 +21,8 @@ def find_config_file(
 ) -> Path | None:
     """Return the file that a program without `--config` reads; None if there is none.
 
-    An empty variable counts as unset. InvalidConfigError if the variable names a missing file, even
-    if the system has one: it could be the file of another cluster.
+    An empty variable counts as unset. Raises InvalidConfigError if the variable names a missing
+    file, even if the system has one: it could be the file of another cluster.
     """
     named = environment.get(CONFIG_VARIABLE, "")
     if named:

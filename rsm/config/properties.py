@@ -58,7 +58,7 @@ def named_source(source: str) -> dict[str, object]:
 
 
 def read_properties(path: Path) -> Properties:
-    """Read a file. InvalidConfigError if it is unreadable or not a .properties file."""
+    """Read a file. Raises InvalidConfigError if it is unreadable or not a .properties file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
@@ -91,7 +91,7 @@ def read_properties(path: Path) -> Properties:
 
 
 def parse_properties(text: str, *, source: str) -> Properties:
-    """Parse the text of a .properties file. InvalidConfigError for a malformed escape."""
+    """Parse the text of a .properties file. Raises InvalidConfigError for a malformed escape."""
     try:
         entries = dict(_entries(text))
     except javaproperties.InvalidUEscapeError as error:

@@ -30,7 +30,7 @@ class CopyVerification(Enum):
 
 
 def is_topic_name(value: str) -> bool:
-    """Whether Kafka permits the name for a topic."""
+    """Return whether Kafka permits the name for a topic."""
     return _TOPIC_NAME.fullmatch(value) is not None and value not in {".", ".."}
 
 

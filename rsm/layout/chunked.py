@@ -100,7 +100,10 @@ class ChunkedLayout(SegmentLayout):
         return decode_companion(content)
 
     def _chunk_ends(self, metadata: RemoteLogSegmentMetadata) -> Sequence[int]:
-        """Return the end position of each chunk. CorruptError if the chunks are not the segment."""
+        """Return the end position of each chunk.
+
+        Raises CorruptError if the chunks are not the segment.
+        """
         count, ends = self._chunks_count(metadata), metadata.chunks.ends
         if len(ends) < count or ends[-1] != metadata.segment_size_bytes:
             raise CorruptError(

@@ -207,7 +207,10 @@ class SegmentLayout(ABC):
 
     @abstractmethod
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
-        """Return the object for `decode_companion`. CorruptError if the metadata names none."""
+        """Return the object for `decode_companion`.
+
+        Raises CorruptError if the metadata names none.
+        """
 
     @abstractmethod
     def decode_companion(self, content: bytes) -> Companion:

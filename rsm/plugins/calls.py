@@ -183,14 +183,17 @@ class CallWatch:
 
 
 def require_type(found: T, expected: type[object]) -> T:
-    """Return a plug-in's result. TypeError if it is not of that type: annotations prove nothing."""
+    """Return a plug-in's result.
+
+    Raises TypeError if it is not of that type: annotations prove nothing.
+    """
     if not isinstance(found, expected):
         raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")
     return found
 
 
 def require_types(found: tuple[T, ...], expected: type[object]) -> tuple[T, ...]:
-    """Return a plug-in's result. TypeError if it is not a tuple of that type."""
+    """Return a plug-in's result. Raises TypeError if it is not a tuple of that type."""
     for each in require_type(found, tuple):
         require_type(each, expected)
     return found

@@ -98,7 +98,10 @@ class _WatchedSource(WrappedSource):
 
 
 def read_index(index: PairObject, decode: Callable[..., Index]) -> Index:
-    """Read and decode a whole index object. CorruptError for a too large one, before any read."""
+    """Read and decode a whole index object.
+
+    Raises CorruptError for a too large one, before any read.
+    """
     if index.length_bytes > MAX_INDEX_BYTES:
         expected = f"at most {MAX_INDEX_BYTES}"
         raise corrupt_index(
@@ -109,7 +112,7 @@ def read_index(index: PairObject, decode: Callable[..., Index]) -> Index:
 
 
 def decode_any_index(content: bytes, *, name: str) -> BlockIndex | StreamIndex:
-    """Decode an index object of either format. CorruptError if it is invalid."""
+    """Decode an index object of either format. Raises CorruptError if it is invalid."""
     if content.startswith(BlockFormat.V2.index_magic.to_bytes(4, "big")):
         return decode_stream_index(content, name=name)
     return decode_index(content, name=name)
@@ -118,7 +121,7 @@ def decode_any_index(content: bytes, *, name: str) -> BlockIndex | StreamIndex:
 def open_ledger(
     ledger_id: int, index: BlockIndex, data: PairObject, reading: PairReading
 ) -> OffloadedLedger:
-    """Open the ledger of a v1 pair. CorruptError if the objects are of different ledgers."""
+    """Open the ledger of a v1 pair. Raises CorruptError if the objects are of different ledgers."""
     # If Pulsar's offloader stopped at a too large entry, the index's length omits the last block.
     is_cut_off = index.end_entry_id <= index.last_entry_id
     if not (is_cut_off and data.length_bytes > index.data_bytes):

@@ -42,10 +42,11 @@ class SegmentIndexes:
     aborted_transactions: tuple[AbortedTransaction, ...]
 
     def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
-        """Return where to begin reading for `offset`. CorruptError if that is outside the log.
+        """Return where to begin reading for `offset`.
 
-        Checks only the found entry, because an index may have 250 000. The checksum covers all of
-        them, and the reader compares each batch with the entry.
+        Raises CorruptError if that is outside the log. Checks only the found entry, because an
+        index may have 250 000. The checksum covers all of them, and the reader compares each batch
+        with the entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):

@@ -147,7 +147,7 @@ class StoreScan:
         return tuple(sorted(found, key=attrgetter("partition")))
 
     def partition(self, topic_id_partition: TopicIdPartition, executor: Executor) -> PartitionScan:
-        """Return the segments of a partition. RetriableError if the store cannot be read."""
+        """Return the segments of a partition. Raises RetriableError if the store cannot be read."""
         described: list[_Described] = []
         unreadable: list[UnreadableSegment] = []
         unfinished_keys: list[str] = []

@@ -100,7 +100,7 @@ def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
 def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
     """Parse a `meta.properties`; `file` names it in the CorruptError.
 
-    UnsupportedError for a version other than 0 and 1.
+    Raises UnsupportedError for a version other than 0 and 1.
     """
     properties = _properties(content, file)
     version = _property(properties, "version", file)

@@ -193,7 +193,7 @@ class TransactionIndex:
         """Parse the transaction index of a segment with `offsets`.
 
         A transaction may begin in an earlier segment. Raises CorruptError if one ends outside of
-        this segment, or the ends do not ascend; UnsupportedError for another entry version.
+        this segment, or the ends do not ascend. Raises UnsupportedError for another entry version.
         """
         _require_whole_entries("transaction index", data, TRANSACTION_ENTRY)
         transactions: list[AbortedTransaction] = []

@@ -27,14 +27,14 @@ _STATES = {state.value: state for state in SegmentState}
 
 
 def id_from_bytes(raw: bytes) -> UUID:
-    """Decode a 16-byte id; CorruptError for any other length."""
+    """Decode a 16-byte id. Raises CorruptError for any other length."""
     if len(raw) != 16:
         raise CorruptError("an id does not have 16 bytes", length_bytes=len(raw))
     return UUID(bytes=raw)
 
 
 def enum_from_number(kind: type[E], number: int, what: str) -> E:
-    """Decode a member of an enum; UnsupportedError for a value of a newer version."""
+    """Decode a member of an enum. Raises UnsupportedError for a value of a newer version."""
     try:
         return kind(number)
     except ValueError as error:
@@ -90,7 +90,7 @@ def lineage_to_messages(value: Lineage) -> list[pb.EpochEntry]:
 
 
 def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
-    """Decode a lineage. CorruptError if its epochs do not ascend."""
+    """Decode a lineage. Raises CorruptError if its epochs do not ascend."""
     try:
         return Lineage(
             entries=tuple(
@@ -125,7 +125,10 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
 
 
 def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """Decode a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
+    """Decode a segment's metadata.
+
+    Raises CorruptError, or UnsupportedError for an unknown state.
+    """
     try:
         return RemoteLogSegmentMetadata(
             **{name: read(message) for name, read in _METADATA_FIELDS.items()}

@@ -76,7 +76,7 @@ class ByteRange:
         return self.end_position - self.start_position
 
     def to_http(self) -> str:
-        """Return HTTP's inclusive Range header value. ValueError for an empty range."""
+        """Return HTTP's inclusive Range header value. Raises ValueError for an empty range."""
         if not len(self):
             raise ValueError("an empty range cannot be spelled as an HTTP range")
         return f"bytes={self.start_position}-{self.end_position - 1}"

@@ -118,7 +118,10 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def truncate(self, name: str, length_bytes: int) -> None:
-        """Cut a chunk to its first `length_bytes`. Idempotent. NotFoundError, UnsupportedError."""
+        """Cut a chunk to its first `length_bytes`. Idempotent.
+
+        Raises NotFoundError, UnsupportedError.
+        """
 
     @abstractmethod
     def concat(self, target: str, sources: Sequence[str]) -> None:

@@ -61,7 +61,7 @@ def encode_metadata(
 def decode_attributes(
     metadata: Mapping[str, str], *, name: str, names: MetadataNames = HEADER_NAMES
 ) -> dict[str, str]:
-    """Decode the attributes of the chunk `name`. CorruptError for invalid user metadata."""
+    """Decode the attributes of the chunk `name`. Raises CorruptError for invalid user metadata."""
     attributes = {k.lower(): v for k, v in metadata.items()}
     attributes.pop(names.creation, None)
     encoded = attributes.pop(names.others, None)

@@ -50,7 +50,7 @@ class ExportedRange:
 
     @classmethod
     def of_line(cls, text: str) -> ExportedRange:
-        """Decode a line. Raises CorruptError; InvalidConfigError for an earlier version's line."""
+        """Decode a line. Raises CorruptError, InvalidConfigError for an earlier version's line."""
         try:
             values = json.loads(text)
             if isinstance(values, dict) and "attempt" in values and "files" not in values:

@@ -176,8 +176,8 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the given keys, with the configuration file of the option or of the host.
 
-    An option that names the brokers replaces the host's file. InvalidConfigError for an `--option`
-    without a value, for two sources of the brokers, and without file and brokers.
+    An option that names the brokers replaces the host's file. Raises InvalidConfigError for an
+    `--option` without a value, for two sources of the brokers, and without file and brokers.
     """
     values = _of_command_config(arguments)
     for text in arguments.option:
@@ -204,7 +204,8 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
 def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the keys of the client's file, with the prefix of the client's settings.
 
-    It may also have keys of `rlm run`'s file that jobs read, as for `rlm`. InvalidConfigError.
+    It may also have keys of `rlm run`'s file that jobs read, as for `rlm`. Raises
+    InvalidConfigError.
     """
     if arguments.command_config is None:
         return {}

@@ -10,7 +10,7 @@ from rsm.program.standard_output import give_up_output, unwritable_output
 def write_output(text: str) -> None:
     """Write at once. A job continues without output if the reader is gone, as after `| head`.
 
-    RetriableError if the output cannot be written.
+    Raises RetriableError if the output cannot be written.
     """
     try:
         sys.stdout.write(text)

@@ -46,7 +46,7 @@ class WriterSchemas:
     def by_id(self, schema_id: int) -> SchemaText:
         """Return the schema; missing and unreadable ids are not requested again.
 
-        Raises NotFoundError; UnsupportedError, also for more than MAX_SCHEMA_IDS;
+        Raises NotFoundError, UnsupportedError (also for more than MAX_SCHEMA_IDS), and
         InvalidConfigError or RetriableError if the registry does not answer.
         """
         if schema_id not in self._found:

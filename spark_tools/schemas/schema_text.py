@@ -104,8 +104,8 @@ class SchemaSource(ABC):
     def by_id(self, schema_id: int) -> SchemaText:
         """Return the schema with the id that records have.
 
-        Raises NotFoundError; UnsupportedError for an unknown format or too many references;
-        InvalidConfigError if access is denied; RetriableError if there is no answer.
+        Raises NotFoundError, UnsupportedError for an unknown format or too many references,
+        InvalidConfigError if access is denied, and RetriableError if there is no answer.
         """
 
     @abstractmethod

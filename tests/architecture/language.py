@@ -107,6 +107,8 @@ _SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1", re.DOTALL)
 _LINK_TARGET = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>\n]+>")
 _BLOCK_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+\.)\s?)|(?<!\|)\|(?!\|)")
 _SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)[.!?](?=[\s)\"']|$)")
+# In running text; a table that begins with an error's name has two spaces after it.
+_BARE_ERROR = re.compile(r"[a-z`)][.;]\s+[A-Z]\w*Error(?= if | for |[,.;]|$)")
 _COMMENT = re.compile(r"(?:^|\s)#:? (.*)$", re.MULTILINE)
 _BUILD_COMMENT = re.compile(r"(?:^|\s)##? (.*)$", re.MULTILINE)
 _CONTRACT = re.compile(r'^(?:id|name) = "(.*)"$', re.MULTILINE)
@@ -158,8 +160,16 @@ def word_count(sentence: str) -> int:
 def python_prose(file: SourceFile) -> str:
     """Docstrings, comments and messages of a Python file."""
     comments = (match[1] for match in _COMMENT.finditer(file.text))
-    texts = (each for each in file.outline.strings if " " in each)
-    return "\n".join(map(without_spans, (*comments, *texts)))
+    return "\n".join(map(without_spans, (*comments, *_texts(file))))
+
+
+def bare_errors(file: SourceFile) -> list[str]:
+    """Sentences that name an error and do not say what raises it."""
+    return [each for each in _texts(file) if _BARE_ERROR.search(each)]
+
+
+def _texts(file: SourceFile) -> Iterator[str]:
+    return (each for each in file.outline.strings if " " in each)
 
 
 def build_prose(path: Path) -> str:

@@ -95,6 +95,12 @@ def _long_sentences() -> Found:
     )
 
 
+def _bare_errors() -> Found:
+    return _with_findings(
+        (file.name, language.bare_errors(file)) for file in language.product_files()
+    )
+
+
 CHECKS: Mapping[str, Callable[[], Found]] = {
     "words of pages": _words_in_pages,
     "words of code": _words_in_product,
@@ -104,6 +110,7 @@ CHECKS: Mapping[str, Callable[[], Found]] = {
     "names of tests": _names_of_tests,
     "names": _names,
     "long sentences": _long_sentences,
+    "errors that nothing raises": _bare_errors,
 }
 
 

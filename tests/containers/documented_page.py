@@ -34,7 +34,7 @@ class Step:
     given: frozenset[str]
 
     def is_shown_by(self, output: str) -> bool:
-        """Whether these lines are in the output, in this order.
+        """Return whether these lines are in the output, in this order.
 
         Instead of a number that no command gives, the output may have any other, but not 0.
         """

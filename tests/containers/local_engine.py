@@ -94,7 +94,7 @@ def environment() -> dict[str, str]:
 
 
 def can_be_set_up() -> bool:
-    """Whether this process may install Debian's packages and make networks."""
+    """Return whether this process may install Debian's packages and make networks."""
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 

@@ -213,7 +213,7 @@ class ComposeStack:
         self.script("compose", "up", "-d", "--no-deps", broker, rlm)
 
     def leads(self, number: int, topic: str) -> bool:
-        """Whether a broker leads a partition of a topic."""
+        """Return whether a broker leads a partition of a topic."""
         return any(each["leader"] == number for each in self.partitions(topic))
 
     def elect_preferred_leaders(self) -> None:

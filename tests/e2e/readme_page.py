@@ -37,7 +37,7 @@ class QuickStart:
     endings: Mapping[str, str]
 
     def is_ending(self, command: str, line: str) -> bool:
-        """Whether a last line is the README's; true for a command whose end it does not show.
+        """Return whether a last line is the README's, or the README shows no end of the command.
 
         "…" is any text, and a duration any number. Other numbers differ by a tenth at most, and
         are equal to each other where those of the README are.

@@ -41,7 +41,7 @@ class HdfsCluster(ServerProcess):
         return [*command, "-datanodes", "1"]
 
     def _is_ready(self) -> bool:
-        """Whether content can be written: a data node is named for it."""
+        """Return whether content can be written: a data node is named for it."""
         try:
             made = self._ask("PUT", self.root, "MKDIRS")
             where = self._ask("PUT", f"{self.root}/-", "CREATE&noredirect=true")

@@ -30,7 +30,7 @@ VERSIONS = tuple((os.environ.get("KAFKA_VERSIONS") or _DEFAULT).split())
 
 
 def is_28(version: str) -> bool:
-    """Whether it is the oldest line of versions that `rlm` supports."""
+    """Return whether it is the oldest line of versions that `rlm` supports."""
     return version.startswith("2.8.")
 
 

@@ -58,7 +58,7 @@ def free_port_range(count: int) -> int:
 
 
 def is_listening(port: int) -> bool:
-    """Whether something takes connections at that port of 127.0.0.1."""
+    """Return whether something takes connections at that port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

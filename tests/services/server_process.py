@@ -73,5 +73,5 @@ class ServerProcess(Service):
         return {}
 
     def _is_ready(self) -> bool:
-        """Whether tests may ask it now."""
+        """Return whether tests may ask it now."""
         return is_listening(self._port)

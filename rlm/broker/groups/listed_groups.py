@@ -38,7 +38,7 @@ def require_all_share_groups_listed(broker: Requester) -> None:
 
 
 def _has_share_groups(broker: Requester) -> bool:
-    """Whether the cluster's feature `share.version`, or a preview of it, allows share groups."""
+    """Return whether the cluster's feature `share.version` or a preview allows share groups."""
     try:
         response = broker.request(
             API_VERSIONS, named_api_versions_request(), at_least=_FIRST_VERSION_WITH_FEATURES

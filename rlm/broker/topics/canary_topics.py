@@ -17,7 +17,7 @@ class CanaryTopics(ABC):
 
     @abstractmethod
     def names(self, timeout_ms: int) -> Sequence[str]:
-        """Return the names of all topics. RetriableError."""
+        """Return the names of all topics. Raises RetriableError."""
 
     @abstractmethod
     def create(
@@ -27,11 +27,11 @@ class CanaryTopics(ABC):
         configs: Mapping[str, str],
         timeout_ms: int,
     ) -> None:
-        """Create a topic with these replicas by partition, leader first. RetriableError."""
+        """Create a topic with these replicas by partition, leader first. Raises RetriableError."""
 
     @abstractmethod
     def delete(self, name: str, timeout_ms: int) -> None:
-        """Delete a topic; do nothing if it does not exist. RetriableError."""
+        """Delete a topic; do nothing if it does not exist. Raises RetriableError."""
 
     @abstractmethod
     def write(

@@ -53,7 +53,7 @@ def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopic
 def current_ends(
     settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int
 ) -> Mapping[int, int]:
-    """Return the current ends. NotFoundError, RetriableError, InvalidConfigError."""
+    """Return the current ends. Raises NotFoundError, RetriableError, InvalidConfigError."""
     with reaching_cluster(settings):
         return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
 
@@ -63,7 +63,7 @@ def polled_until(
 ) -> Iterator[T]:
     """Yield the result of each `poll` of the reader, until it is at `ends`.
 
-    RetriableError if the reader does not advance for `timeout_ms`.
+    Raises RetriableError if the reader does not advance for `timeout_ms`.
     """
     silent_ms = 0
     while any(reader.positions()[partition] < end for partition, end in ends.items()):

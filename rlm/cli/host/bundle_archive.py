@@ -33,7 +33,7 @@ class BundleArchive:
     def __init__(self, path: Path, secrets: Mapping[str, str]) -> None:
         """Create the file. `secrets` are the values to mask, by their keys.
 
-        InvalidConfigError if the file exists or cannot be written.
+        Raises InvalidConfigError if the file exists or cannot be written.
         """
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)

@@ -135,7 +135,7 @@ def _process_id(text: str) -> UUID:
 
 
 def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
-    """Register a dead process as stopped. InvalidConfigError if it is unknown or live."""
+    """Register a dead process as stopped. Raises InvalidConfigError if it is unknown or live."""
     found = next(
         (each for each in registrations(metadata) if each.process.process_id == process_id), None
     )

@@ -16,8 +16,8 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
     Use it below `with_cluster_options`. Without a terminal, the command ends when it takes the
     configuration, unless the user gave --yes or --dry-run: after it has checked its arguments,
-    before it connects. It calls `confirm` when it knows what it deletes. TypeError for a command
-    without these options. `with_any` are the names of parameters.
+    before it connects. It calls `confirm` when it knows what it deletes. Raises TypeError for a
+    command without these options. `with_any` are the names of parameters.
     """
 
     def mark(function: Callable[..., None]) -> Callable[..., None]:

@@ -38,7 +38,7 @@ class PartitionName:
 
     @classmethod
     def parse(cls, text: str) -> PartitionName:
-        """Parse TOPIC or TOPIC:P. InvalidConfigError."""
+        """Parse TOPIC or TOPIC:P. Raises InvalidConfigError."""
         topic, colon, partition = text.partition(":")
         if not topic or (colon and not _OFFSET.fullmatch(partition)):
             raise InvalidConfigError(

@@ -22,7 +22,7 @@ from rsm.segment.ids import TopicIdPartition
 def manager_client(session: CommandSession) -> ManagerClient:
     """Return a client for the managers of the session's cluster; the caller closes it.
 
-    InvalidConfigError if the trust store cannot be read.
+    Raises InvalidConfigError if the trust store cannot be read.
     """
     return ManagerClient(
         MetadataCredentials(metadata=session.metadata, cluster_id=session.cluster_id),

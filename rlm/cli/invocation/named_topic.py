@@ -49,7 +49,8 @@ def find_tiered(
 ) -> tuple[TopicPolicy, tuple[TopicIdPartition, ...]]:
     """Return the policy, and the named partition or all partitions of the topic.
 
-    NotFoundError if the topic or partition does not exist, InvalidConfigError if it is not tiered.
+    Raises NotFoundError if the topic or partition does not exist, InvalidConfigError if it is not
+    tiered.
     """
     with reaching_cluster(session.config):
         view: ClusterView = session.bootstrap.view((name.topic,))

@@ -152,7 +152,7 @@ def command_config(
     command_config_file: Path | None,
     environment: Mapping[str, str],
 ) -> CommandConfig:
-    """Return the configuration that these options give. InvalidConfigError.
+    """Return the configuration that these options give. Raises InvalidConfigError.
 
     `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
     cluster than the one in its file. With `--bootstrap-server`, the command does not look for the

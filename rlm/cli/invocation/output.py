@@ -15,7 +15,8 @@ from rsm.program.standard_output import give_up_output, unwritable_output
 def printing() -> Iterator[None]:
     """Enclose code that only writes to standard output; flush at the end.
 
-    Ends the command quietly if the reader is gone. RetriableError if the output cannot be written.
+    Ends the command quietly if the reader is gone. Raises RetriableError if the output cannot be
+    written.
     """
     try:
         yield

@@ -126,7 +126,10 @@ class _AbsentTopic(MemoryTopic):
 
 
 def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
-    """Return the current leader of each partition of a topic. NotFoundError, RetriableError."""
+    """Return the current leader of each partition of a topic.
+
+    Raises NotFoundError, RetriableError.
+    """
     view = session.bootstrap.view((topic,))
     return {each.partition: each.leader_id for each in view.topic(topic).partitions}
 
@@ -136,8 +139,8 @@ def local_starts_of(
 ) -> Mapping[TopicIdPartition, int]:
     """Return where the leaders' local logs of a topic begin.
 
-    RetriableError if a leader does not answer, or no broker does: the session has reached the
-    cluster before.
+    Raises RetriableError if a leader does not answer, or no broker does: the session has reached
+    the cluster before.
     """
     view = session.bootstrap.view((topic,))
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)

@@ -57,7 +57,8 @@ def effects_of(
 ) -> tuple[TopicEffect, ...]:
     """Return what these levels make of the cluster's topics, by ascending name.
 
-    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
+    `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
+    exist.
     """
     policies = {each.topic_id: each for each in topic_policies(session.metadata)}
     managers = managers_defaults(session)
@@ -104,8 +105,8 @@ def find_change(
 ) -> ShownChange:
     """Return the difference between the present levels and `wanted`, which are all levels.
 
-    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist, or
-    cannot have its settings, or if the wanted levels contradict each other.
+    `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
+    exist, or cannot have its settings, or if the wanted levels contradict each other.
     """
     before = {each.pattern: each for each in policy_levels(session.metadata)}
     after = {each.pattern: each for each in wanted}

@@ -190,7 +190,10 @@ def _delete(
 
 
 def _named(pattern: str | None, *, is_default: bool) -> str:
-    """Return the pattern that the user gave, or the one of the default. InvalidConfigError."""
+    """Return the pattern that the user gave, or the one of the default.
+
+    Raises InvalidConfigError.
+    """
     if is_default and pattern is not None:
         raise InvalidConfigError(
             "a pattern and --default exclude each other", pattern=pattern, advice="Give one"

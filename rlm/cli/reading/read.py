@@ -203,7 +203,7 @@ def report_damage(
 ) -> None:
     """Record the object that a read's error is about; do nothing if it names no segment.
 
-    RetriableError if the metadata topic cannot be written.
+    Raises RetriableError if the metadata topic cannot be written.
     """
     segment_id = error.context.get("segment_id")
     if not isinstance(segment_id, RemoteLogSegmentId):

@@ -161,7 +161,7 @@ def active_leases(
 
 
 def release_leases(metadata: RemoteLogMetadataManager, leases: Iterable[PartitionLease]) -> None:
-    """End leases before they expire. RetriableError if one cannot be written."""
+    """End leases before they expire. Raises RetriableError if one cannot be written."""
     for tip, lease in leases:
         release_read_lease(metadata, tip, lease.lease_id)
 

@@ -78,7 +78,7 @@ def _set_control(of: socket.socket, name: bytes) -> None:
 
 
 def _is_here(connected: socket.socket) -> bool:
-    """Whether the peer is on this host; False if it has disconnected."""
+    """Return whether the peer is on this host; False if it has disconnected."""
     if connected.family not in _FAMILIES:
         return False
     with suppress(OSError):

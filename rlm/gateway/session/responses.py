@@ -336,7 +336,7 @@ class BrokerResponses:
 
 
 def _is_refused(frame: memoryview) -> bool:
-    """Whether the broker refused ApiVersions, with a response in version 0 (KIP-511)."""
+    """Return whether the broker refused ApiVersions, with a response in version 0 (KIP-511)."""
     error = frame[_AFTER_CORRELATION_ID : _AFTER_CORRELATION_ID + 2]
     return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
 

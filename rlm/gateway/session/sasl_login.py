@@ -53,7 +53,7 @@ class ClientLogin:
 
 
 def is_login_step(head: RequestHead) -> bool:
-    """Whether a request belongs to a login and `rlm` can read its response."""
+    """Return whether a request belongs to a login and `rlm` can read its response."""
     for api in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
         if head.api_key == api.key:
             return head.api_version in api.versions

@@ -54,11 +54,11 @@ class SpeculativeFetch:
         return CORRELATION_ID
 
     def is_young(self, now_ms: int) -> bool:
-        """Whether its response and the known log ends are recent enough for use."""
+        """Return whether its response and the known log ends are recent enough for use."""
         return now_ms <= self.ends_ms and self.exchange.foreseen_log_ends(now_ms) is None
 
     def is_frame(self, frame: memoryview) -> bool:
-        """Whether a client's request equals it in bytes; else `is_request` may still match."""
+        """Return whether a client's request has the same bytes; `is_request` compares fields."""
         return (
             len(frame) == len(self.frame) - SIZE_BYTES
             and frame[_AFTER_CORRELATION_ID:] == self.frame[SIZE_BYTES + _AFTER_CORRELATION_ID :]
@@ -66,7 +66,7 @@ class SpeculativeFetch:
         )
 
     def is_request(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Whether a client's decoded request equals it."""
+        """Return whether a client's decoded request equals it."""
         return (
             request == self.request
             and version == self.version

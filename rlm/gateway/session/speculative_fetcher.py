@@ -50,12 +50,12 @@ class SpeculativeFetcher:
         return self._following is not None
 
     def is_frame_next(self, frame: memoryview) -> bool:
-        """Whether a request has the expected bytes; if not, `is_next` may still match it."""
+        """Return whether a request has the expected bytes; if not, `is_next` may still match it."""
         asked = self._asked
         return asked is not None and asked.is_frame(frame) and self._is_valid(asked)
 
     def is_next(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Whether a decoded request is the expected one."""
+        """Return whether a decoded request is the expected one."""
         asked = self._asked
         return (
             asked is not None
@@ -163,7 +163,7 @@ class SpeculativeFetcher:
 
 
 def is_only_speculative(owed: Iterable[Pending | SpeculativeFetch]) -> bool:
-    """Whether only speculative fetches and the gateway's own requests are in flight."""
+    """Return whether only speculative fetches and the gateway's own requests are in flight."""
     return all(isinstance(each, SpeculativeFetch | OwnLogEndsRequest) for each in owed)
 
 

@@ -99,7 +99,7 @@ class CopyRecords:
         copy_timeout_ms: int = 0,
         copy_deadline_ms: int = 0,
     ) -> int:
-        """Publish a state of the copy; return its broker time. FencedError if it is refused."""
+        """Publish a state of the copy; return its time. Raises FencedError if it is refused."""
         result = self._metadata.publish(
             SegmentEvent(
                 event_id=self._new_id(),

@@ -90,8 +90,8 @@ class MergeLanes(AttemptLanes):
     ) -> RemoteLogSegmentMetadata:
         """Merge segments under a new id. Raises as `Merger.merge`.
 
-        A merge may wait long for its slot. FencedError if the partition is not streamed by then:
-        its parts would stay next to the merged segment.
+        A merge may wait long for its slot. Raises FencedError if the partition is not streamed by
+        then: its parts would stay next to the merged segment.
         """
         if task.streaming.permit is None:
             raise FencedError("the partition is no longer streamed", offsets=merge.offsets)

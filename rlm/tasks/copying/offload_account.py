@@ -64,7 +64,8 @@ class OffloadAccount:
     ) -> OffloadSegmentRecord:
         """Complete the accounts that earlier attempts left; record that a segment begins here.
 
-        `started` is the segment's own record, which is written later. RetriableError if that fails.
+        `started` is the segment's own record, which is written later. Raises RetriableError if that
+        fails.
         """
         segment_id = started.segment_id.id
         assigned = OffloadSegmentRecord(

@@ -43,7 +43,10 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Returns those of the topics, names by id, that the cluster does not have. RetriableError."""
+"""Returns those of the topics, names by id, that the cluster does not have.
+
+Raises RetriableError.
+"""
 
 
 class RemovalStatus(Enum):

@@ -74,9 +74,10 @@ class AnomalyCheck:
         )
 
     def step(self) -> None:
-        """Run the checks that are due. RetriableError if the metadata topic cannot be written.
+        """Run the checks that are due.
 
-        A partition whose records cannot be written delays no other partition.
+        Raises RetriableError if the metadata topic cannot be written. A partition whose records
+        cannot be written delays no other partition.
         """
         self._read_whole.forget_stale()
         problem: RetriableError | None = None

@@ -80,7 +80,10 @@ class Heartbeat:
         self._applied = applied
 
     def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
-        """Register once with `state`. RetriableError if the metadata topic cannot be written."""
+        """Register once with `state`.
+
+        Raises RetriableError if the metadata topic cannot be written.
+        """
         description = self._description
         self._metadata.publish(
             ProcessRegistered(

@@ -75,7 +75,10 @@ class BlockIndex(BlockSequence):
 
 
 def encode_index(index: BlockIndex) -> bytes:
-    """Encode an index object. UnsupportedError if its readers would refuse it as too long."""
+    """Encode an index object.
+
+    Raises UnsupportedError if its readers would refuse it as too long.
+    """
     metadata = encode_ledger_metadata(index.metadata)
     length_bytes = _HEADER.size + len(metadata) + INDEXED_BLOCK_BYTES * len(index.blocks)
     require_index_fits(length_bytes)
@@ -91,7 +94,7 @@ def encode_index(index: BlockIndex) -> bytes:
 
 
 def decode_index(content: bytes, *, name: str) -> BlockIndex:
-    """Decode the index object `name`. CorruptError if it is invalid or inconsistent."""
+    """Decode the index object `name`. Raises CorruptError if it is invalid or inconsistent."""
     data_bytes, header_bytes, metadata_bytes = _unpack_header(content, name)
     blocks_position = _HEADER.size + metadata_bytes
     try:

@@ -27,7 +27,10 @@ class DividedLog:
 
 
 def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> DividedLog:
-    """Divide a log by (base offset, length) of each batch. UnsupportedError for an empty log."""
+    """Divide a log by (base offset, length) of each batch.
+
+    Raises UnsupportedError for an empty log.
+    """
     planner = BlockPlanner(block_bytes=block_bytes)
     points = LogPointsBuilder()
     blocks: list[PlannedBlock] = []

@@ -67,7 +67,7 @@ def encode_ledger_info(info: LedgerInfo) -> bytes:
 
 
 def decode_ledger_info(content: bytes) -> LedgerInfo:
-    """Decode the message. CorruptError if it is invalid or lacks the ledger's id."""
+    """Decode the message. Raises CorruptError if it is invalid or lacks the ledger's id."""
     try:
         message = pb.LedgerInfo.FromString(content)
     except DecodeError as error:

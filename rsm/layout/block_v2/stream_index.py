@@ -100,7 +100,10 @@ class StreamIndex:
 
 
 def encode_stream_index(index: StreamIndex) -> bytes:
-    """Encode an index object. UnsupportedError if its readers would refuse it as too long."""
+    """Encode an index object.
+
+    Raises UnsupportedError if its readers would refuse it as too long.
+    """
     ledgers = b"".join(map(_encode_ledger, index.ledgers))
     length_bytes = _HEADER.size + len(ledgers)
     require_index_fits(length_bytes)
@@ -111,7 +114,7 @@ def encode_stream_index(index: StreamIndex) -> bytes:
 
 
 def decode_stream_index(content: bytes, *, name: str) -> StreamIndex:
-    """Decode the index object `name`. CorruptError if it is invalid or inconsistent."""
+    """Decode the index object `name`. Raises CorruptError if it is invalid or inconsistent."""
     data_bytes, header_bytes = unpack_index_header(
         content, _HEADER, name=name, block_format=BlockFormat.V2
     )

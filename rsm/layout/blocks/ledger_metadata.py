@@ -87,7 +87,10 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 
 
 def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
-    """Decode the message. CorruptError if it is invalid or lacks a field BookKeeper requires."""
+    """Decode the message.
+
+    Raises CorruptError if it is invalid or lacks a field BookKeeper requires.
+    """
     message = pb.LedgerMetadata()
     try:
         message.ParseFromString(content)

@@ -50,7 +50,7 @@ class DataObject:
         self._read = read
 
     def read(self, positions: ByteRange) -> bytes:
-        """Return all bytes at `positions`. CorruptError if the object ends earlier."""
+        """Return all bytes at `positions`. Raises CorruptError if the object ends earlier."""
         content = self._read(positions)
         if len(content) != len(positions):
             raise CorruptError(

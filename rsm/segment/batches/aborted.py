@@ -29,7 +29,7 @@ class AbortedTransactions:
             self._by_producer.setdefault(each.producer_id, []).append(each)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return bool(self._by_producer)
 
     def are_aborted(self, header: BatchHeader) -> bool:

@@ -56,7 +56,10 @@ class IndexBuilder:
         self._position = 0
 
     def append(self, header: IndexedBatch) -> None:
-        """Add the next batch. CorruptError if its offsets are too far from the base offset."""
+        """Add the next batch.
+
+        Raises CorruptError if its offsets are too far from the base offset.
+        """
         last_offset = header.last_offset
         relative = last_offset - self._base_offset
         if not 0 <= relative <= _MAX_RELATIVE_OFFSET:

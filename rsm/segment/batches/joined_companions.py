@@ -35,7 +35,10 @@ class JoinedCompanions:
         return None if found == NO_TIMESTAMP else found
 
     def append_batches(self, batches: Iterable[IndexedBatch]) -> None:
-        """Add the next batches. CorruptError if their offsets are too far from the base offset."""
+        """Add the next batches.
+
+        Raises CorruptError if their offsets are too far from the base offset.
+        """
         for batch in batches:
             self._indexes.append(batch)
 

@@ -93,7 +93,7 @@ def decode_records(
 
 
 def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
-    """Decode the marker of a control batch; CorruptError if there is not exactly one."""
+    """Decode the marker of a control batch. Raises CorruptError if there is not exactly one."""
     _require_one_batch(header, batch)
     if not header.is_control or header.record_count != 1:
         found = f"control {header.is_control}, {header.record_count} records"
@@ -162,9 +162,10 @@ def _decode_all(
 def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the time
     header: BatchHeader, data: bytes
 ) -> tuple[list[Record], int]:
-    """Decode the records; return them and their end position. IndexError if the bytes end early.
+    """Decode the records; return them and their end position.
 
-    Numbers of one or two bytes are looked up inline; a record's end is the only bounds check.
+    Raises IndexError if the bytes end early. Numbers of one or two bytes are looked up inline; a
+    record's end is the only bounds check.
     """
     records, position, last_delta = [], 0, header.last_offset_delta
     base_offset, base_ms = header.base_offset, header.base_timestamp_ms
@@ -248,7 +249,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
 
 
 def _null(header: BatchHeader, length: int) -> bytes | None:
-    """Return the value for a negative length. CorruptError for any but -1."""
+    """Return the value for a negative length. Raises CorruptError for any but -1."""
     if length != -1:
         raise _corrupt(header, "a length is negative", ">= -1", length)
     return None

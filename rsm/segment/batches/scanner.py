@@ -60,7 +60,10 @@ class SegmentScanner:
         )
 
     def finish(self) -> SegmentScan:
-        """Return the result for the whole segment; CorruptError if it ends within a batch."""
+        """Return the result for the whole segment.
+
+        Raises CorruptError if it ends within a batch.
+        """
         if self._batches.incomplete_bytes:
             raise CorruptError(
                 "segment ends within a batch",

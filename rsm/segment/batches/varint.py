@@ -64,12 +64,12 @@ def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, 
 
 
 def encode_varint(value: int) -> bytes:
-    """Encode a signed 32-bit value; ValueError if it does not fit."""
+    """Encode a signed 32-bit value. Raises ValueError if it does not fit."""
     return _encode_zigzag(value, _VARINT_BITS)
 
 
 def encode_varlong(value: int) -> bytes:
-    """Encode a signed 64-bit value; ValueError if it does not fit."""
+    """Encode a signed 64-bit value. Raises ValueError if it does not fit."""
     return _encode_zigzag(value, _VARLONG_BITS)
 
 

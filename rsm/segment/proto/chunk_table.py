@@ -35,7 +35,7 @@ def encode_objects(message: pb.RemoteLogSegmentMetadata, objects: Sequence[Store
 
 
 def decode_objects(message: pb.RemoteLogSegmentMetadata) -> tuple[StoredObject, ...]:
-    """Return all objects that a message names. CorruptError for a malformed table."""
+    """Return all objects that a message names. Raises CorruptError for a malformed table."""
     others = [_object_from_message(each) for each in message.objects[:]]
     if not message.HasField("chunks"):
         return tuple(others)
@@ -54,7 +54,10 @@ def decode_objects(message: pb.RemoteLogSegmentMetadata) -> tuple[StoredObject, 
 
 
 def decode_keys(message: pb.RemoteLogSegmentMetadata) -> tuple[str, ...]:
-    """Return the keys of all objects that a message names. CorruptError for a malformed table."""
+    """Return the keys of all objects that a message names.
+
+    Raises CorruptError for a malformed table.
+    """
     keys = []
     if message.HasField("chunks"):
         check_chunks(message.chunks)

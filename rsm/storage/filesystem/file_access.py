@@ -31,7 +31,7 @@ class FileAccess:
         return self.file_mode | (self.file_mode & 0o444) >> 2
 
     def create(self, path: Path) -> int:
-        """Create a file and return its descriptor for writing. FileExistsError, OSError."""
+        """Create a file and return its descriptor for writing. Raises FileExistsError, OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(path, flags, self.file_mode)
         try:

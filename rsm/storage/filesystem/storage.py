@@ -208,7 +208,7 @@ class FilesystemChunkStorage(ChunkStorage):
         return checksum
 
     def _status(self, name: str) -> tuple[Path, os.stat_result]:
-        """Return a chunk's path and status; NotFoundError if it does not exist."""
+        """Return a chunk's path and status. Raises NotFoundError if it does not exist."""
         path = self._root.locate(name)
         with self._root.reading(name):
             status = path.lstat()

@@ -75,9 +75,10 @@ class StoreRoot:
             )
 
     def locate(self, name: str) -> Path:
-        """Return the path of the chunk `name`, existing or not. InvalidConfigError for bad names.
+        """Return the path of the chunk `name`, existing or not.
 
-        Refuses symbolic links below the root, because one may lead out of it.
+        Raises InvalidConfigError for bad names. Refuses symbolic links below the root, because one
+        may lead out of it.
         """
         check_name(name)
         first, *rest = name.split("/")

@@ -67,7 +67,7 @@ class HdfsDirectory:
             raise store_error(error, self._root) from error
 
     def status(self, name: str) -> Mapping[str, Any]:
-        """Return the file status of a chunk. NotFoundError, also for a directory."""
+        """Return the file status of a chunk. Raises NotFoundError, also for a directory."""
         with self.reading(name):
             status: Mapping[str, Any] = self.web.ask("GET", self.path(name), "GETFILESTATUS")[
                 "FileStatus"

@@ -27,7 +27,10 @@ _RENEWAL_INTERVAL_S = 1.0
 
 
 class S3Bucket:
-    """One bucket. Thread-safe. Opening sends no request; InvalidConfigError for bad settings."""
+    """One bucket. Thread-safe. Opening sends no request.
+
+    Raises InvalidConfigError for bad settings.
+    """
 
     def __init__(self, settings: S3Settings, *, observe: RequestObserver = ignore_request) -> None:
         self.settings = settings

@@ -63,7 +63,7 @@ class Bucket:
         return Counter(self.sent)
 
     def ended_first(self, operation: str) -> bool:
-        """Whether an operation that ends an upload was sent before the new upload began."""
+        """Return whether an operation that ends an upload was sent before the new upload began."""
         return self.sent.index(operation) < self.sent.index("create_multipart_upload")
 
     def left(self, name: str, content: bytes = CONTENT) -> None:

@@ -47,7 +47,7 @@ def changed(change: Callable[[pb.SegmentEvent], object]) -> bytes:
 
 
 def is_taken(value: bytes, key: bytes = RECORD.key) -> bool:
-    """Whether the fold takes a record; the codec has to agree."""
+    """Return whether the fold takes a record; the codec has to agree."""
     taken = []
     for read in (parse_record, decode):
         try:

@@ -81,7 +81,7 @@ def test_request_when_a_later_epoch_begins_below_it_then_reaches_up_to_there() -
 
 
 def test_request_when_a_later_leader_took_it_then_is_of_its_epoch() -> None:
-    """Whether that leader's process has claimed the partition yet or not."""
+    """Return whether that leader's process has claimed the partition yet or not."""
     asked = log_start_request(50, leader_epoch=1)
     early = log_of(claim(), asked, claim(writer(1), lineage=CUT))
     late = log_of(claim(), claim(writer(1), lineage=CUT), asked)

@@ -104,7 +104,7 @@ def opened(directory: Path) -> DiskChunks:
 
 
 def is_in(directory: Path, segment: BuiltSegment) -> bool:
-    """Whether a batch of the segment, by its header, is in any file there."""
+    """Return whether a batch of the segment, by its header, is in any file there."""
     files = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
     begins = positions_of(segment)[:-1]
     headers = [segment.log[position : position + _HEADER_BYTES] for position in begins]

@@ -267,7 +267,7 @@ def test_account_when_the_end_is_trimmed_and_another_begins_there_then_has_its_p
 
 
 def test_account_when_the_answer_to_the_end_is_lost_then_a_later_cycle_completes_it() -> None:
-    """Whether the segment is stored shows in its own record."""
+    """Return whether the segment is stored shows in its own record."""
     world = World(policy=STREAMS)
     world.segments(1)
     process = world.start()
