@@ -62,7 +62,7 @@ class StoredLog:
     """The readable stored offsets of one partition, and its recorded gaps. Immutable.
 
     `ranges` ascend by start, are at or above the log start, and may overlap. Memory: two references
-    per range. A look-up takes time logarithmic in the number of ranges.
+    per range. A lookup takes time logarithmic in the number of ranges.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ def log_start_of(
 def _search(
     metadata: RemoteLogMetadataManager, tip: TopicIdPartition, offset: int, state: PartitionState
 ) -> StoredRange | NotStored:
-    """Return another segment with the offset, or its absence, when the look-up by epoch fails."""
+    """Return another segment with the offset, or its absence, when the lookup by epoch fails."""
     gaps = (gap.offsets for gap in state.gaps)
     found = StoredLog(tip, readable_ranges(metadata, tip, offset), gaps).at(offset)
     if isinstance(found, StoredRange) or found.absence is not Absence.HOLE:

@@ -1,4 +1,4 @@
-"""Classifies a host name or address without a look-up. Pure."""
+"""Classifies a host name or address without a lookup. Pure."""
 
 from __future__ import annotations
 

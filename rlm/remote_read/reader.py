@@ -21,12 +21,12 @@ from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import RemoteStorageManager
 
-LookUp = Callable[[int], StoredRange | NotStored]
+Lookup = Callable[[int], StoredRange | NotStored]
 """Returns what to read an offset of one partition from."""
 
 
 class LookedUpReader:
-    """Reads the segments that a look-up finds. Thread-safe; a scan belongs to one thread.
+    """Reads the segments that a lookup finds. Thread-safe; a scan belongs to one thread.
 
     `executor` runs only fetches, and limits how many run at once.
     """
@@ -43,7 +43,7 @@ class LookedUpReader:
         )
 
     def scan_log(
-        self, look_up: LookUp, from_offset: int, end_offset: int | None = None
+        self, look_up: Lookup, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
         """Read from the batch that contains `from_offset`; the last run may pass `end_offset`.
 
@@ -84,7 +84,7 @@ class RemoteLogReader(LookedUpReader):
 
 
 def _segments(
-    look_up: LookUp, from_offset: int, end_offset: int | None
+    look_up: Lookup, from_offset: int, end_offset: int | None
 ) -> Iterator[tuple[StoredRange, int]]:
     """Yield one segment after the other, each with the offset to start at."""
     offset = from_offset

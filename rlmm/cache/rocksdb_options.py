@@ -84,7 +84,7 @@ def _block_options(cache: Cache) -> BlockBasedOptions:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
-    # Each file's whole index and filter take a megabyte, so look-ups would evict one another's.
+    # Each file's whole index and filter take a megabyte, so lookups would evict one another's.
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)
@@ -97,7 +97,7 @@ def _basic_options(settings: RocksDbSettings, blocks: BlockBasedOptions) -> Opti
     options.set_block_based_table_factory(blocks)
     options.set_write_buffer_size(settings.write_buffer_bytes // 4)
     options.set_max_write_buffer_number(2)
-    # A look-up outside the block cache decompresses only a block or two.
+    # A lookup outside the block cache decompresses only a block or two.
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_zero_file_num_compaction_trigger(_UNMERGED_FILES)
     options.set_level_zero_slowdown_writes_trigger(_SLOW_DOWN_FILES)

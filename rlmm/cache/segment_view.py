@@ -83,7 +83,7 @@ class SegmentView:
             if part.start_offset > offset:
                 if best is None or best[3].has_transaction_index:
                     break
-                # No earlier part reaches further, so the next look-up starts at this offset.
+                # No earlier part reaches further, so the next lookup starts at this offset.
                 offset, best = best[0], None
                 if part.start_offset > offset:
                     break

@@ -38,7 +38,7 @@ _TOPIC_GONE = frozenset(
 
 
 def finds_no_broker(error: KafkaError) -> bool:
-    """Return whether a look-up of metadata found no broker to ask."""
+    """Return whether a lookup of metadata found no broker to ask."""
     return error.code() in _NO_BROKER
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 class NotedPositions:
     """Pairs of numbers (`at`, `value`) for each object. Thread-safe.
 
-    A look-up returns the pair with the greatest `at` that is not above the requested one.
+    A lookup returns the pair with the greatest `at` that is not above the requested one.
 
     Memory: `limit_count` pairs in total, about 150 bytes each. Above the limit, the objects that
     got no pair for the longest time lose all of their pairs.

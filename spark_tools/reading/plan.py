@@ -187,7 +187,7 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
 
 
 def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None) -> list[int]:
-    """Return the higher offsets that may end a piece; `found` is the result of its look-up."""
+    """Return the higher offsets that may end a piece; `found` is the result of its lookup."""
     if isinstance(found, StoredRange):
         return [found.offsets.end_offset]
     if local is not None and found.offset in local:

@@ -110,7 +110,7 @@ class MetadataSemanticsContract:
     def test_segment_when_asked_for_without_an_epoch_then_the_lineage_gives_it(
         self, open_manager: OpenManager
     ) -> None:
-        """KIP-405's look-up by partition and offset; a cut-off segment is found only by epoch."""
+        """KIP-405's lookup by partition and offset; a cut-off segment is found only by epoch."""
         manager = open_manager()
         for metadata in (FIRST, SECOND, CUT_OFF):
             manager.publish(step(metadata, FINISHED))

@@ -265,7 +265,7 @@ def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, dire
 
 
 def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
-    """Look-ups of its first and last offset must return this segment."""
+    """Lookups of its first and last offset must return this segment."""
     for offset in (segment.offsets.start_offset, segment.offsets.last_offset):
         found = metadata.remote_log_segment_metadata(segment.topic_id_partition, offset)
         assert found == segment

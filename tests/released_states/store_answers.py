@@ -1,7 +1,7 @@
 """What is read back from a store, through each way to read it, as JSON.
 
 Batches by way of the manager's reader, records by way of the Spark jobs' reader, companions and
-look-ups by time. Large values are digests.
+lookups by time. Large values are digests.
 """
 
 from __future__ import annotations

@@ -40,10 +40,10 @@ class Needs:
 def require(needed: Iterable[Needs]) -> None:
     """Raise ServiceMissingError that names everything the machine lacks of these."""
     every = list(needed)
-    look_ups = [partial(program, name) for each in every for name in each.programs]
-    look_ups += [partial(installed, path) for each in every for path in each.installed]
+    lookups = [partial(program, name) for each in every for name in each.programs]
+    lookups += [partial(installed, path) for each in every for path in each.installed]
     lacking = []
-    for look_up in look_ups:
+    for look_up in lookups:
         try:
             look_up()
         except ServiceMissingError as error:

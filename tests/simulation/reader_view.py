@@ -1,6 +1,6 @@
 """Compares a reader's records from the store with the true log of the brokers.
 
-The reader is the product's: its look-up, its opening of segments, its choice of batches. It reads
+The reader is the product's: its lookup, its opening of segments, its choice of batches. It reads
 the records that the brokers have deleted; the brokers have the others.
 """
 

@@ -141,7 +141,7 @@ def _parts(
         ),
         tier=tier.reader,
         pool=tier.pools.fetch_starts,
-        rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
+        rewrite_pools=RewritePools(store=tier.pools.lookups, others=tier.pools.rewrites),
         permits=read_permits(config, tier.clock),
         is_under_memory_pressure=lambda: tier.cache.state().waiting_count > 0,
         is_refusing=lambda: route.problem is not None,

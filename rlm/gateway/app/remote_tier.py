@@ -42,14 +42,14 @@ class _Pools:
     """Thread pools, separate so that rewrites never delay fetches.
 
     `store` only reads the store; `fetch_starts` starts remote fetches. Rewrites that may wait for
-    the store run in `look_ups`, the others in `rewrites`. For them, `rewrite_reads` reads the store
+    the store run in `lookups`, the others in `rewrites`. For them, `rewrite_reads` reads the store
     and `rewrite_writes` writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor
     fetch_starts: ThreadPoolExecutor
     rewrites: ThreadPoolExecutor
-    look_ups: ThreadPoolExecutor
+    lookups: ThreadPoolExecutor
     rewrite_reads: ThreadPoolExecutor
     rewrite_writes: ThreadPoolExecutor
 
@@ -58,7 +58,7 @@ class _Pools:
             self.store,
             self.fetch_starts,
             self.rewrites,
-            self.look_ups,
+            self.lookups,
             self.rewrite_reads,
             self.rewrite_writes,
         )
@@ -147,7 +147,7 @@ def _pools(thread_count: int) -> _Pools:
         store=ThreadPoolExecutor(thread_count, "store-reader"),
         fetch_starts=ThreadPoolExecutor(thread_count, "fetch-starter"),
         rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
-        look_ups=ThreadPoolExecutor(_REWRITES_AT_ONCE, "look-up-rewriter"),
+        lookups=ThreadPoolExecutor(_REWRITES_AT_ONCE, "lookup-rewriter"),
         rewrite_reads=ThreadPoolExecutor(thread_count, "rewrite-reader"),
         rewrite_writes=ThreadPoolExecutor(thread_count, "rewrite-writer"),
     )

@@ -47,8 +47,8 @@ class RemoteLogBoundsView(Protocol):
         """Return current or slightly older bounds. Does not block on I/O."""
 
 
-class LookUpCache(Generic[_FoundT]):
-    """Caches look-ups of partitions in this process's metadata until that changes.
+class LookupCache(Generic[_FoundT]):
+    """Caches lookups of partitions in this process's metadata until that changes.
 
     Thread-safe; it calls `look_up` without a lock. Memory: results for 50,000 partitions.
     """
@@ -102,7 +102,7 @@ class MetadataLogBoundsView:
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
         self._metadata = metadata
         self._clock = clock
-        self._known = LookUpCache(metadata, self._look_up)
+        self._known = LookupCache(metadata, self._look_up)
         self._seen_ms = -1
 
     def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:

@@ -27,7 +27,7 @@ class TieredTopics:
     `managed` are the names of topics whose policy is not disabled, so that the broker's retention
     stays off. `unconfirmed` are names whose topic ids the broker did not report. `partition_counts`
     are the counts that the cluster last reported. A partition number far above the count is
-    rejected, so that clients cannot cause unlimited look-ups.
+    rejected, so that clients cannot cause unlimited lookups.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)

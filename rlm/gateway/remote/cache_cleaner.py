@@ -97,7 +97,7 @@ class CacheCleaner:
         readiness = self._metadata.readiness()
         if not readiness.is_ready:
             raise RetriableError(readiness.reason or "metadata is not ready")
-        # Requested before any look-up, so that the next pass gets the changes made meanwhile.
+        # Requested before any lookup, so that the next pass gets the changes made meanwhile.
         changed = self._metadata.changed_partitions(self._seen_count)
         now_ms = self._clock.monotonic_ms()
         is_whole = changed.partition_keys is None or now_ms >= self._whole_due_ms

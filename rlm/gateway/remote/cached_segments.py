@@ -1,4 +1,4 @@
-"""CachedSegments: reads stored segments for look-ups by time, through the cache of fetches.
+"""CachedSegments: reads stored segments for lookups by time, through the cache of fetches.
 
 The data counts in the cache's one budget and is read once for all requests. It is still in memory
 when the consumer starts to read at the offset it looked up.

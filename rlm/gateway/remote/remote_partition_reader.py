@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from concurrent.futures import Future
 from typing import Protocol
 
-from rlm.gateway.fetch.remote_log_bounds import LookUpCache
+from rlm.gateway.fetch.remote_log_bounds import LookupCache
 from rlm.gateway.fetch.remote_result import (
     FetchOutcome,
     GapBelow,
@@ -65,7 +65,7 @@ class RemotePartitionReader:
     ) -> None:
         self._metadata = metadata
         self._fetcher = fetcher
-        self._states = LookUpCache(metadata, metadata.partition_state)
+        self._states = LookupCache(metadata, metadata.partition_state)
         self._catch_up_ms = catch_up_ms
 
     def begin(

@@ -45,7 +45,7 @@ def test_reader_when_it_starts_at_the_earliest_offset_then_reads_every_record_on
 def test_reader_when_it_starts_at_a_time_in_the_store_then_reads_from_its_first_record_on(
     hosts: ThreeHosts, written: WrittenTopic, reader: str, tmp_path: Path
 ) -> None:
-    """Scenario 42's look-up, between two records of the store; a reader continues from there."""
+    """Scenario 42's lookup, between two records of the store; a reader continues from there."""
     before = min(written.local_starts().values()) // 2
     time_ms = written.first_timestamp_ms + before * TIMESTAMP_STEP_MS - 1
     request = ReadRequest(

@@ -14,7 +14,7 @@ from tests.released_states.topic_records import read_records
 def test_records_when_a_released_version_wrote_them_then_are_folded_to_its_answers(
     state: StateDirectory,
 ) -> None:
-    """Scenario 102: states, segments, look-ups, policies, registrations."""
+    """Scenario 102: states, segments, lookups, policies, registrations."""
     with folded_state(state) as metadata:
         assert wrong_answers(state.expected()["metadata"], metadata) == []
         assert metadata.metrics().skipped_events_count == {}

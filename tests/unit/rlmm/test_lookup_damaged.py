@@ -1,4 +1,4 @@
-"""The look-up where some of the segments that hold the offset are damaged."""
+"""The lookup where some of the segments that hold the offset are damaged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_locate_sound_when_several_are_whole_then_the_one_that_reaches_furthest(
 def test_locate_when_the_epochs_segment_is_cut_and_others_hold_it_then_the_furthest(
     world: RemoteWorld,
 ) -> None:
-    """The look-up by epoch finds a segment of another history, which ends before the offset."""
+    """The lookup by epoch finds a segment of another history, which ends before the offset."""
     world.store(segment_of(0, batch_count=30), lineage=Lineage.of((0, 0), (1, 50), (2, 80)))
     lineage = Lineage.of((0, 0), (2, 50))
     world.claim(lineage)

@@ -1,4 +1,4 @@
-"""The look-up where segments overlap, are cut off in their middle, or begin at the offset."""
+"""The lookup where segments overlap, are cut off in their middle, or begin at the offset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.remote_world import TIP, RemoteWorld, segment_of
 def test_locate_when_segments_reach_equally_far_then_the_one_that_begins_last(
     world: RemoteWorld,
 ) -> None:
-    """As Kafka's look-up by epoch chooses."""
+    """As Kafka's lookup by epoch chooses."""
     world.claim()
     world.store(segment_of(0))
     later = world.store(segment_of(50, batch_count=5))

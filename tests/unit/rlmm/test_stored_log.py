@@ -1,4 +1,4 @@
-"""The look-up in all that is stored of one partition, without a metadata manager."""
+"""The lookup in all that is stored of one partition, without a metadata manager."""
 
 from __future__ import annotations
 

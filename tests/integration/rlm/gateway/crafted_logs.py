@@ -229,7 +229,7 @@ def _record(offset: int, after_ms: int) -> Record:
 
 
 def times_around(log: CraftedLog) -> list[int]:
-    """Every timestamp near which the answer to a look-up by time may change."""
+    """Every timestamp near which the answer to a lookup by time may change."""
     edges = chain.from_iterable(
         range(
             min(header.base_timestamp_ms, header.max_timestamp_ms) - 1, header.max_timestamp_ms + 2

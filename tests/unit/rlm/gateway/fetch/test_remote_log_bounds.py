@@ -1,10 +1,10 @@
-"""Fetches and offset look-ups agree on the log start."""
+"""Fetches and offset lookups agree on the log start."""
 
 from __future__ import annotations
 
 import pytest
 
-from rlm.gateway.fetch.remote_log_bounds import LookUpCache, MetadataLogBoundsView
+from rlm.gateway.fetch.remote_log_bounds import LookupCache, MetadataLogBoundsView
 from rlmm.lookup import log_start_offset
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
@@ -76,7 +76,7 @@ def test_kept_look_up_when_another_thread_saw_a_change_meanwhile_then_not_kept()
             kept.forget_changed()
         return state
 
-    kept = LookUpCache(world.metadata, look_up)
+    kept = LookupCache(world.metadata, look_up)
     kept.forget_changed()
 
     starts = [kept.get(TIP).log_start_offset for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Look-ups by time read through the cache of fetches."""
+"""Lookups by time read through the cache of fetches."""
 
 from __future__ import annotations
 

@@ -395,7 +395,7 @@ def test_fetch_when_offsets_go_back_in_another_chunk_then_an_error_and_none_is_l
 def test_fetch_when_store_fails_for_now_then_retriable_and_the_next_attempt_is_served(
     world: FetchWorld,
 ) -> None:
-    """Scenario 111: a failed look-up is an error, never an answer from elsewhere."""
+    """Scenario 111: a failed lookup is an error, never an answer from elsewhere."""
     world.store(segment_of(0))
     world.watched.errors.append(RetriableError("busy"))
     failing = world.fetch(0)

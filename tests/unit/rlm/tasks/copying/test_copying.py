@@ -142,7 +142,7 @@ def test_copy_when_left_by_another_broker_then_deleted_after_its_deadline() -> N
 
 
 def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() -> None:
-    """Scenario 6: both accepted, look-ups are decided, the size counts once."""
+    """Scenario 6: both accepted, lookups are decided, the size counts once."""
     world = World(brokers=2, policy=replace(KEEP_REMOTE, retention_bytes=500))
     world.segments(1)
     old, new = world.start(1), world.start(2)

@@ -1,4 +1,4 @@
-"""Offset look-ups of many partitions at once, with a slow store."""
+"""Offset lookups of many partitions at once, with a slow store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONG_MS = 30_000
 @pytest.fixture(scope="module")
 def topic(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
     """All partitions have their first segment in the store alone."""
-    topic = TieredTopic(kafka, f"look-ups-{module_host.store.parent.name}", partitions=_PARTITIONS)
+    topic = TieredTopic(kafka, f"lookups-{module_host.store.parent.name}", partitions=_PARTITIONS)
     for number in range(_PARTITIONS):
         topic.produce(2, partition=number)
     topic.tier(module_host)
@@ -109,7 +109,7 @@ def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_
 def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """Data in memory is served regardless of the number of look-ups in flight."""
+    """Data in memory is served regardless of the number of lookups in flight."""
     with (
         _held(module_host) as (gateway, storage),
         _clients(gateway, _THREADS + 1) as (reader, *askers),
@@ -131,7 +131,7 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
 def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """More look-ups than threads for rewrites: a request without the store still gets one."""
+    """More lookups than threads for rewrites: a request without the store still gets one."""
     with (
         _held(module_host) as (gateway, storage),
         _clients(gateway, 2 * _THREADS + 1) as (asker, *others),
