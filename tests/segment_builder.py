@@ -24,10 +24,10 @@ from rsm.segment.batches.batch import (
 from rsm.segment.batches.compression import CompressionType
 from rsm.segment.batches.index_builder import INDEX_INTERVAL_BYTES, IndexBuilder
 from rsm.segment.batches.records import ControlType, Record
-from rsm.segment.batches.varint import encode_varint, encode_varlong
 from rsm.segment.indexes import TransactionIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
+from tests.varints import encode_varint, encode_varlong
 
 XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK_BYTES = 32_768

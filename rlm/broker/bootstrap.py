@@ -12,10 +12,7 @@ from typing import Protocol
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
 from rlm.wire.connection import Requester
-from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
-
-_KEY = "bootstrap.servers"
-_MAX_PORT = 65535
+from rsm.segment.errors import RetriableError, TieredStorageError
 
 
 class OpenConnection(Requester, Protocol):
@@ -103,26 +100,3 @@ class Bootstrap:
 
     def _try_first(self, index: int) -> None:
         self._first = index % len(self._servers)
-
-
-def parse_servers(text: str) -> tuple[tuple[str, int], ...]:
-    """Parse Kafka's `host:port,host:port`; an IPv6 address is in brackets.
-
-    Raises InvalidConfigError with the setting's name.
-    """
-    servers = tuple(_parse_server(part.strip()) for part in text.split(",") if part.strip())
-    if not servers:
-        raise InvalidConfigError(
-            "no server is named", key=_KEY, advice="Set it to host:port of at least one broker"
-        )
-    return servers
-
-
-def _parse_server(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT):
-        raise InvalidConfigError(
-            "a server's address is malformed", key=_KEY, found=text, expected="host:port"
-        )
-    return host, int(port)

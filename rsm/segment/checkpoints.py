@@ -1,15 +1,13 @@
 """Strict parsers of the small text files next to a broker's logs; malformed is CorruptError.
 
-Covers four formats. This module does not know where the files are, or that a broker replaces them
+Covers three formats. This module does not know where the files are, or that a broker replaces them
 atomically.
 
-    leader-epoch-checkpoint                     0, count, then lines `epoch start-offset`
-    replication-offset-checkpoint, log-start-offset-checkpoint, recovery-point-offset-checkpoint
-                                                0, count, then lines `topic partition offset`
-    partition.metadata                          `version: 0`, `topic_id: <22 characters>`
-    meta.properties                             Java properties; version 1 has node.id, version 0
-                                                (with ZooKeeper) broker.id; cluster.id; from 3.7
-                                                on directory.id
+    leader-epoch-checkpoint   0, count, then lines `epoch start-offset`
+    partition.metadata        `version: 0`, `topic_id: <22 characters>`
+    meta.properties           Java properties; version 1 has node.id, version 0
+                              (with ZooKeeper) broker.id; cluster.id; from 3.7
+                              on directory.id
 
 Source: org.apache.kafka.server.common.CheckpointFile, the classes of
 org.apache.kafka.storage.internals.checkpoint, org.apache.kafka.metadata.properties.MetaProperties.
@@ -34,15 +32,6 @@ _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointedOffset:
-    """One partition's line in one of the offset checkpoints."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
     """The identity of a log dir. `directory_id` is None for brokers before 3.7."""
 
@@ -61,24 +50,6 @@ def parse_leader_epochs(content: bytes, *, file: str) -> Lineage:
         return Lineage.of(*pairs)
     except ValueError as error:
         raise CorruptError("leader epochs do not ascend", file=file, found=str(error)) from error
-
-
-def parse_offsets(content: bytes, *, file: str) -> tuple[CheckpointedOffset, ...]:
-    """Parse an offset checkpoint, in its order; `file` names it in the CorruptError."""
-    seen = set()
-    entries = []
-    for number, line in _checkpoint_lines(content, file):
-        topic, partition, offset = _fields(line, 3, file, number)
-        entry = CheckpointedOffset(
-            topic=topic,
-            partition=_number(partition, file, number),
-            offset=_number(offset, file, number),
-        )
-        if (entry.topic, entry.partition) in seen:
-            raise _malformed(file, number, "each partition once", line)
-        seen.add((entry.topic, entry.partition))
-        entries.append(entry)
-    return tuple(entries)
 
 
 def parse_partition_metadata(content: bytes, *, file: str) -> UUID:

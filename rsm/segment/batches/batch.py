@@ -111,11 +111,6 @@ class BatchHeader:
     def is_control(self) -> bool:
         return self.magic >= 2 and bool(self.attributes & 0x20)
 
-    @property
-    def has_delete_horizon(self) -> bool:
-        """Whether the base timestamp is the time from which the cleaner may drop tombstones."""
-        return self.magic >= 2 and bool(self.attributes & 0x40)
-
 
 def batch_length_bytes(
     buffer: memoryview, position: int, *, base_position: int = 0, max_bytes: int = MAX_BATCH_BYTES

@@ -63,16 +63,6 @@ def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, 
     return _read_raw(data, position, _VARINT_BITS)
 
 
-def encode_varint(value: int) -> bytes:
-    """Encode a signed 32-bit value. Raises ValueError if it does not fit."""
-    return _encode_zigzag(value, _VARINT_BITS)
-
-
-def encode_varlong(value: int) -> bytes:
-    """Encode a signed 64-bit value. Raises ValueError if it does not fit."""
-    return _encode_zigzag(value, _VARLONG_BITS)
-
-
 def _read_zigzag(data: bytes | memoryview, position: int, bits: int) -> tuple[int, int]:
     raw, position = _read_raw(data, position, bits)
     return (raw >> 1) ^ -(raw & 1), position
@@ -94,16 +84,3 @@ def _read_raw(data: bytes | memoryview, position: int, bits: int) -> tuple[int, 
     raise CorruptError(
         "a variable-length integer is too wide", position=position, expected_bits=bits
     )
-
-
-def _encode_zigzag(value: int, bits: int) -> bytes:
-    limit = 1 << (bits - 1)
-    if not -limit <= value < limit:
-        raise ValueError(f"{value} does not fit {bits} bits")
-    raw = (value << 1) ^ (value >> (bits - 1))
-    encoded = bytearray()
-    while raw >= 0x80:
-        encoded.append((raw & 0x7F) | 0x80)
-        raw >>= 7
-    encoded.append(raw)
-    return bytes(encoded)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from rlm.broker.bootstrap import Bootstrap, parse_servers
+from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.list_offsets import fetch_first_offsets_since
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import RecordDeletion
@@ -42,7 +42,8 @@ _WEEK_MS = 7 * 24 * 3600 * 1000
 def _bootstrap(cluster: KafkaCluster) -> Bootstrap:
     settings = ConnectionSettings(security=SecuritySettings())
     connector = Connector(settings, SystemClock())
-    return Bootstrap(parse_servers(cluster.bootstrap_servers), connector)
+    servers = (each.split(":") for each in cluster.bootstrap_servers.split(","))
+    return Bootstrap([(host, int(port)) for host, port in servers], connector)
 
 
 def _own_broker(cluster: KafkaCluster) -> OwnBroker:

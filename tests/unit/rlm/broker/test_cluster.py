@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.broker.bootstrap import Bootstrap, parse_servers
+from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import BrokerAddress, fetch_cluster_view
 from rlm.wire.api.metadata import MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
@@ -81,7 +81,7 @@ def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
     broker = _broker(metadata())
     connector = ScriptedConnector({9002: broker})
 
-    view = Bootstrap(parse_servers("a:9001,b:9002"), connector).view()
+    view = Bootstrap([("a", 9001), ("b", 9002)], connector).view()
 
     assert view.cluster_id == CLUSTER_ID
     assert connector.connected == [9001, 9002]
@@ -91,7 +91,7 @@ def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
 def test_bootstrap_when_first_server_is_down_then_it_delays_one_question_only() -> None:
     """Scenario 119: each question to a frozen host took half a minute."""
     connector = ScriptedConnector({9002: _broker(metadata()), 9003: _broker(metadata())})
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), connector)
+    bootstrap = Bootstrap([("a", 9001), ("b", 9002), ("c", 9003)], connector)
 
     for _ in range(3):
         bootstrap.view()
@@ -102,7 +102,7 @@ def test_bootstrap_when_first_server_is_down_then_it_delays_one_question_only() 
 def test_bootstrap_when_the_server_that_answered_last_is_down_then_all_others_are_tried() -> None:
     answering = _broker(metadata())
     connector = ScriptedConnector({9002: answering})
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), connector)
+    bootstrap = Bootstrap([("a", 9001), ("b", 9002), ("c", 9003)], connector)
     bootstrap.view()
     connector.brokers = {9001: answering}
     connector.connected.clear()
@@ -121,7 +121,7 @@ def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_a
     connector = ScriptedConnector(
         {9001: ScriptedBroker({"Metadata": freeze}), 9002: _broker(metadata())}
     )
-    bootstrap = Bootstrap(parse_servers("a:9001,b:9002"), connector)
+    bootstrap = Bootstrap([("a", 9001), ("b", 9002)], connector)
     with pytest.raises(RetriableError):
         bootstrap.view()
 
@@ -131,16 +131,4 @@ def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_a
 
 def test_bootstrap_when_no_server_answers_then_retriable_naming_them() -> None:
     with pytest.raises(RetriableError, match="a:9001,b:9002"):
-        Bootstrap(parse_servers("a:9001, b:9002"), ScriptedConnector({})).view()
-
-
-def test_servers_when_addresses_are_written_in_any_form_then_parsed() -> None:
-    assert parse_servers("a:1, [::1]:2,") == (("a", 1), ("::1", 2))
-
-
-@pytest.mark.parametrize("text", ["", " , ", "host", "host:", ":9092", "host:0", "host:99999"])
-def test_servers_when_malformed_then_the_setting_is_named(text: str) -> None:
-    with pytest.raises(InvalidConfigError) as raised:
-        parse_servers(text)
-
-    assert raised.value.context["key"] == "bootstrap.servers"
+        Bootstrap([("a", 9001), ("b", 9002)], ScriptedConnector({})).view()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rlm.broker.bootstrap import Bootstrap, parse_servers
+from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import RecordDeletion
 from rlm.facts.partition_offsets import PartitionOffsets
@@ -121,7 +121,7 @@ class _World:
         self.other = _scripted(_Log(), answer)
         self.connector = ScriptedConnector({9000: self.other, 9001: self.broker, 9002: self.other})
         self.own = OwnBroker(
-            Bootstrap(parse_servers("bootstrap:9000"), self.connector),
+            Bootstrap([("bootstrap", 9000)], self.connector),
             self.clock,
             node_id=1,
             cluster_id=CLUSTER_ID,

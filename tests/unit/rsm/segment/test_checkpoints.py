@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.segment.checkpoints import (
-    CheckpointedOffset,
     MetaProperties,
     parse_leader_epochs,
     parse_meta_properties,
-    parse_offsets,
     parse_partition_metadata,
 )
 from rsm.segment.epochs import Lineage
@@ -93,33 +91,6 @@ def test_leader_epochs_when_content_is_random_then_lineage_or_corrupt(data: byte
         return
 
     assert isinstance(found, Lineage)
-
-
-def test_offsets_when_well_formed_then_each_partition_in_order() -> None:
-    content = checkpoint("orders 0 17", "orders 1 0", "a.b_c-d 0 9223372036854775807")
-
-    assert parse_offsets(content, file="f") == (
-        CheckpointedOffset(topic="orders", partition=0, offset=17),
-        CheckpointedOffset(topic="orders", partition=1, offset=0),
-        CheckpointedOffset(topic="a.b_c-d", partition=0, offset=9223372036854775807),
-    )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        checkpoint("orders 0"),
-        checkpoint("orders 0 1 2"),
-        checkpoint(" 0 1"),
-        checkpoint("orders x 1"),
-        checkpoint("orders 0 -1"),
-        checkpoint("orders 0 1", "orders 0 2"),
-        checkpoint("orders 0 1")[:-2],
-    ],
-)
-def test_offsets_when_malformed_then_corrupt(content: bytes) -> None:
-    with pytest.raises(CorruptError):
-        parse_offsets(content, file="f")
 
 
 @given(topic_id=st.uuids())

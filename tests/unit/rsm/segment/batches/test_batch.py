@@ -56,7 +56,6 @@ def test_parse_header_when_batch_is_v2_then_all_fields_are_read() -> None:
     assert (header.magic, header.record_count) == (2, 2)
     assert header.is_transactional
     assert not header.is_control
-    assert not header.has_delete_horizon
     assert header.timestamp_type is TimestampType.CREATE_TIME
 
 
@@ -82,7 +81,6 @@ def test_header_when_attributes_vary_then_each_bit_has_its_meaning(attributes: i
     assert header.timestamp_type is TimestampType(attributes >> 3 & 1)
     assert header.is_transactional == bool(attributes & 16)
     assert header.is_control == bool(attributes & 32)
-    assert header.has_delete_horizon == bool(attributes & 64)
 
 
 @pytest.mark.parametrize("size", [-(1 << 31), -1, 0, 48, MAX_BATCH_BYTES, (1 << 31) - 1])

@@ -18,7 +18,6 @@ from rsm.segment.batches.records import (
     decode_control_record,
     decode_records,
 )
-from rsm.segment.batches.varint import encode_varint
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.segment_builder import (
     build_batch,
@@ -29,6 +28,7 @@ from tests.segment_builder import (
     records,
 )
 from tests.unit.rsm.segment.batches.plain_records import plain_records
+from tests.varints import encode_varint
 
 _LENGTHS = st.sampled_from([0, 1, 63, 64, 65, 200, 8191, 8192, 8193, 1 << 20])
 
