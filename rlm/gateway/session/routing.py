@@ -52,7 +52,7 @@ def route(head: RequestHead) -> Route:
 
 
 def has_response(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
-    """Whether the broker will respond; None until enough of the request has arrived."""
+    """Return whether the broker will respond; None until enough of the request has arrived."""
     if head.api_key != PRODUCE.key:
         return True
     acks = read_produce_acks(data, head, frame_bytes=frame_bytes)
@@ -60,7 +60,7 @@ def has_response(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bo
 
 
 def _is_withheld(head: RequestHead) -> bool:
-    """Whether the gateway does not offer this version, because it could not process it."""
+    """Return whether the gateway does not offer this version, because it could not process it."""
     if head.api_key == FETCH.key:
         return head.api_version not in FETCH.versions
     if head.api_key == SASL_HANDSHAKE.key:
