@@ -119,13 +119,8 @@ class ExpiryLanes:
                 self._require_unchanged(job)
                 self._purge(task, record)
         except (FencedError, StoppedError) as error:
-            _log.info(
-                LogLine(
-                    "stopped an expiry plan: its decision is no longer valid",
-                    topic_partition=tip,
-                    error=error,
-                )
-            )
+            # The lead, the policy or a pause has changed, or the process stops.
+            _log.info(LogLine("stopped an expiry plan", topic_partition=tip, error=error))
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):
                 _log.warning(

@@ -76,8 +76,8 @@ class AvroColumn(ColumnSchema):
 def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
     """Parse a schema and its named types. fastavro applies no logical type except decimal.
 
-    Raises UnsupportedError if the schema is not valid Avro, or if few bytes can decode to values of
-    unlimited size.
+    Raises UnsupportedError if the schema is not valid Avro, is too large, has types that Spark does
+    not have, or lets few bytes decode to values of unlimited size.
     """
     named: dict[str, Schema] = {}
     try:
