@@ -1,1 +1,1 @@
-"""Runs `make bench`: compares `rlm` with its peers in the same run."""
+"""The benchmarks: `make bench` and `make bench-*` compare `rlm` with peers in the same run."""

@@ -1,7 +1,7 @@
 """Reads one range of offsets with librdkafka's consumer, at its maximum rate.
 
-The consumer does not pause when its queue is full (fetch.queue.backoff.ms), because that would
-lower the measured rate.
+If its queue is full, the consumer pauses for 2 ms only (fetch.queue.backoff.ms), because longer
+pauses lower the measured rate.
 """
 
 from __future__ import annotations

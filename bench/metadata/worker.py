@@ -1,4 +1,4 @@
-"""Runs one measurement in a process of its own, so that its memory is not shared.
+"""Runs one measurement in a process of its own, so that only its own memory counts.
 
 `python -m bench.metadata.worker TASK JSON` prints one JSON object of figures.
 """
@@ -97,8 +97,8 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
         table.read_bytes()
     find = cache.finished_segment
     figures = _look_up_at_random(find, segments, lookups)
-    figures |= _again(find, segments)
-    figures |= _named("whole", _look_up_at_random(_and_read(find), segments, lookups))
+    figures |= _look_up_again(find, segments)
+    figures |= _prefixed("whole", _look_up_at_random(_and_read(find), segments, lookups))
     figures |= {"open_s": opened_s, "resident_mib": _resident_mib()}
     cache.close()
     return figures
@@ -130,7 +130,7 @@ class _HeapMap:
 
 
 def heap_map(segments: int, lookups: int) -> Figures:
-    """Look up the same catalogue as Python objects in dicts, from records in memory."""
+    """Decode the catalogue's records into Python objects in dicts, and look segments up in them."""
     heap, count, seconds = _HeapMap(), 0, 0.0
     for each in catalogue.records(segments):
         started_s = time.perf_counter()
@@ -150,13 +150,13 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
     return _percentiles([_find(find, numbers.randrange(segments)) * 1e6 for _ in range(lookups)])
 
 
-def _again(find: Callable[..., Any], segments: int) -> dict[str, float]:
+def _look_up_again(find: Callable[..., Any], segments: int) -> dict[str, float]:
     """Look up the same segments several times: few enough for a block cache."""
     numbers = [random.Random(_SEED).randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
     for number in numbers:
         _find(find, number)
     times_us = [_find(find, number) * 1e6 for _ in range(_TIMES_AGAIN) for number in numbers]
-    return _named("again", _percentiles(times_us))
+    return _prefixed("again", _percentiles(times_us))
 
 
 def _and_read(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,7 +171,7 @@ def _and_read(find: Callable[..., Any]) -> Callable[..., Any]:
     return found_and_read
 
 
-def _named(prefix: str, figures: Mapping[str, float]) -> dict[str, float]:
+def _prefixed(prefix: str, figures: Mapping[str, float]) -> dict[str, float]:
     return {f"{prefix}_{name}": figure for name, figure in figures.items()}
 
 

@@ -1,10 +1,11 @@
-"""Makes docs/performance.md of results: the template has the prose and the order of the questions.
+"""Generates docs/performance.md from the results.
 
-In the template, a code block of the language `results` names a benchmark, and below it the figures
-of a table, one per line. A code block of the language `environments` becomes a table of all
-benchmarks. In prose, `{{median of BENCH: FIGURE}}` and `{{range of BENCH: FIGURE}}` become that
-figure's numbers, so that no result is typed by hand. Each heading starts a part. A part stays as it
-is on the page while one of its benchmarks has no results.
+The template has the prose and the order of the questions. In it, a code block of the language
+`results` names a benchmark, and below it the figures of a table, one per line. A code block of the
+language `environments` becomes a table of all benchmarks. In prose, `{{median of BENCH: FIGURE}}`
+and `{{range of BENCH: FIGURE}}` become that figure's numbers, so that no result is typed by hand.
+Each heading starts a part. A part stays as it is on the page while one of its benchmarks has no
+results.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _HEADER = """\
 def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
     """Return the page; a part without results is that of the `current` page.
 
-    Raises ValueError if a result has not all figures, or if the current page has no such part.
+    Raises ValueError if a result lacks a figure, or if the current page has no such part.
     """
     benches = {found[1] for found in _FIGURES.finditer(template)}
     kept = {_heading(part): part for part in _parts(current)}

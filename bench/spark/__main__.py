@@ -35,6 +35,7 @@ class SparkSizes:
     """The sizes of the benchmarks; `real_objects` are those of the audited S3 server.
 
     A read of `read_bytes` or an export of `export_bytes` takes at least ten seconds on two cores.
+    Reads and exports run `runs` times, repairs `repair_runs` times, audits once.
     """
 
     read_bytes: int = 3000 * _MIB
@@ -47,7 +48,7 @@ class SparkSizes:
 
     @classmethod
     def short(cls) -> SparkSizes:
-        """Return about a tenth, which takes minutes."""
+        """Return smaller sizes, which take minutes."""
         return cls(
             read_bytes=100 * _MIB,
             export_bytes=250 * _MIB,
@@ -61,10 +62,21 @@ def main() -> int:
     """Measure what this command line asks for."""
     parser = option_parser("bench.spark", __doc__)
     parser.add_argument(
-        "--short", action="store_true", help="use a tenth of the dead letters and records"
+        "--short", action="store_true", help="use smaller sizes: minutes instead of hours"
     )
-    parser.add_argument("--only", nargs="+", choices=_BENCHMARKS, default=_BENCHMARKS)
-    parser.add_argument("--segments", type=int, nargs="+", help="numbers of segments of the audits")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=_BENCHMARKS,
+        default=_BENCHMARKS,
+        help="names of the benchmarks to run (default: all)",
+    )
+    parser.add_argument(
+        "--segments",
+        type=int,
+        nargs="+",
+        help="number of segments of each audit (default: 100000 1000000)",
+    )
     options = parser.parse_args()
     # Spark's Python workers read the store's credentials from the environment.
     os.environ.update({**credentials_environment(), "PYSPARK_PYTHON": sys.executable})

@@ -110,7 +110,7 @@ def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
     pace: CopyPace | None = None
     if config.copying.adaptive_concurrency:
         show = metrics.copy_concurrency.set
-        pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
+        pace = CopyPace(ports.clock, copy_lanes, max_copies=count, on_limit=show)
     throttle = _throttle(config, ports, metrics, sharers=count)
     context = _context(config, copy_lanes, throttle, metrics, lanes.stopping)
     return CopyLanes(ports, context, pace=pace)

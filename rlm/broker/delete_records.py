@@ -95,7 +95,9 @@ def _outcome_of(
     for name, partition in by_name(deletions).items():
         code = codes.get(name)
         if code is None:
-            refused[partition] = RetriableError("the broker did not answer", partition=partition)
+            refused[partition] = RetriableError(
+                "the broker's response lacks the partition", partition=partition
+            )
         elif code in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
             done.append(partition)
         else:

@@ -44,7 +44,10 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.OFFSET_OUT_OF_RANGE: (RetriableError, "the log does not reach that offset"),
     # After an election, until the high watermark is known again.
     ErrorCode.OFFSET_NOT_AVAILABLE: (RetriableError, "the leader does not know its offsets yet"),
-    ErrorCode.POLICY_VIOLATION: (UnsupportedError, "the topic's policy does not allow it"),
+    ErrorCode.POLICY_VIOLATION: (
+        UnsupportedError,
+        "the broker's policy or the topic's cleanup.policy refuses the request",
+    ),
     ErrorCode.UNSUPPORTED_VERSION: (UnsupportedError, "the broker does not support it"),
     ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "not a valid topic name"),
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker rejects the setting"),

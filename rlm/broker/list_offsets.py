@@ -142,7 +142,9 @@ def _results_of(
     for name, partition in by_name(leader_epochs).items():
         row = rows.get(name)
         if row is None:
-            failed[partition] = RetriableError("the broker did not answer", partition=partition)
+            failed[partition] = RetriableError(
+                "the broker's response lacks the partition", partition=partition
+            )
         elif row.error_code != ErrorCode.NONE:
             failed[partition] = error_of(
                 row.error_code, partition=partition, leader_epoch=leader_epochs[partition]

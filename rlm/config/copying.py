@@ -6,18 +6,19 @@ from typing import Annotated
 
 from pydantic import Field
 
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rsm.config.section import Section
 from rsm.config.values import DurationMs, SizeBytes
 
 _IdleMs = Annotated[int, Field(ge=-1, le=2**63 - 1)]
-_Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
+_Rate = Annotated[int, Field(ge=1, le=UNLIMITED_BYTES_PER_SECOND)]
 
 
 class CopyingConfig(Section):
     """Copying, and outages of the store."""
 
     bytes_per_second: _Rate = Field(
-        default=2**63 - 1,
+        default=UNLIMITED_BYTES_PER_SECOND,
         validation_alias="remote.log.manager.copy.max.bytes.per.second",
         description="Bytes of segments per second that all copies of this broker read and store, "
         "in equal shares. Streams have the same rate of their own, and so have repairs: none "

@@ -6,17 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rsm.config.section import Section
 from rsm.config.values import Count, IntervalMs
 
-_Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
+_Rate = Annotated[int, Field(ge=1, le=UNLIMITED_BYTES_PER_SECOND)]
 
 
 class GatewayLimitsConfig(Section):
     """Quotas and limits of the gateway."""
 
     fetch_bytes_per_second: _Rate = Field(
-        default=2**63 - 1,
+        default=UNLIMITED_BYTES_PER_SECOND,
         validation_alias="remote.log.manager.fetch.max.bytes.per.second",
         description="Bytes per second of stored data that all clients of a gateway receive. While "
         "they exceed it, a fetch returns only local data. Lower: less load on the store, slower "

@@ -10,7 +10,7 @@ _LOOPBACK_NAMES = frozenset(
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the address leads each host to itself; for a name, wherever it is resolved."""
+    """Return whether a host that connects to this name or address reaches itself."""
     name = host.lower().removesuffix(".")
     if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # .localhost: RFC 6761
         return True
@@ -19,7 +19,10 @@ def is_loopback(host: str) -> bool:
 
 
 def is_unspecified(host: str) -> bool:
-    """Return whether it is a wildcard address, to listen on but not to connect to."""
+    """Return whether it is a wildcard address.
+
+    A socket can listen on it, and no client can connect to it.
+    """
     address = _address_of(host)
     return address is not None and address.is_unspecified
 

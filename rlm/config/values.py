@@ -20,6 +20,7 @@ from rsm.config.values import TOPIC_NAME_RULE, is_topic_name, split_list
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
+UNLIMITED_BYTES_PER_SECOND = 2**63 - 1  # Kafka's default of its quotas (KIP-956)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

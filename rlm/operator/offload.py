@@ -115,11 +115,12 @@ class Offload:
         to_offset: int | None,
         timeout_ms: int,
     ) -> tuple[OffloadedPartition, ...]:
-        """Return when all rolled segments wholly before `to_offset` are stored; None: all.
+        """Request the segments wholly before `to_offset`, and wait until they are stored.
 
-        Of a stream: when all that was committed at the request is stored. Requests each partition
-        as soon as its leader's manager answers. Raises InvalidConfigError if copying is paused, and
-        RetriableError with the first partition that is not stored in time.
+        None requests all rolled segments. Of a stream, the records that are committed at the
+        request count as rolled. Requests each partition as soon as its leader's manager answers.
+        Raises InvalidConfigError if copying is paused, and RetriableError with the first partition
+        that is not stored in time.
         """
         self._require_copying(policy)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -248,7 +249,7 @@ class Offload:
     def _pause(self, deadline_ms: int, tip: TopicIdPartition, state: str) -> None:
         if self._clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "not stored in time",
+                "the offload is not complete in time",
                 partition=tip,
                 state=state,
                 advice="The request stays: `rlm offload-status` shows its progress",

@@ -1,9 +1,9 @@
 """ReadAnomalies: stored objects that a reader found missing or corrupt.
 
-An anomaly is open from the first failed read to the first successful read of the same offsets. A
-segment is logged once; if it fails again within a minute after closing, it is not logged again.
-This module does not know the metadata topic: rlm.remote_read.anomaly_reporter records open
-anomalies there.
+An anomaly is open from the first failed read to the first successful read of the same offsets. The
+first failed read of a segment is logged. Later ones are only counted, until a minute after its last
+anomaly closed. This module does not know the metadata topic: rlm.remote_read.anomaly_reporter
+records open anomalies there.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rsm.segment.ranges import OffsetRange
 
 _log = logging.getLogger(__name__)
 
-_OPEN_COUNT = 1_000
-_LABELS_COUNT = 1_000
-_FAILED_OFFSETS_COUNT = 64
+_MAX_OPEN_ANOMALIES = 1_000
+_MAX_LABELS = 1_000
+_MAX_FAILED_OFFSETS = 64
 _SUMMARY_INTERVAL_MS = 600_000
 _REOPEN_MS = 60_000
 _OTHER = ("other", "-1")
@@ -113,7 +113,7 @@ class ReadAnomalies:
             if found is not None:
                 found.last_ms = max(found.last_ms, now_ms)
                 found.attempts += 1
-                if len(found.failed_offsets) < _FAILED_OFFSETS_COUNT:
+                if len(found.failed_offsets) < _MAX_FAILED_OFFSETS:
                     found.failed_offsets.add(offset)
             is_first = self._is_first(metadata.segment_id)
             if is_first and found is not None:
@@ -149,12 +149,12 @@ class ReadAnomalies:
                 if not found.failed_offsets:
                     del self._open[anomaly_id]
                     closed.append(found)
-                    if len(self._closed) < _OPEN_COUNT:
+                    if len(self._closed) < _MAX_OPEN_ANOMALIES:
                         self._closed[anomaly_id] = ClosedAnomaly(
                             topic_id_partition=segment_id.topic_id_partition,
                             anomaly_id=anomaly_id,
                         )
-            if closed and all(each.segment_id != segment_id for each in self._open.values()):
+            if closed:
                 self._close_segment(segment_id)
         for found in closed:
             if found.is_logged:
@@ -167,11 +167,11 @@ class ReadAnomalies:
                 )
 
     def is_open(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Return whether the last read of an object of the segment failed."""
+        """Return whether the segment has an open anomaly."""
         if not self._open:
             return False
         with self._lock:
-            return any(each.segment_id == segment_id for each in self._open.values())
+            return self._has_open(segment_id)
 
     def open_now(self) -> tuple[OpenAnomaly, ...]:
         """Return the open anomalies. The caller must not change them."""
@@ -202,7 +202,7 @@ class ReadAnomalies:
         new = OpenAnomaly(segment_id, key, kind, first_ms=now_ms, last_ms=now_ms, attempts=1)
         anomaly_id = new.anomaly.id
         if anomaly_id not in self._open:
-            if len(self._open) >= _OPEN_COUNT:
+            if len(self._open) >= _MAX_OPEN_ANOMALIES:
                 return None
             new.attempts = 0
             self._open[anomaly_id] = new
@@ -211,7 +211,7 @@ class ReadAnomalies:
 
     def _count(self, tip: TopicIdPartition, kind: AnomalyKind) -> None:
         labels = AnomalyLabels(tip.topic, str(tip.partition), kind.label)
-        if labels not in self._counts and len(self._counts) >= _LABELS_COUNT:
+        if labels not in self._counts and len(self._counts) >= _MAX_LABELS:
             labels = AnomalyLabels(*_OTHER, kind.label)
         self._counts[labels] += 1
 
@@ -220,7 +220,8 @@ class ReadAnomalies:
         closed_ms = self._closed_segments.pop(segment_id, None)
         if closed_ms is not None and now_ms < closed_ms + _REOPEN_MS:
             self._logged_segments.add(segment_id)
-        if segment_id in self._logged_segments or len(self._logged_segments) >= _OPEN_COUNT:
+        is_full = len(self._logged_segments) >= _MAX_OPEN_ANOMALIES
+        if is_full or segment_id in self._logged_segments:
             self._unlogged_count += 1
             return False
         if not self._logged_segments:
@@ -228,16 +229,23 @@ class ReadAnomalies:
         self._logged_segments.add(segment_id)
         return True
 
+    def _has_open(self, segment_id: RemoteLogSegmentId) -> bool:
+        return any(each.segment_id == segment_id for each in self._open.values())
+
     def _close_segment(self, segment_id: RemoteLogSegmentId) -> None:
-        """Remember for a minute that it was logged; above a thousand, drop the oldest."""
-        if segment_id not in self._logged_segments:
+        """Remember for a minute that a segment without open anomalies was logged.
+
+        Above a thousand, drop the oldest.
+        """
+        if segment_id not in self._logged_segments or self._has_open(segment_id):
             return
         self._logged_segments.discard(segment_id)
         now_ms = self._clock.monotonic_ms()
         self._closed_segments.pop(segment_id, None)
         self._closed_segments[segment_id] = now_ms
         for each, closed_ms in list(self._closed_segments.items()):
-            if len(self._closed_segments) <= _OPEN_COUNT and now_ms < closed_ms + _REOPEN_MS:
+            is_recent = now_ms < closed_ms + _REOPEN_MS
+            if is_recent and len(self._closed_segments) <= _MAX_OPEN_ANOMALIES:
                 break
             del self._closed_segments[each]
 

@@ -110,16 +110,16 @@ class TieredLog:
                 position = yield from self._read_remote(self._remote, position, end_offset)
 
     def _read_gap(self, gap: NotStored, end_offset: int) -> Generator[TierRecords, None, int]:
-        """Read what the broker still has of a gap; otherwise log the loss and skip the gap."""
+        """Read what the broker still has of a gap; otherwise log a warning and skip the gap."""
         if gap.offset >= self._local.start_offset():
             return (yield from self._read_local(gap.offset, end_offset))
         assert gap.until_offset is not None, "a recorded gap ends somewhere"
         _log.warning(
             LogLine(
-                "records lost before they were stored",
+                "skipped a recorded gap: neither tier has its records",
                 partition=self._partition,
-                offset=gap.offset,
-                until_offset=gap.until_offset,
+                start_offset=gap.offset,
+                end_offset=gap.until_offset,
             )
         )
         return gap.until_offset

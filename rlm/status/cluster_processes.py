@@ -191,9 +191,9 @@ def _is_replaced(
 
 
 def _is_over(registration: Registration, now_ms: int, *, is_broker_live: bool) -> bool:
-    """Return whether a process that is not live is of no interest any more.
+    """Return whether to hide a process that is not live.
 
-    A dead one of a live broker is: nobody asked it to stop, so somebody may still expect it.
+    A dead process of a live broker stays listed, because nobody asked it to stop.
     """
     if is_broker_live and not has_stopped(registration):
         return False

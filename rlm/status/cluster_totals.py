@@ -24,7 +24,8 @@ STATUS_TOTALS = JsonShape(
             JsonKind.BYTES, "Size of the stored segments beyond `stored_bytes`."
         ),
         "lag_segments": JsonField(
-            JsonKind.COUNT, "Rolled segments that are not stored, of the reported partitions."
+            JsonKind.COUNT,
+            "Number of rolled segments that are not stored, in partitions that a manager reports.",
         ),
         "lag_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
         "unknown_lag_partitions": JsonField(
@@ -32,7 +33,8 @@ STATUS_TOTALS = JsonShape(
         ),
         "oldest_unstored_age_ms": JsonField(
             JsonKind.DURATION,
-            "Time since the oldest segment that is not stored was rolled; null if all are stored.",
+            "Time since the oldest segment that is not stored was rolled; null if all are stored, "
+            "or if no manager reports it.",
             is_nullable=True,
         ),
     },

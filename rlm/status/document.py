@@ -45,7 +45,10 @@ ATTEMPT_FAILURE = JsonShape(
         "cause": JsonField(JsonKind.TEXT, "The same without the identity of the segment."),
         "corrupt": JsonField(JsonKind.FLAG, "Whether bytes violate their format or checksum."),
         "attempts": JsonField(JsonKind.COUNT, "Number of attempts that failed."),
-        "final": JsonField(JsonKind.FLAG, "Whether every attempt would fail, so none is made."),
+        "final": JsonField(
+            JsonKind.FLAG,
+            "Whether every further attempt would fail; the manager then makes none.",
+        ),
     },
 )
 STREAM = JsonShape(
@@ -161,7 +164,9 @@ PARTITION_REPORT = JsonShape(
             JsonKind.FLAG, "Whether the broker's log no longer contains stored records."
         ),
         "external_start": JsonField(
-            JsonKind.FLAG, "Whether another program deleted records of the topic."
+            JsonKind.FLAG,
+            "Whether the local log of the partition has an external start that nobody has "
+            "accepted.",
         ),
         "future_timestamps": JsonField(
             FUTURE_TIMESTAMPS, "Segments with timestamps in the future.", is_nullable=True
@@ -211,18 +216,19 @@ class StreamReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
-    """Represents one hosted partition of a tiered topic at the last cycle; offsets -1 if unknown.
+    """Represents one hosted partition of a tiered topic at the last cycle.
 
-    `policy_state` is the topic's state in that cycle, so that a reader recognizes a report from
-    before a change. `problem` is why a led partition could not be evaluated; its lag is then
-    unknown. Rolled segments end at `rolled_end_offset`, and are stored without a gap up to
-    `stored_end_offset`. `offload_offset` is the newest offload request; it is complete when all
-    below `offload_end_offset` is stored. Earlier managers do not report them: they are then None.
-    `oldest_unstored_age_ms` is the time since the broker rolled the oldest segment that is not
-    stored; None if all are, or from earlier managers. `stream` is None unless the partition is
-    streamed; then its committed records count as rolled.
-    `anomalies` are the recorded damaged objects, which are not part of the JSON. `repair_failure`
-    is why the last repair attempts failed.
+    Offsets are None if unknown; `offload_offset` is -1 without a request. `policy_state` is the
+    topic's state in that cycle, so that a reader recognizes a report from before a change.
+    `problem` is why a led partition could not be evaluated; its lag is then unknown. Rolled
+    segments end at `rolled_end_offset`, and are stored without a gap up to `stored_end_offset`.
+    `offload_offset` is the newest offload request; it is complete when all below
+    `offload_end_offset` is stored. `offload_offset`, `offload_end_offset` and both ends are None
+    from earlier managers. `oldest_unstored_age_ms` is the time since the broker rolled the oldest
+    segment that is not stored; None if all are, or from earlier managers. `stream` is None unless
+    the partition is streamed; then its committed records count as rolled. `anomalies` are the
+    recorded damaged objects, which are not part of the JSON. `repair_failure` is why the last
+    repair attempts failed.
     """
 
     topic_id_partition: TopicIdPartition

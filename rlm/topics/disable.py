@@ -100,7 +100,14 @@ class TieringEnd:
             self._back(disabling, timeout_ms=timeout_ms)
             raise self._refusal(topic, risks)
         for risk in risks:
-            _log.warning(LogLine("gave up records that are not stored", topic=topic, at_risk=risk))
+            _log.warning(
+                LogLine(
+                    "disabling tiering by --force: the broker's retention may delete records that "
+                    "are not stored",
+                    topic=topic,
+                    at_risk=risk,
+                )
+            )
         self._policies.require(disabling)
         self._retention.restore(disabling)
         self._progress("broker's retention restored")

@@ -48,7 +48,10 @@ class PolicyInheritance:
         self._log_once = LogOnce()
 
     def step(self) -> None:
-        """Apply the levels once. RetriableError or NotFoundError if the broker does not answer."""
+        """Apply the levels once. Raises RetriableError if the cluster does not answer.
+
+        Raises NotFoundError if the cluster does not know this manager's broker.
+        """
         levels = self._policies.levels()
         policies = {each.topic_id: each for each in topic_policies(self._metadata)}
         led = self._led(levels, policies.values())
@@ -87,7 +90,7 @@ class PolicyInheritance:
         if effect.after is None or not effect.is_change:
             return
         if self._policies.current(effect.topic_id) != effect.before:
-            return  # somebody has changed it meanwhile: the next cycle looks again
+            return  # another process changed the policy meanwhile: the next cycle compares again
         changed = changed_settings(effect.before, effect.after)
         try:
             self._policies.write(effect.after)
@@ -102,7 +105,9 @@ class PolicyInheritance:
             return
         _log.info(
             LogLine(
-                "tiered topic by pattern" if effect.before is None else "applied policy levels",
+                "started to tier a topic by a pattern"
+                if effect.before is None
+                else "applied policy levels",
                 topic=effect.topic,
                 pattern=effect.pattern,
                 **{setting.field: values[1] for setting, values in changed.items()},

@@ -137,5 +137,9 @@ def _checked_epochs(
         last_epoch, last_start = epoch, start
         packed += pack_epoch(epoch, start)
     if not packed or last_start >= end_offset:
-        raise CorruptError("leader epochs are not the segment's", epochs=packed)
+        raise CorruptError(
+            "the leader epochs do not fit the segment's offsets",
+            end_offset=end_offset,
+            last_epoch_start=last_start,
+        )
     return packed

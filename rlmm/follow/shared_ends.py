@@ -1,8 +1,8 @@
 """SharedEnds: one request for the topic's ends serves all concurrent callers.
 
 A response covers only what was written before its request. So a caller cannot use a request that
-was sent before its call: it waits for the next one, which all such callers share. So each set of
-partitions has at most one running and one waiting request. Requests for different sets run in
+was sent before its call: it waits for the next one, which all such callers share. Each set of
+partitions thus has at most one running and one waiting request. Requests for different sets run in
 parallel, because the leader of one partition may be unavailable.
 """
 
@@ -31,7 +31,10 @@ class SharedEnds:
         self._under_way: set[frozenset[int]] = set()
 
     def of(self, partitions: Iterable[int], timeout_ms: int) -> _Ends:
-        """Return the ends of the partitions, asked for now or later. Raises RetriableError."""
+        """Return the ends as of this call or later.
+
+        Raises RetriableError if the brokers do not return them in time, or after `close`.
+        """
         asked = frozenset(partitions)
         with self._lock:
             ends = self._waiting.get(asked)
@@ -57,12 +60,12 @@ class SharedEnds:
     def _submit(self, asked: frozenset[int]) -> None:
         """Start a request; the caller must have the lock."""
         try:
-            self._askers.submit(self._put, asked)
+            self._askers.submit(self._request, asked)
         except RuntimeError as error:  # the executor was shut down
             raise RetriableError(_CLOSED) from error
         self._under_way.add(asked)
 
-    def _put(self, asked: frozenset[int]) -> None:
+    def _request(self, asked: frozenset[int]) -> None:
         with self._lock:
             ends = self._waiting.pop(asked, None)
         if ends is None:

@@ -50,7 +50,7 @@ class ChunkLease(Generic[ValueT]):
         return tuple(key for keys in tuple(self._leased) for key in keys)
 
     def release(self) -> None:
-        """Return the chunks; the caller must not use their values afterwards. Idempotent."""
+        """Give the chunks back to the cache; do not use their values afterwards. Idempotent."""
         try:
             keys = self._leased.pop()  # succeeds once, in the first thread
         except IndexError:

@@ -69,7 +69,7 @@ class ValueForm:
 
     @property
     def expected(self) -> str:
-        """What an error says that the value should be."""
+        """The permitted values, as errors name them."""
         if self.type_name == "boolean":
             return "true or false"
         if self.choices:
@@ -108,7 +108,7 @@ class ValueForm:
 
 
 def _types(annotation: object) -> tuple[object, ...]:
-    """Return the alternatives of an annotation, without None and what is annotated."""
+    """Return the alternatives of an annotation, without None and without their metadata."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _types(get_args(annotation)[0])
@@ -118,7 +118,7 @@ def _types(annotation: object) -> tuple[object, ...]:
 
 
 def _constraints(annotation: object) -> Iterator[object]:
-    """Yield what is annotated to the alternatives of an annotation."""
+    """Yield the metadata of an annotation's alternatives."""
     for each in get_args(annotation):
         for constraint in getattr(each, "__metadata__", ()):
             if isinstance(constraint, FieldInfo):

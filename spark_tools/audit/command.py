@@ -213,14 +213,14 @@ def _treat(
     counts = treated_json(
         treatment, result.settled.orphans, dead_letters, is_requested=not arguments.dry_run
     )
-    about = f"{treatment.value} {counts['objects']} objects, {counts['bytes']} bytes"
+    about = f"{treatment.value} objects: {counts['objects']} ({counts['bytes']} bytes)"
     about += f"; kept {counts['kept']}"
     if arguments.dry_run:
         print_line(arguments, f"would {about}")
     else:
-        confirm(f"Have rlm-repair {about}?", yes=arguments.yes)
+        confirm(f"Request rlm-repair to {about}?", yes=arguments.yes)
         _send(dead_letters, connection, timeout_ms=arguments.timeout_ms)
-        print_line(arguments, f"rlm-repair is to {about}")
+        print_line(arguments, f"requested rlm-repair to {about}")
     return counts
 
 

@@ -71,7 +71,8 @@ DECODE_OPTIONS = (
     SourceOption(
         name="decodeMode",
         type=OptionType.CHOICE,
-        meaning="Whether an undecodable record fails its task, or has the reason in a column.",
+        meaning="Whether an undecodable record fails its task, or becomes a row with the reason in "
+        "an error column.",
         example="permissive",
         default="failfast",
         choices=("failfast", "permissive"),
@@ -103,7 +104,7 @@ def _of_registry(
 
 REQUEST_TIMEOUT = _of_registry(
     "request.timeout.ms",
-    "Time limit of a response; in ms without a unit.",
+    "Time limit of one request to the registry; in ms without a unit.",
     "30s",
     type=OptionType.DURATION,
     default="10s",
@@ -137,8 +138,12 @@ MAX_RETRY_WAIT = _of_registry(
     most=_MAX_MS,
 )
 CLIENT_KEYS = (
-    _of_registry("basic.auth.user.info", "`user:password`.", "reader:secret"),
-    _of_registry("bearer.auth.token", "A token, instead of a user.", "token"),
+    _of_registry(
+        "basic.auth.user.info",
+        "User and password for basic authentication: `user:password`.",
+        "reader:secret",
+    ),
+    _of_registry("bearer.auth.token", "Bearer token, instead of `basic.auth.user.info`.", "token"),
     _of_registry(
         "bearer.auth.logical.cluster", "Confluent Cloud's cluster, with a token.", "lsrc-1"
     ),
@@ -147,8 +152,8 @@ CLIENT_KEYS = (
     ),
     _of_registry(
         "ssl.ca.location",
-        "TLS: the authorities, in PEM. Executors have this file, and the next two, at the same "
-        "path. Without it: those of certifi.",
+        "TLS: the authorities, in PEM. The same path must exist on every executor, also for the "
+        "next two files. Without it: those of certifi.",
         "/etc/registry/ca.pem",
         type=OptionType.FILE,
     ),

@@ -26,7 +26,11 @@ class ColumnReader:
     message: str | None
 
     def open(self) -> ColumnSchema:
-        """Open it. Raises UnsupportedError without a column type; InvalidConfigError."""
+        """Open the schema.
+
+        Raises UnsupportedError if it cannot be read or has no column type, InvalidConfigError if a
+        package is not installed.
+        """
         return open_column(self.schema, self.message)
 
 

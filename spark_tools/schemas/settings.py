@@ -30,7 +30,7 @@ from spark_tools.schemas.schema_text import MAX_SCHEMA_BYTES, SchemaFormat
 
 
 class DecodeMode(Enum):
-    """Whether an undecodable record fails its task, or has the reason in a column."""
+    """Whether an undecodable record fails its task, or becomes a row with an error column."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"

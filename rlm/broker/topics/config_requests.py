@@ -72,7 +72,9 @@ def read_topic_configs(
     response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources))
     found = {row.resource_name: _configs_of(row) for row in response.results}
     return {
-        topic: found.get(topic, RetriableError("the broker did not answer", topic=topic))
+        topic: found.get(
+            topic, RetriableError("the broker's response lacks the topic's settings", topic=topic)
+        )
         for topic in (each.resource_name for each in resources)
     }
 
@@ -112,7 +114,7 @@ def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str
         INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=(resource,))
     )
     if not response.responses:
-        raise RetriableError("the broker did not answer", topic=topic)
+        raise RetriableError("the broker's response lacks the topic's settings", topic=topic)
     for row in response.responses:
         if row.error_code != ErrorCode.NONE:
             raise error_of(row.error_code, topic=topic, reason=row.error_message)

@@ -88,7 +88,9 @@ def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
     if damaged.is_accepted:
         yield "  its loss is accepted: the leader's manager records the gap"
         return
-    yield "  restore the object; or give up the segment's records (data loss), after a --dry-run:"
+    yield (
+        "  Restore the object. Or (data loss) give up the segment's records, first with --dry-run:"
+    )
     yield f"    {damaged.command}"
 
 

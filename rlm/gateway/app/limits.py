@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.config.load import Config
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
@@ -17,14 +18,19 @@ _AUTHORIZATION_AGE_MS = 100
 def share_of_worker(config: Config) -> Config:
     """Return the configuration of one of `gateway.workers` processes, with its share of limits.
 
-    Shares are equal and rounded up. Processes do not share unused limits, so one process can
-    refuse a client while another has capacity left.
+    Shares are equal and rounded up, and an unlimited rate stays unlimited. Processes do not share
+    unused limits, so one process can refuse a client while another has capacity left.
     """
     gateway, limits = config.gateway, config.gateway_limits
     count = gateway.worker_count
 
     def share(total: int) -> int:
         return (total + count - 1) // count
+
+    def share_of_rate(bytes_per_second: int) -> int:
+        if bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
+            return bytes_per_second
+        return share(bytes_per_second)
 
     return replace(
         config,
@@ -41,7 +47,7 @@ def share_of_worker(config: Config) -> Config:
         ),
         gateway_limits=limits.model_copy(
             update={
-                "fetch_bytes_per_second": share(limits.fetch_bytes_per_second),
+                "fetch_bytes_per_second": share_of_rate(limits.fetch_bytes_per_second),
                 "reader_pending_count": share(limits.reader_pending_count),
                 "connections_of_address": share(limits.connections_of_address),
             }

@@ -24,7 +24,10 @@ class BrokerAddresses:
 
     @property
     def known(self) -> Mapping[int, HostPort]:
-        """The addresses of `live`, and absent brokers' last ones that no live broker uses now."""
+        """The addresses of the live brokers, and the last address of each absent broker.
+
+        An absent broker's address is left out if a live one now uses it.
+        """
         return self._known
 
     def update(self, view: ClusterView) -> None:

@@ -2,9 +2,9 @@
 
 The bootstrap endpoint, which leads to any broker, stays open. The gateway opens a broker's endpoint
 when it first sees the broker, and closes it after the broker was absent for 10 minutes. Until then
-it disconnects clients of the absent broker. At each update
-the gateway retries the endpoints that it could not open. Clients of an unserved broker are
-redirected to the bootstrap endpoint, where they ask again.
+it disconnects clients of the absent broker. At each update the gateway retries the endpoints that
+it could not open. Clients of an unserved broker are redirected to the bootstrap endpoint, where
+they ask again.
 
 Clients are redirected to this gateway's endpoints only, never to gateways of single brokers.
 """

@@ -104,7 +104,7 @@ class Splice:
         self.active_s = self._loop.time()
         slice_bytes = 0
         while slice_bytes < _SLICE_BYTES and self._fill(way):
-            slice_bytes += self._drain(way)
+            slice_bytes += self._empty_pipe(way)
             if self._buffered_bytes:
                 break
         if not self._left_bytes and not self._buffered_bytes:
@@ -127,7 +127,7 @@ class Splice:
             self._left_bytes -= self._buffered_bytes
         return self._buffered_bytes > 0
 
-    def _drain(self, way: _Way) -> int:
+    def _empty_pipe(self, way: _Way) -> int:
         drained_bytes = self._splice(
             way.pipe.read_fd, way.client_fd, self._buffered_bytes, ended=DisconnectCause.CLIENT_LEFT
         )

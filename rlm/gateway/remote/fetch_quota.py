@@ -1,16 +1,16 @@
 """FetchQuota: how many bytes per second clients may receive from the store (KIP-956). Pure.
 
 A token bucket fills at `bytes_per_second`, up to the amount of all windows. Sent bytes are taken
-from it, below zero if a response was larger than the rest. The rate thus holds over any long time,
-and after a pause at most the windows' amount is available. The bucket starts with one window's
-amount.
+from it, below zero if a response was larger than the rest. Over any long period the average rate is
+at most `bytes_per_second`. After a pause, at most the windows' amount is available. The bucket
+starts with one window's amount.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-UNLIMITED_BYTES_PER_SECOND = 2**63 - 1
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +24,6 @@ class FetchQuotaSettings:
     def __post_init__(self) -> None:
         if min(self.bytes_per_second, self.window_count, self.window_ms) < 1:
             raise ValueError(f"invalid fetch quota: {self}")
-
-    def shared_by(self, process_count: int) -> FetchQuotaSettings:
-        """Return the even share of one of `process_count` processes."""
-        if self.bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
-            return self
-        return FetchQuotaSettings(
-            bytes_per_second=max(self.bytes_per_second // process_count, 1),
-            window_count=self.window_count,
-            window_ms=self.window_ms,
-        )
 
 
 class FetchQuota:
@@ -56,7 +46,7 @@ class FetchQuota:
     def throttle_ms(self, now_ms: int, *, reserved_bytes: int = 0) -> int:
         """Return how long sending must pause; 0 if it need not.
 
-        `reserved_bytes` are expected for fetches with a permit.
+        `reserved_bytes`: what fetches that already have a permit are expected to take.
         """
         if not self._is_limited:
             return 0

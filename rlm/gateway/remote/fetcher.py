@@ -5,9 +5,9 @@ reader, and otherwise reads the offset index once. A sequential reader's chunk c
 from one read of the store. For other readers it reads only as many bytes as they request. It
 returns complete batches within the limit, then prefetches.
 
-`ready` serves a sequential reader at once if all of its batches are in memory. Bytes reach the
-response from the chunk cache without a copy. If a segment has no batch at the offset or above, the
-fetch continues in the next one. A gap alone thus never makes a response empty.
+`read_now` returns a sequential reader's batches at once if all of them are in memory and verified.
+Bytes reach the response from the chunk cache without a copy. If a segment has no batch at the
+offset or above, the fetch continues in the next one. A gap alone thus never makes a response empty.
 
 Memory: the cache's budget for chunks and indexes, including leased ones, and a quarter of it for
 free buffers. In addition: the state of `reader_count` readers, what the storage manager uses, and

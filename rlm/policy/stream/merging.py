@@ -7,9 +7,9 @@ they are: there are few of them, and to merge them would copy most bytes for lea
 
 A merge takes at most MERGE_MAX_PARTS segments, and the merged one has at least MERGE_GROWTH times
 the size of its largest part. So each merge moves a byte into a segment at least that many times as
-large, and a byte that was streamed in a segment of `s` bytes is copied again at most
-log(`small` / s) times, rounded up, to the base MERGE_GROWTH. The largest possible merge is
-preferred, so most bytes are copied less often.
+large. A byte streamed in a segment of `s` bytes is copied again at most log(`small` / s) times,
+rounded up, to the base MERGE_GROWTH. The largest possible merge is preferred, so most bytes are
+copied less often.
 
 All finished segments of a streamed partition count, however they were written: a merged segment can
 be merged again. No record marks a merge: a finished segment replaces each one whose offsets it has,

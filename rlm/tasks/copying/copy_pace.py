@@ -26,20 +26,23 @@ _WINDOW_BYTES = 32 << 20
 
 
 class CopyPace:
-    """Limits concurrent copies. Thread-safe. `changed` gets each limit, also the first."""
+    """Limits concurrent copies. Thread-safe.
+
+    `on_limit` receives the first limit and each later one.
+    """
 
     def __init__(
-        self, clock: Clock, lanes: Lanes, *, most: int, changed: Callable[[int], None]
+        self, clock: Clock, lanes: Lanes, *, max_copies: int, on_limit: Callable[[int], None]
     ) -> None:
-        """Start with a limit of at most `most` copies, which no later limit exceeds."""
+        """Start with a limit of at most `max_copies`, which no later limit exceeds."""
         self._clock = clock
         self._lanes = lanes
-        self._changed = changed
-        self._now = CopyConcurrency.beginning(most)
+        self._on_limit = on_limit
+        self._now = CopyConcurrency.beginning(max_copies)
         self._lock = Lock()
         self._begin_window()
         lanes.set_limit(self._now.limit)
-        changed(self._now.limit)
+        on_limit(self._now.limit)
 
     def count_bytes(self, size_bytes: int) -> None:
         """Count bytes that a copy has passed to the store."""
@@ -48,7 +51,7 @@ class CopyPace:
         self.evaluate()
 
     def record_refusal(self) -> None:
-        """Record that the store failed an attempt with a retriable error."""
+        """Record that an attempt failed with a retriable error of the store."""
         with self._lock:
             self._refused = True
 
@@ -71,7 +74,7 @@ class CopyPace:
             self._begin_window()
         if limit != before:
             self._lanes.set_limit(limit)
-            self._changed(limit)
+            self._on_limit(limit)
             _log.debug(
                 LogLine("changed the limit of concurrent copies", limit=limit, before=before)
             )

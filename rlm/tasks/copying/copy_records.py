@@ -1,6 +1,6 @@
 """Records the states of copies in the metadata, and discards what a failed copy wrote.
 
-Shared by copies of segments, whose end is known, and of streams, whose end is not.
+Copies of segments, whose end is known, and streams, whose end is not, share this module.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class CopyRecords:
     ) -> RemoteLogSegmentMetadata:
         """Return the metadata of a copy that starts, with its planned objects.
 
-        An open one has neither an end nor a size yet, but at most `open_most_bytes`. The topic's
-        policy decides the layout. Raises UnsupportedError for a layout that the store's manager
-        does not have, but no open copy does.
+        The metadata of an open segment has neither end nor size; its log has at most
+        `open_most_bytes`. The topic's policy decides the layout. Raises UnsupportedError if the
+        store's manager lacks the topic's layout. An open segment then gets another layout instead.
         """
         own_id = RemoteLogSegmentId(topic_id_partition=lead.topic_id_partition, id=segment_id)
         stored_as = self._planned(own_id, offsets.start_offset, size_bytes, open_most_bytes)
@@ -120,7 +120,7 @@ class CopyRecords:
     def finish(
         self, stored: RemoteLogSegmentMetadata, *, copy_deadline_ms: int
     ) -> RemoteLogSegmentMetadata:
-        """Publish that the copy has finished. Raises FencedError, without its objects."""
+        """Publish that the copy finished. On FencedError, delete its objects and raise."""
         finished = stored.in_state(
             SegmentState.COPY_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
         )
@@ -135,11 +135,11 @@ class CopyRecords:
         log_start_offset: int,
         replaces: frozenset[UUID] = frozenset(),
     ) -> None:
-        """Raise FencedError if an attempt of this claim stored any of `offsets`.
+        """Raise FencedError if an earlier attempt of this claim stored any of `offsets`.
 
-        Its answer was lost. The metadata topic is read up to the started event. A stored part of
-        the file does not count if its records are deleted from the log. Neither does a damaged
-        segment that this copy replaces.
+        That attempt published its end, but this process did not see the result. Call this after
+        the started event is accepted. Segments below `log_start_offset` and those in `replaces` do
+        not count.
         """
         records = self._metadata.list_remote_log_segments(
             started.topic_id_partition,
@@ -148,8 +148,8 @@ class CopyRecords:
         )
         for found in (record.metadata for record in records):
             is_other = found.segment_id.id not in {started.segment_id.id, *replaces}
-            is_ours = found.writer == started.writer
-            if is_other and is_ours and found.offsets.overlaps(offsets):
+            is_of_this_claim = found.writer == started.writer
+            if is_other and is_of_this_claim and found.offsets.overlaps(offsets):
                 raise FencedError("stored by an earlier attempt", segment=found.segment_id)
 
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:

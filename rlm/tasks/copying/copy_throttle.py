@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rsm.segment.clock import Clock
 from rsm.segment.local_segment import SizedSource
 from rsm.spi import CopyAttempt
 
-UNLIMITED_BYTES_PER_SECOND = (1 << 63) - 1
 _LONGEST_NAP_MS = 200
 _LEAST_PIECE_BYTES = 16 << 10
 _PIECES_PER_SECOND = 8

@@ -44,7 +44,7 @@ class _Stream:
 
     @property
     def timeout_ms(self) -> int:
-        """Return the rollover time, and the time to complete the segment."""
+        """Return the rollover time plus the time to complete the segment."""
         limits = self.permit.limits
         return limits.segment_rollover_ms + self.lanes.context.timeout_ms(limits.segment_max_bytes)
 

@@ -119,10 +119,17 @@ class ExpiryLanes:
                 self._require_unchanged(job)
                 self._purge(task, record)
         except (FencedError, StoppedError) as error:
-            _log.info(LogLine("expiry given up", topic_partition=tip, error=error))
+            # The lead, the policy or a pause has changed, or the process stops.
+            _log.info(LogLine("stopped an expiry plan", topic_partition=tip, error=error))
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):
-                _log.warning(LogLine("expiry given up", topic_partition=tip, error=error))
+                _log.warning(
+                    LogLine(
+                        "cannot finish an expiry plan: the next cycle plans it again",
+                        topic_partition=tip,
+                        error=error,
+                    )
+                )
         else:
             task.log.clear(_EXPIRY)
 

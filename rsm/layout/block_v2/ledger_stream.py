@@ -52,12 +52,14 @@ class _OpenLedger:
 class LedgerStream:
     """A ContentSource for one pass over `log`; each chunk is a block. Not thread-safe.
 
-    The parts of an upload are the store's, as a rule larger than blocks: fewer requests. No reader
-    sees them.
+    The store chooses the parts of an upload. Usually they are larger than blocks, which saves
+    requests. No reader sees them.
 
-    The pass raises the errors of the log, CorruptError for content that is not batches and for a
-    ledger that begins within a batch, InvalidConfigError for ledgers that do not ascend, and
-    UnsupportedError for an empty log or a batch that is too large.
+    The pass raises the errors of the log, and:
+
+    - CorruptError for content that is not batches, and for a ledger that begins within a batch,
+    - InvalidConfigError for ledgers that do not ascend,
+    - UnsupportedError for an empty log, or a batch that is too large.
     """
 
     length_bytes = None

@@ -74,7 +74,11 @@ class AvroColumn(ColumnSchema):
 
 
 def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
-    """Parse a schema without logical types but decimal, and its named types; UnsupportedError."""
+    """Parse a schema and its named types. fastavro applies no logical type except decimal.
+
+    Raises UnsupportedError if the schema is not valid Avro, is too large, has types that Spark does
+    not have, or lets few bytes decode to values of unlimited size.
+    """
     named: dict[str, Schema] = {}
     try:
         for _, reference in schema.all_references():
@@ -90,18 +94,14 @@ def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
         KeyError,
         AttributeError,
         RecursionError,
+        SchemaParseException,
+        UnknownType,
     ) as error:
-        raise _not_avro(error) from error
-    except (SchemaParseException, UnknownType) as error:
-        raise _not_avro(error) from error
+        raise UnsupportedError("the schema is not valid Avro", reason=str(error)[:200]) from error
     return found, named
 
 
-def _not_avro(error: Exception) -> UnsupportedError:
-    return UnsupportedError("the schema is not valid Avro", reason=str(error)[:200])
-
-
-_ARROWS = frozenset(  # Arrow converts the stored numbers to these types
+_ARROW_LOGICAL_TYPES = frozenset(  # Arrow converts the stored numbers to these types
     {
         ("int", "date"),
         ("long", "timestamp-millis"),
@@ -125,7 +125,7 @@ def _physical(schema: Schema) -> Schema:
         if logical == "decimal" and kind in ("bytes", "fixed"):
             require_decimal(found)
             found["logicalType"] = DECIMAL
-        elif isinstance(kind, str) and (kind, str(logical)) in _ARROWS:
+        elif isinstance(kind, str) and (kind, str(logical)) in _ARROW_LOGICAL_TYPES:
             found["rlmLogicalType"] = logical
     for key in ("type", "items", "values"):
         if isinstance(found.get(key), dict | list):

@@ -74,11 +74,11 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     kept.add(orphanage.plant(0, stranger))
 
     orphanage.audit("--delete", "--dry-run")
-    assert "would delete 3 objects, 24 bytes; kept 2\n" in capsys.readouterr().out
+    assert "would delete objects: 3 (24 bytes); kept 2\n" in capsys.readouterr().out
     assert orphanage.world.received(orphanage.world.dead_letters) == []
 
     orphanage.audit("--delete", "--yes")
-    assert "rlm-repair is to delete 3 objects" in capsys.readouterr().out
+    assert "requested rlm-repair to delete objects: 3 (" in capsys.readouterr().out
     assert orphanage.world.names() == kept | orphans
 
     orphanage.repair(tmp_path / "checkpoint")

@@ -108,7 +108,7 @@ def test_offload_when_it_takes_too_long_then_says_what_is_not_stored() -> None:
     process.effects.fail("write .log", RetriableError("store cannot be reached"), times=99)
     said: list[str] = []
 
-    with pytest.raises(RetriableError, match="not stored in time"):
+    with pytest.raises(RetriableError, match="the offload is not complete in time"):
         offloaded(world, said, timeout_ms=300_000)
 
     assert said[-1] == "orders:0 stored to 0 of 20, blocked: failing"
@@ -357,7 +357,7 @@ def test_offload_when_it_waits_then_wakes_the_managers_at_intervals() -> None:
         world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
     )
 
-    with pytest.raises(RetriableError, match="not stored in time"):
+    with pytest.raises(RetriableError, match="the offload is not complete in time"):
         offload.offload(LATER, world.tips, to_offset=None, timeout_ms=300_000)
 
     assert source.woken_count == 10

@@ -35,8 +35,9 @@ class ReportingWorld(RemoteWorld):
         self.event_count += 1
         return UUID(int=0xA000 + self.event_count)
 
-    def fail(self, anomalies: ReadAnomalies) -> None:
-        key = self.segment.objects[0].key
+    def fail(self, anomalies: ReadAnomalies, *, number: int = 0) -> None:
+        """A read finds the object of this number missing."""
+        key = self.segment.objects[number].key
         anomalies.record(
             self.segment, NotFoundError("the object is not in the store", name=key), offset=5
         )
@@ -225,6 +226,25 @@ def test_anomalies_when_a_segment_fails_on_then_one_warning_and_a_summary_every_
         "stored segments cannot be read segments=1 attempts=10",
         "stored segments cannot be read segments=1 attempts=10",
     ]
+
+
+def test_forget_when_another_object_of_the_segment_fails_on_then_no_other_warning(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    anomalies, _ = world.process()
+    world.fail(anomalies)
+    world.fail(anomalies, number=1)
+    (forgotten,) = (
+        each.anomaly.id
+        for each in anomalies.open_now()
+        if each.object_key == world.segment.objects[0].key
+    )
+
+    anomalies.forget(forgotten)
+    world.clock.now_ms += 60_000
+    world.fail(anomalies, number=1)
+
+    assert [message_of(each) for each in caplog.records] == ["cannot read a stored segment"]
 
 
 def test_anomalies_when_a_segment_fails_again_after_a_minute_then_another_warning(

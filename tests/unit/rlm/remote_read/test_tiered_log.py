@@ -320,7 +320,8 @@ def test_read_when_a_gap_is_recorded_then_stepped_over_with_a_warning(
     found = read(tiered(world, MemoryLocalLog(300, 350)), 0, 350)
 
     assert [offset for offset, _ in found] == [*range(100), *range(200, 350)]
-    assert "offset=100 until_offset=200" in caplog.text
+    assert "skipped a recorded gap: neither tier has its records" in caplog.text
+    assert "start_offset=100 end_offset=200" in caplog.text
 
 
 def test_read_when_a_gap_ends_where_the_broker_begins_then_continues_there(

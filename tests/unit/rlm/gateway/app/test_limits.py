@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import Config, load_config
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rlm.gateway.app.limits import session_limits, share_of_worker
 
 
@@ -40,6 +41,14 @@ def test_share_when_there_are_several_workers_then_together_they_have_what_is_co
     assert config.gateway.max_connections == 2_501
     assert config.gateway.reader_thread_count == 5
     assert config.gateway_limits.fetch_bytes_per_second == 500
+
+
+def test_share_when_the_fetch_rate_is_unlimited_then_each_worker_is_unlimited(
+    tmp_path: Path,
+) -> None:
+    config = share_of_worker(_config(tmp_path, **{"gateway.workers": "2"}))
+
+    assert config.gateway_limits.fetch_bytes_per_second == UNLIMITED_BYTES_PER_SECOND
 
 
 def test_share_when_there_are_more_workers_than_there_is_then_each_has_one(tmp_path: Path) -> None:

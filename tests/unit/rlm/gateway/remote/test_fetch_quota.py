@@ -38,11 +38,6 @@ def test_throttle_when_unlimited_then_never() -> None:
     assert quota.throttle_ms(0, reserved_bytes=1 << 50) == 0
 
 
-def test_shared_by_when_processes_share_then_their_rates_add_up() -> None:
-    assert _SETTINGS.shared_by(4).bytes_per_second == 250
-    assert FetchQuotaSettings().shared_by(4) == FetchQuotaSettings()
-
-
 @given(st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 4_000)), max_size=100))
 def test_quota_when_reads_wait_for_it_then_the_rate_is_kept_over_any_time(
     reads: list[tuple[int, int]],

@@ -28,7 +28,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.lanes = Lanes(self.executor, "copy", limit=10)
-        self.pace = CopyPace(self.clock, self.lanes, most=10, changed=self.shown.append)
+        self.pace = CopyPace(self.clock, self.lanes, max_copies=10, on_limit=self.shown.append)
         for key in range(self.keys):
             self.lanes.offer(key, lambda: None)
         self.end_window()  # the copy began before any other waited
@@ -103,7 +103,7 @@ class PacedProcess(Process):
     def make_copies(self) -> CopyLanes:
         lanes = self.make_lanes("copy")
         self.shown: list[int] = []
-        self.pace = CopyPace(self.ports.clock, lanes, most=8, changed=self.shown.append)
+        self.pace = CopyPace(self.ports.clock, lanes, max_copies=8, on_limit=self.shown.append)
         return CopyLanes(self.ports, self.attempts(lanes), pace=self.pace)
 
 

@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rlm.tasks.copying.copy_throttle import (
-    UNLIMITED_BYTES_PER_SECOND,
-    CopyThrottle,
-    ThrottledContent,
-)
+from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
+from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rsm.segment.errors import RetriableError
 from rsm.spi import CopyAttempt
 from tests.twins.clock import FakeClock
