@@ -131,7 +131,7 @@ class TieringEnd:
         before = self._tiering.configs_before(found)
         if before != found.leader_configs:
             raise InvalidConfigError(
-                "the topic's policy was lost, and its retention is still -1",
+                "cannot disable tiering: the topic's policy was lost, and its retention is -1",
                 topic=topic,
                 advice="Run `rlm topic set` with its total retention, then this command again",
             )

@@ -139,7 +139,8 @@ class RetentionKeeper:
         if self._log_once.changed((policy.topic_id, "limited"), values):
             _log.warning(
                 LogLine(
-                    "broker may delete unstored data",
+                    "the broker may delete records that are not stored: "
+                    "the topic is tiered, but its retention is limited",
                     topic=policy.topic,
                     found=values,
                     reasserted=self._reassert,
