@@ -110,7 +110,7 @@ class CopyRecords:
         )
         if not result.accepted:
             raise FencedError(
-                "copy refused by the metadata",
+                "cannot record the copy's state: the metadata refuses it",
                 state=metadata.state.name,
                 segment=metadata.segment_id,
                 reason=result.refusal,

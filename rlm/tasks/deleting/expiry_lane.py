@@ -203,4 +203,5 @@ class ExpiryLanes:
         if result.accepted:
             _log.info(LogLine("moved the log start", **moved))
         else:
-            _log.warning(LogLine("log start refused", **moved, refusal=result.refusal))
+            what = "cannot move the log start: the metadata refuses it"
+            _log.warning(LogLine(what, **moved, refusal=result.refusal))
