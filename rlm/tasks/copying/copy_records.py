@@ -150,7 +150,10 @@ class CopyRecords:
             is_other = found.segment_id.id not in {started.segment_id.id, *replaces}
             is_ours = found.writer == started.writer
             if is_other and is_ours and found.offsets.overlaps(offsets):
-                raise FencedError("stored by an earlier attempt", segment=found.segment_id)
+                raise FencedError(
+                    "cannot finish the copy: an earlier attempt has stored the records",
+                    segment=found.segment_id,
+                )
 
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
         """Raise UnsupportedError for unplanned objects, or too large custom metadata.

@@ -263,7 +263,7 @@ class LeaderCycle:
         try:
             self._streams.complete_account(task, view.lineage)
         except TieredStorageError as error:
-            what = "account of offload segments is incomplete"
+            what = "cannot complete the account of offload segments"
             tip = task.topic_id_partition
             if task.log.changed(_ACCOUNT, error.message):
                 _log.info(LogLine(what, topic_partition=tip, error=error))

@@ -119,10 +119,10 @@ class ExpiryLanes:
                 self._require_unchanged(job)
                 self._purge(task, record)
         except (FencedError, StoppedError) as error:
-            _log.info(LogLine("expiry given up", topic_partition=tip, error=error))
+            _log.info(LogLine("gave up an expiry", topic_partition=tip, error=error))
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):
-                _log.warning(LogLine("expiry given up", topic_partition=tip, error=error))
+                _log.warning(LogLine("gave up an expiry", topic_partition=tip, error=error))
         else:
             task.log.clear(_EXPIRY)
 
@@ -147,7 +147,8 @@ class ExpiryLanes:
         except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.record_failure(segment_id).count
             if attempts == 1:
-                _log.info(LogLine("segment not deleted yet", segment_id=segment_id, error=error))
+                what = "postponed the deletion of a segment"
+                _log.info(LogLine(what, segment_id=segment_id, error=error))
             return False
         self._proof_pauses.clear(segment_id)
         return True
@@ -162,7 +163,7 @@ class ExpiryLanes:
                 if task.log.changed(_LEFTOVERS, error.message):
                     _log.warning(
                         LogLine(
-                            "leftovers of a copy cannot be deleted",
+                            "cannot delete the leftovers of a copy",
                             segment_id=segment_id,
                             error=error,
                         )
