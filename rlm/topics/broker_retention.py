@@ -54,7 +54,7 @@ class BrokerRetention:
     def lift(self, policy: TopicPolicy) -> None:
         """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""
         self._topics.alter(policy.topic, dict.fromkeys(RETENTION_CONFIGS, str(UNLIMITED)))
-        _log.info(LogLine("broker retention lifted", topic=policy.topic))
+        _log.info(LogLine("set the broker's retention to -1", topic=policy.topic))
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
         """Return whether all replicas' brokers report -1. TopicAdmin's errors, or NotFoundError."""

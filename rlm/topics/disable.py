@@ -126,7 +126,9 @@ class TieringEnd:
             return policy
         if tiering_level(topic, self._policies.levels()) is None:
             raise InvalidConfigError(
-                "topic is not tiered", topic=topic, advice="`rlm topic list` shows those that are"
+                "cannot disable tiering: the topic is not tiered",
+                topic=topic,
+                advice="`rlm topic list` shows tiered topics",
             )
         before = self._tiering.configs_before(found)
         if before != found.leader_configs:

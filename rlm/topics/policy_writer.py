@@ -69,7 +69,7 @@ class PolicyWriter:
         current = self.current(policy.topic_id)
         if current != policy:
             raise FencedError(
-                "another process has changed the topic's policy meanwhile",
+                "cannot continue: another process has changed the topic's policy",
                 topic=policy.topic,
                 state=None if current is None else current.state.name,
             )

@@ -123,7 +123,7 @@ class RetentionKeeper:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 _log.warning(
                     LogLine(
-                        "cannot check a topic: tries again later",
+                        "cannot check a topic's retention: the next check tries again",
                         topic=policy.topic,
                         error=error,
                     )
