@@ -133,7 +133,7 @@ class MetadataConsumer:
         if self._skipped[reason] == 1:
             _log.warning(
                 LogLine(
-                    "metadata record skipped: further ones of this kind are only counted",
+                    "skipped a metadata record: further ones of this kind are only counted",
                     reason=reason,
                     partition=record.partition,
                     offset=record.offset,

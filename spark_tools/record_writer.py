@@ -14,6 +14,7 @@ from spark_tools.connection import refused_client
 _BY_KEY = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the key selects the partition."""
 _FULL_QUEUE_PAUSE_S = 0.05
+_RUN_AGAIN = "Run the job again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +64,19 @@ def write_records(
                 producer.poll(_FULL_QUEUE_PAUSE_S)
             except KafkaException as exception:
                 raise RetriableError(
-                    "a record cannot be written", topic=each.topic, reason=exception.args[0].str()
+                    "cannot write a record",
+                    topic=each.topic,
+                    reason=exception.args[0].str(),
+                    advice=_RUN_AGAIN,
                 ) from exception
             else:
                 break
     left = producer.flush(timeout_ms / 1000)
     if left or failures:
         reason = failures[0].str() if failures else "the cluster did not answer in time"
-        raise RetriableError("records could not be written", left=left, reason=reason)
+        raise RetriableError(
+            "cannot write all records", left=left, reason=reason, advice=_RUN_AGAIN
+        )
 
 
 def _producer(client: Mapping[str, str]) -> Producer:

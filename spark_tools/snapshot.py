@@ -91,9 +91,7 @@ class MetadataSnapshot:
         """
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
-            raise RetriableError(
-                "the metadata topic cannot be read to its end", missing=min(missing)
-            )
+            raise RetriableError("cannot read the metadata topic to its end", missing=min(missing))
         if self._find_topic() != self.identity:
             raise RetriableError("the metadata topic was replaced", was=self.identity)
 
@@ -210,7 +208,7 @@ def open_snapshot(
         readiness = wait_while_reading(manager, timeout_ms)
         if not readiness.is_ready:
             raise InvalidConfigError(
-                "the metadata topic cannot be read in time",
+                "cannot read the metadata topic in time",
                 topic=connection.metadata_topic,
                 timeout_ms=timeout_ms,
                 reason=readiness.reason,
@@ -263,7 +261,7 @@ def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSetting
         partition_count = len(reader.partitions(timeout_ms))
     except (NotFoundError, RetriableError) as error:
         raise InvalidConfigError(
-            "the metadata topic cannot be read",
+            "cannot read the metadata topic",
             topic=name,
             servers=without_credentials(connection.client.get("bootstrap.servers", "")),
             reason=error,

@@ -96,7 +96,7 @@ class RegisteredAddress:
         except RetriableError as error:
             if not self._is_decided:
                 raise
-            _log.debug(LogLine("address of the HTTP API cannot be checked", error=error))
+            _log.debug(LogLine("cannot check the address of the HTTP API", error=error))
 
     def _decide(self, brokers: Mapping[int, BrokerAddress]) -> None:
         own = brokers.get(self._node_id)
@@ -139,7 +139,7 @@ class RegisteredAddress:
         if problem is not None and self._problem is None:
             _log.warning(problem)
         elif problem is None and address != self._http_address:
-            _log.info(LogLine("registering the HTTP API", http_address=address))
+            _log.info(LogLine("chose the registered address of the HTTP API", http_address=address))
         self._http_address = address
         self._problem = problem
         self._is_decided = True

@@ -157,11 +157,15 @@ class PartitionReader:
         topic = view.topic(tip.topic)
         found = next((p for p in topic.partitions if p.partition == tip.partition), None)
         if topic.topic_id != tip.topic_id:
-            raise NotFoundError("the topic was deleted and created again", partition=tip)
+            raise NotFoundError(
+                "cannot read the partition: the topic was deleted and created again", partition=tip
+            )
         if found is None:
-            raise NotFoundError("the topic has no such partition", partition=tip)
+            raise NotFoundError(
+                "cannot read the partition: the topic has no such partition", partition=tip
+            )
         if found.leader_id is None:
-            raise RetriableError("the partition has no leader", partition=tip)
+            raise RetriableError("cannot read the partition: it has no leader", partition=tip)
         with self._bootstrap.at(view.broker(found.leader_id)) as leader:
             return question(leader, {tip: found.leader_epoch})
 

@@ -45,5 +45,7 @@ class SecretWriter:
         event = ClusterSecretSet(event_id=self._new_id(), current=secret, previous=previous)
         result = self._metadata.publish(event)
         if not result.accepted:
-            raise FencedError("the cluster's secret was refused", reason=result.refusal)
+            raise FencedError(
+                "cannot set the cluster's secret: the metadata refuses it", reason=result.refusal
+            )
         return event

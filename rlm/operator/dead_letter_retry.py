@@ -43,11 +43,16 @@ class DeadLetterRetry:
         state = self._metadata.partition_state(metadata.topic_id_partition)
         lease = lease_on(state.active_leases(self._metadata.broker_time_ms()), metadata.offsets)
         if lease is not None:
-            raise RetriableError("a read lease keeps the segment", holder=lease.holder)
+            raise RetriableError(
+                "cannot delete the segment: a read lease keeps it", holder=lease.holder
+            )
         self._storage.delete_log_segment_data(metadata)
         finished = metadata.in_state(
             SegmentState.DELETE_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
         if not result.accepted:
-            raise FencedError("metadata refused the end of the deletion", reason=result.refusal)
+            raise FencedError(
+                "cannot record the end of the deletion: the metadata refuses it",
+                reason=result.refusal,
+            )

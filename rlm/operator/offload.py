@@ -189,7 +189,9 @@ class Offload:
     def _require_copying(self, policy: TopicPolicy) -> None:
         if PausableTask.COPY in paused_tasks(self._metadata, policy.topic_id):
             raise InvalidConfigError(
-                "copying is paused", topic=policy.topic, advice="Resume it first with `rlm resume`"
+                "cannot offload: copying is paused",
+                topic=policy.topic,
+                advice="Resume it first with `rlm resume`",
             )
 
     def _begin(
@@ -210,7 +212,9 @@ class Offload:
         result = self._metadata.publish(event)
         if not result.accepted:
             raise FencedError(
-                "the request for an offload was refused", partition=tip, reason=result.refusal
+                "cannot request an offload: the metadata refuses it",
+                partition=tip,
+                reason=result.refusal,
             )
 
     def _show(

@@ -48,5 +48,9 @@ class Pausing:
                 )
             )
             if not result.accepted:
-                raise FencedError("pause refused", topic=policy.topic, reason=result.refusal)
+                raise FencedError(
+                    "cannot change the topic's pause: the metadata refuses it",
+                    topic=policy.topic,
+                    reason=result.refusal,
+                )
         return tasks

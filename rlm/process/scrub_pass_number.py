@@ -50,11 +50,8 @@ class StoredScrubPassNumber:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_state(self._path, f"{self._number} {self._started_count}")
         except OSError as error:
-            _log.info(
-                LogLine(
-                    "could not store the number of the scrub's pass", path=self._path, error=error
-                )
-            )
+            what = "cannot store the number of the scrub's pass"
+            _log.info(LogLine(what, path=self._path, error=error))
 
 
 def _read(path: Path) -> tuple[int, int] | None:
@@ -62,6 +59,6 @@ def _read(path: Path) -> tuple[int, int] | None:
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:
-        _log.info(LogLine("could not read the number of the scrub's pass", path=path, error=error))
+        _log.info(LogLine("cannot read the number of the scrub's pass", path=path, error=error))
         return None
     return number, started_count

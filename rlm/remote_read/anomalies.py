@@ -133,7 +133,7 @@ class ReadAnomalies:
         if summary is not None:
             segments, attempts = summary
             _log.warning(
-                LogLine("stored segments cannot be read", segments=segments, attempts=attempts)
+                LogLine("cannot read stored segments", segments=segments, attempts=attempts)
             )
 
     def record_success(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:

@@ -232,4 +232,4 @@ def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RetriableError("partition directory cannot be read", directory=directory) from error
+        raise RetriableError("cannot read the partition directory", directory=directory) from error

@@ -56,10 +56,11 @@ class ReloadingContext:
         try:
             self._context = self._make()
         except InvalidConfigError as error:
-            _log.warning(LogLine("changed certificates cannot be used", error=error))
+            what = "cannot use changed certificates: keeping the earlier ones"
+            _log.warning(LogLine(what, error=error))
             self._renewed(False)  # noqa: FBT003 - whether it succeeded
             return
-        _log.info(LogLine("certificates were renewed", files=",".join(map(str, self._files))))
+        _log.info(LogLine("reloaded changed certificates", files=",".join(map(str, self._files))))
         self._renewed(True)  # noqa: FBT003 - as above
 
     def _look(self) -> tuple[_Stamp, ...]:

@@ -54,7 +54,7 @@ class BrokerRetention:
     def lift(self, policy: TopicPolicy) -> None:
         """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""
         self._topics.alter(policy.topic, dict.fromkeys(RETENTION_CONFIGS, str(UNLIMITED)))
-        _log.info(LogLine("broker retention lifted", topic=policy.topic))
+        _log.info(LogLine("set the broker's retention to -1", topic=policy.topic))
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
         """Return whether all replicas' brokers report -1. TopicAdmin's errors, or NotFoundError."""
@@ -70,7 +70,7 @@ class BrokerRetention:
                 return
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
-                    "a broker still has another retention than -1",
+                    "cannot set retention to -1 on all replicas: a broker still has another value",
                     topic=policy.topic,
                     advice="Run the command again",
                 )
@@ -80,7 +80,8 @@ class BrokerRetention:
         """Restore the broker's retention and delete overrides that were absent; idempotent."""
         originals = {each.name: each.value for each in policy.originals}
         self._topics.alter(policy.topic, originals)
-        _log.info(LogLine("broker retention restored", topic=policy.topic, originals=originals))
+        what = "restored the broker's retention"
+        _log.info(LogLine(what, topic=policy.topic, originals=originals))
 
 
 def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
@@ -90,7 +91,7 @@ def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
     """
     if found.topic.topic_id != policy.topic_id:
         raise NotFoundError(
-            "the topic was deleted and created again",
+            "cannot change retention: the topic was deleted and created again",
             topic=policy.topic,
             advice="Run the command again",
         )

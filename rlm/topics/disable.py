@@ -133,12 +133,14 @@ class TieringEnd:
             return policy
         if tiering_level(topic, self._policies.levels()) is None:
             raise InvalidConfigError(
-                "topic is not tiered", topic=topic, advice="`rlm topic list` shows those that are"
+                "cannot disable tiering: the topic is not tiered",
+                topic=topic,
+                advice="`rlm topic list` shows tiered topics",
             )
         before = self._tiering.configs_before(found)
         if before != found.leader_configs:
             raise InvalidConfigError(
-                "the topic's policy was lost, and its retention is still -1",
+                "cannot disable tiering: the topic's policy was lost, and its retention is -1",
                 topic=topic,
                 advice="Run `rlm topic set` with its total retention, then this command again",
             )

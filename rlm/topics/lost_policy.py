@@ -49,7 +49,7 @@ class SettingsBeforeTiering:
             defaults = self._broker_defaults()
         except TieredStorageError as error:
             raise RetriableError(
-                "its retention is -1, and it is not known whether tiering set it",
+                "cannot read the topic's own retention: it is -1, and tiering may have set it",
                 topic=configs.topic,
                 reason=error,
                 advice="Correct what the reason names, then try again",

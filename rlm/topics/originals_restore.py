@@ -49,7 +49,7 @@ class OriginalsRestore:
         drop_ended(self._stored, settings.topic, settings.topic_id)
         _log.info(
             LogLine(
-                "broker retention restored from the store",
+                "restored the broker's retention from the store",
                 topic=settings.topic,
                 originals=dict(settings.values),
             )

@@ -41,7 +41,11 @@ class PolicyWriter:
             return
         result = self._metadata.publish(TopicPolicyChanged(event_id=self._new_id(), policy=policy))
         if not result.accepted:
-            raise FencedError("policy was refused", topic=policy.topic, reason=result.refusal)
+            raise FencedError(
+                "cannot record the policy: the metadata refuses it",
+                topic=policy.topic,
+                reason=result.refusal,
+            )
         _log.info(LogLine("recorded policy", topic=policy.topic, state=policy.state.name))
 
     def write_level(self, level: PolicyLevel) -> None:
@@ -49,7 +53,9 @@ class PolicyWriter:
         result = self._metadata.publish(PolicyLevelSet(event_id=self._new_id(), level=level))
         if not result.accepted:
             raise FencedError(
-                "policy level was refused", pattern=level.pattern, reason=result.refusal
+                "cannot record the policy level: the metadata refuses it",
+                pattern=level.pattern,
+                reason=result.refusal,
             )
         _log.info(LogLine("recorded policy level", pattern=level.pattern))
 
@@ -63,7 +69,7 @@ class PolicyWriter:
         current = self.current(policy.topic_id)
         if current != policy:
             raise FencedError(
-                "another process has changed the topic's policy meanwhile",
+                "cannot continue: another process has changed the topic's policy",
                 topic=policy.topic,
                 state=None if current is None else current.state.name,
             )

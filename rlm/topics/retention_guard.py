@@ -123,7 +123,7 @@ class RetentionKeeper:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 _log.warning(
                     LogLine(
-                        "cannot check a topic: tries again later",
+                        "cannot check a topic's retention: the next check tries again",
                         topic=policy.topic,
                         error=error,
                     )
@@ -139,7 +139,8 @@ class RetentionKeeper:
         if self._log_once.changed((policy.topic_id, "limited"), values):
             _log.warning(
                 LogLine(
-                    "broker may delete unstored data",
+                    "the broker may delete records that are not stored: "
+                    "the topic is tiered, but its retention is limited",
                     topic=policy.topic,
                     found=values,
                     reasserted=self._reassert,

@@ -56,11 +56,16 @@ class ProtocolClient:
             return None
         if response.error_code != ErrorCode.UNSUPPORTED_VERSION:
             raise UnsupportedError(
-                "broker does not return its API versions", error_code=response.error_code
+                "cannot agree on API versions: the broker answers with an error",
+                error_code=response.error_code,
             )
         known = versions.get(API_VERSIONS.key, Versions(0, 0))
         if known.last >= API_VERSIONS.versions.last:
-            raise UnsupportedError("broker refuses the version of ApiVersions that it names")
+            raise UnsupportedError(
+                "cannot agree on API versions: the broker refuses a version of ApiVersions that it "
+                "offers",
+                version=API_VERSIONS.versions.last,
+            )
         return self._hello(known.last)
 
     def version_of(self, api: Api[RequestT, ResponseT], *, at_least: int = 0) -> int:

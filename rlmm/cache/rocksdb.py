@@ -291,7 +291,7 @@ class RocksDbStore(OrderedStore):
             except Exception as error:  # noqa: BLE001 - the others must be closed too
                 errors.append(error)
         if errors:
-            _log.info(LogLine("cache was closed without a flush", error=errors[0]))
+            _log.info(LogLine("closed the metadata cache without a flush", error=errors[0]))
 
     def _remove_kept_but(self, kept: Path) -> None:
         """Remove other directories that were set aside; a user's copies have other names."""
@@ -326,7 +326,8 @@ class RocksDbStore(OrderedStore):
             self._db = db
 
     def _start_over(self, reason: str) -> None:
-        _log.warning(LogLine("cache directory is damaged: started an empty one", reason=reason))
+        what = "the metadata cache is damaged: started an empty one"
+        _log.warning(LogLine(what, reason=reason))
         self.damage = reason
         if self._directory.exists():
             shutil.rmtree(self._directory)

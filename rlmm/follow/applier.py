@@ -153,7 +153,7 @@ class _BatchFold:
         _log.log(
             level,
             LogLine(
-                "metadata record dropped, further ones of this kind are only counted",
+                "dropped a metadata record: further ones of this kind are only counted",
                 reason=reason,
                 kind=kind,
                 partition=record.partition,

@@ -117,14 +117,14 @@ class Continuation:
         """Remove the cached data, so that the topic is read from its beginning."""
         self._cache.reset(identity)
         if logged:
-            _log.warning(LogLine("metadata cache is rebuilt from the topic", reason=reason))
+            _log.warning(LogLine("rebuilding the metadata cache from the topic", reason=reason))
 
     def _set_aside(self, stored: TopicIdentity) -> None:
         kept = self._cache.set_aside(stored)
         if kept:
             _log.warning(
                 LogLine(
-                    "metadata cache of a topic that was replaced or cut is kept",
+                    "kept the metadata cache of a topic that was replaced or cut",
                     path=kept,
                     topic_id=stored.topic_id,
                 )

@@ -347,7 +347,7 @@ class Follower:
     def _failed(self, error: TieredStorageError) -> int:
         self._counts["failures"] += 1
         if self._failures_in_row == 0:
-            _log.warning(LogLine("metadata cannot be followed: trying again", error=error))
+            _log.warning(LogLine("cannot follow the metadata topic: trying again", error=error))
         settings = self._settings
         pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
         self._failures_in_row += 1

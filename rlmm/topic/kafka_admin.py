@@ -199,7 +199,7 @@ class KafkaTopicAdmin:
             error = kafka_error(exception)
             if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
                 raise InvalidConfigError(
-                    "the metadata topic cannot be created",
+                    "cannot create the metadata topic",
                     setting=CONFIG_PREFIX + "replication.factor",
                     found=settings.replication_factor,
                     reason=error.str(),
@@ -207,14 +207,14 @@ class KafkaTopicAdmin:
                 ) from exception
             # Another process may have created it in the meantime.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise map_error(error, "the metadata topic cannot be created") from exception
+                raise map_error(error, "cannot create the metadata topic") from exception
         except FutureTimeoutError as timeout:
             raise RetriableError(
                 "cannot create the metadata topic", reason="the cluster did not respond in time"
             ) from timeout
         _log.info(
             LogLine(
-                "metadata topic created",
+                "created the metadata topic",
                 topic=settings.name,
                 partitions=settings.partition_count,
                 replication_factor=settings.replication_factor,

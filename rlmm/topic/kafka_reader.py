@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _LEADERS_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 5.0
 _START_PAUSE_S = 0.005
-_CANT_READ = "the metadata topic cannot be read"
+_CANT_READ = "cannot read the metadata topic"
 
 
 class KafkaTopicReader:

@@ -249,8 +249,9 @@ class DiskChunks:
         self._observe(DiskResult.DISK_FAILED)
         _log.warning(
             LogLine(
-                "the disk cache failed and is not used for a while",
+                "the disk cache failed: removed half of its chunks, and pauses writes",
                 path=self._directory,
+                pause_ms=self._pause_ms,
                 error=error,
             )
         )

@@ -86,9 +86,7 @@ class _HandedOverLeases:
                 _answer(self._keeper)
         except (OSError, EOFError) as error:
             self._has_keeper = False
-            _log.warning(
-                LogLine("read leases are not renewed: their keeper has ended", error=error)
-            )
+            _log.warning(LogLine("cannot renew read leases: their keeper has ended", error=error))
 
 
 class _UnkeptLeases:
@@ -136,7 +134,8 @@ def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
         keeper.send(use)
         return _HandedOverLeases(keeper, _answer(keeper))
     except (OSError, EOFError) as error:
-        _log.warning(LogLine("the keeper of read leases does not answer", error=error))
+        what = "cannot use the keeper of read leases: it does not answer"
+        _log.warning(LogLine(what, error=error))
         return None
 
 

@@ -131,7 +131,8 @@ class LeaseRenewal:
                     self._write(entry, None)
                 except RetriableError as error:
                     away.add(name)
-                    _log.warning(LogLine("read leases are left to expire", error=error))
+                    what = "cannot release read leases: they expire later"
+                    _log.warning(LogLine(what, error=error))
             for topic in self._topics.values():  # an idle application keeps no connection
                 topic.close()
             self._topics.clear()
@@ -148,7 +149,7 @@ class LeaseRenewal:
             try:
                 self._renew_due()
             except Exception:  # noqa: BLE001 - one failure must not end the other leases' renewal
-                _log.exception("renewing read leases failed")
+                _log.exception("cannot renew read leases")
 
     def _renew_due(self) -> None:
         with self._lock:
@@ -165,7 +166,7 @@ class LeaseRenewal:
                 away.add(name)
                 entry.due_s = time.monotonic() + min(_RETRY_MAX_S, _wait_s(entry.lease) / 2)
                 if name not in self._failing:
-                    _log.warning(LogLine("read lease was not renewed: trying again", error=error))
+                    _log.warning(LogLine("cannot renew a read lease: trying again", error=error))
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:
@@ -177,7 +178,7 @@ class LeaseRenewal:
             if not is_current or (self.is_planning and now_s < entry.due_s + wait_s / 2):
                 return
             if now_s - entry.since_s >= READ_LEASE_MAX_MS / 1000:
-                _log.warning(LogLine("read lease is no longer renewed after a day", lease=entry))
+                _log.warning(LogLine("stopped renewing a read lease after a day", lease=entry))
                 with self._lock:
                     del self._entries[_key(entry)]
                 return

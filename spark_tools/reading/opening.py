@@ -62,6 +62,6 @@ def require_readable(connection: ClusterConnection, options: ReadOptions) -> Non
         find_partitions(connection.client, [metadata_topic], timeout_ms=options.timeout_ms)
     except MissingTopicError as error:
         raise InvalidConfigError(
-            "the metadata topic cannot be read", topic=metadata_topic, reason=error
+            "cannot read the metadata topic", topic=metadata_topic, reason=error
         ) from error
     connection.store.require_answer()

@@ -118,7 +118,9 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
                 spark_type(reader.open().arrow_type, quoted=True)
             except (UnsupportedError, NotFoundError) as error:
                 raise InvalidConfigError(
-                    "a column has no usable schema", column=each.column, reason=error
+                    "cannot decode a column: its schema is unusable",
+                    column=each.column,
+                    reason=error,
                 ) from error
             readers.append(reader)
     finally:
@@ -140,6 +142,9 @@ def _subject(column: str, topics: Sequence[str]) -> str:
     """Return the subject by Confluent's TopicNameStrategy. Raises InvalidConfigError."""
     if len(topics) != 1:
         raise InvalidConfigError(
-            "a column has no subject", column=column, expected=f"{column}Subject, or one topic"
+            "cannot decode a column: it has no subject and not exactly one topic is read",
+            column=column,
+            topics=len(topics),
+            advice=f"Set `{column}Subject`",
         )
     return f"{topics[0]}-{column}"

@@ -95,7 +95,9 @@ def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise UnsupportedError("a schema of Protobuf takes too long to compile") from error
+            raise UnsupportedError(
+                "cannot compile a Protobuf schema: it takes too long", timeout_s=_COMPILE_TIMEOUT_S
+            ) from error
         if done.returncode:
             lines = " ".join(done.stderr.replace(f"{directory / 'files'}/", "").split())
             raise UnsupportedError("the schema is not valid Protobuf", reason=lines[:300])
@@ -112,7 +114,11 @@ def _require_file_names(names: Iterable[str]) -> None:
         if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
             raise UnsupportedError("an import's file name is invalid", name=repr(each)[:200])
         if len(each.encode()) > _MAX_NAME_BYTES:
-            raise UnsupportedError("a file name is too long", most=_MAX_NAME_BYTES)
+            raise UnsupportedError(
+                "cannot compile a Protobuf schema: a file name is too long",
+                name=repr(each)[:200],
+                most=_MAX_NAME_BYTES,
+            )
         if path in paths:
             raise UnsupportedError("two names denote the same file", names=f"{paths[path]},{each}")
         paths[path] = each

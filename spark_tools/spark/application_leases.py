@@ -42,7 +42,7 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
             lambda: LeaseRenewal(new_holder()), lambda: _has_active_jobs(context), idle_s=idle_s
         )
     except OSError as error:
-        _log.warning(LogLine("read leases are not renewed: no socket can be opened", error=error))
+        _log.warning(LogLine("cannot renew read leases: no socket can be opened", error=error))
         return None
     atexit.register(keeper.close)
     _keepers[application] = keeper

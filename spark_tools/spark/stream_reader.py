@@ -158,7 +158,11 @@ if SupportsTriggerAvailableNow is not None:
 
 def _require_possible(given: Mapping[str, str], options: ReadOptions) -> None:
     if "endingoffsets" in {name.lower() for name in given}:
-        raise InvalidConfigError("a stream has no end: read a batch", option="endingOffsets")
+        raise InvalidConfigError(
+            "cannot use endingOffsets: a stream has no end",
+            option="endingOffsets",
+            advice="Read a batch",
+        )
     if options.limits.is_limited and SupportsTriggerAvailableNow is None:
         raise InvalidConfigError(
             "limits of a micro-batch need Spark 4.2 or newer",

@@ -46,7 +46,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
     while any(reader.positions().get(each, end) < end for each, end in ends.items()):
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "the dead letters cannot be read to their end in time",
+                "cannot read the dead letters to their end in time",
                 advice="Run the command again, with a longer --timeout",
             )
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):

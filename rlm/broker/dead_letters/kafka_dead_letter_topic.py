@@ -63,11 +63,12 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
                 self._producer = None  # it may know no broker any more (rlmm.topic.kafka_errors)
         if not outcome:
             raise RetriableError(
-                "the broker did not acknowledge a dead letter", topic=self._settings.name
+                "cannot write a dead letter: the broker did not acknowledge it in time",
+                topic=self._settings.name,
             )
         if outcome[0] is not None:
             raise RetriableError(
-                "dead letter was not written", topic=self._settings.name, error=outcome[0].name()
+                "cannot write a dead letter", topic=self._settings.name, error=outcome[0].name()
             )
 
     def close(self) -> None:
@@ -106,11 +107,14 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             error: KafkaError = exception.args[0]
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise RetriableError(
-                    "dead-letter topic cannot be created", topic=settings.name, error=error.name()
+                    "cannot create the dead-letter topic",
+                    topic=settings.name,
+                    error=error.name(),
                 ) from exception
         except TimeoutError as error:
             raise RetriableError(
-                "the cluster did not answer the creation of a topic", topic=settings.name
+                "cannot create the dead-letter topic: the cluster did not answer in time",
+                topic=settings.name,
             ) from error
         else:
-            _log.info(LogLine("dead-letter topic created", topic=settings.name))
+            _log.info(LogLine("created the dead-letter topic", topic=settings.name))

@@ -38,7 +38,7 @@ from rlm.worker.recent_log import (
     recent_log,
 )
 from rlmm.events.registration import ProcessRegistered, ProcessRole
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 
 _CLUSTER_TIMEOUT_S = 15
 _PART_TIMEOUT_S = 60.0
@@ -216,7 +216,10 @@ def _output_of(*arguments: str, config: Path) -> bytes:
 def _of_this_host(config: Path, path: str) -> bytes:
     listener = load_gateway_config(config).process.metrics_listener
     if listener is None:
-        raise RetriableError("metrics.listener is not set", advice="Set it to collect metrics")
+        raise InvalidConfigError(
+            "cannot collect this host's metrics: metrics.listener is not set",
+            advice="Set it, and restart `rlm`",
+        )
     host = "127.0.0.1" if listener.is_unspecified else listener.host
     address = HostPort(host=host, port=listener.port)
     with closing(HttpExchange()) as exchange:

@@ -160,7 +160,7 @@ def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) 
     readiness = metadata.wait_ready(max(1, timeout_ms))
     if not readiness.is_ready:
         raise RetriableError(
-            "the metadata topic cannot be read in time",
+            "cannot read the metadata topic in time",
             reason=readiness.reason,
             advice="Run the command again, with a longer --timeout",
         )

@@ -27,6 +27,7 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _CLUSTER_AGE_MS = 5_000
+_UNREAD = "cannot read the cluster's brokers and topics"
 
 
 class Cluster(Protocol):
@@ -113,10 +114,10 @@ class LiveFacts:
             self._routing.update(view)
         except TieredStorageError as error:
             if self._asked_ms is None:
-                raise RetriableError("the cluster cannot be looked up", reason=error) from error
+                raise RetriableError(_UNREAD, reason=error) from error
             if error.message not in self._logged:
                 self._logged.add(error.message)
-                _log.warning(LogLine("cannot refresh the view of the cluster", error=error))
+                _log.warning(LogLine(f"{_UNREAD}: keeping the last ones", error=error))
             return
         self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}

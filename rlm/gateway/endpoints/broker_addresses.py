@@ -33,7 +33,7 @@ class BrokerAddresses:
     def update(self, view: ClusterView) -> None:
         """Replace the live brokers. Raises NotFoundError if the cluster shows none."""
         if not view.brokers:
-            raise NotFoundError("the cluster shows no broker")
+            raise NotFoundError("cannot update the brokers' addresses: the cluster lists none")
         live = {b.node_id: HostPort(host=b.host, port=b.port) for b in view.brokers.values()}
         taken = frozenset(live.values())
         away = {n: address for n, address in self._known.items() if address not in taken}

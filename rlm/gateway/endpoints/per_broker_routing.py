@@ -135,9 +135,11 @@ class PerBrokerRouting:
             if now_ms - each.seen_ms >= _GONE_MS:
                 self._endpoint_listener.close(each.endpoint)
                 del self._endpoints[node_id]
-                _log.info(LogLine("broker left the cluster, closed its endpoint", node_id=node_id))
+                what = "closed the endpoint of a broker that left the cluster"
+                _log.info(LogLine(what, node_id=node_id))
 
     def _note(self, node_id: int, problem: str) -> None:
         if self._problems.get(node_id) != problem:
-            _log.warning(LogLine("a broker has no endpoint", node_id=node_id, reason=problem))
+            what = "cannot open an endpoint for a broker"
+            _log.warning(LogLine(what, node_id=node_id, reason=problem))
         self._problems[node_id] = problem

@@ -26,6 +26,7 @@ from rlm.gateway.relay.relay import CLOSE_STRAY_WITHIN_S, Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.socket_tuning import accept_unpaced
 from rlm.gateway.remote.fair_queue import ReadPermits
+from rlm.gateway.remote.read_failures import ReadFailures
 from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.gateway.remote.response_rounds import ResponseRounds
@@ -115,6 +116,7 @@ class GatewayServer:
         self._transports = OpenTransports()
         self._pipes = Pipes()
         self._rounds = ResponseRounds()
+        self._failures = ReadFailures(parts.session.clock)
 
     def start(self) -> None:
         """Start the tasks that close overdue, stray and refused connections."""
@@ -208,7 +210,14 @@ class GatewayServer:
 
         relay = Relay(
             Session(parts.session),
-            reads=RemoteFetches(parts.tier, parts.pool, parts.permits, parts.counts, number),
+            reads=RemoteFetches(
+                parts.tier,
+                parts.pool,
+                parts.permits,
+                parts.counts,
+                number,
+                failures=self._failures,
+            ),
             rounds=self._rounds,
             pools=parts.rewrite_pools,
             context=parts.session.context,

@@ -76,7 +76,7 @@ class TlsAcceptor:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
             except OSError as error:  # such as too many open files
-                _log.warning(LogLine("a client cannot be accepted", error=error))
+                _log.warning(LogLine("cannot accept a client", error=error))
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
             entered = self._accepting.enter(str(address[0]))

@@ -335,7 +335,7 @@ class Relay:
                 self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
             )
         except Exception:  # noqa: BLE001 - other connections continue
-            _log.exception(LogLine("rewriting a response failed", api=wanted.rewrite.api.name))
+            _log.exception(LogLine("cannot rewrite a response", api=wanted.rewrite.api.name))
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
         self._run(lambda: self._session.finish_exchange(response))

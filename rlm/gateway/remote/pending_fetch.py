@@ -8,7 +8,6 @@ permits, quotas or connections.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -16,13 +15,10 @@ from functools import partial
 
 from rlm.gateway.fetch.remote_result import FetchOutcome, ReadRefused, RemoteOutcome, release_all
 from rlm.gateway.model.actions import PartitionFetch
+from rlm.gateway.remote.read_failures import ReadFailures
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored
-from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
-from rsm.segment.log_line import LogLine
-
-_log = logging.getLogger(__name__)
 
 _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -43,13 +39,18 @@ class PendingFetch:
     """
 
     def __init__(
-        self, asked: ClientPartitionFetch, tier: RemotePartitionReader, pool: Executor
+        self,
+        asked: ClientPartitionFetch,
+        tier: RemotePartitionReader,
+        pool: Executor,
+        failures: ReadFailures,
     ) -> None:
         self.asked = asked
         self.was_cold: bool | None = None
         self.is_given_up = False
         self._tier = tier
         self._pool = pool
+        self._failures = failures
         self._reading: Future[FetchOutcome] | None = None
         self._ended: Future[RemoteOutcome] = Future()
         self._ended.set_running_or_notify_cancel()
@@ -107,13 +108,7 @@ class PendingFetch:
                 self._ended.set_result(outcome)
 
     def _fail(self, error: BaseException) -> None:
-        if isinstance(error, NotFoundError | CorruptError):
-            # ReadAnomalies warns once.
-            _log.debug(LogLine("cannot read a stored segment", error=error))
-        elif isinstance(error, TieredStorageError):
-            _log.warning(LogLine("cannot read the store", error=error))
-        else:
-            _log.error(LogLine("reading the store failed", read=self.asked.read), exc_info=error)
+        self._failures.record(self.asked.read, error)
         self._ended.set_result(_STORAGE_ERROR)
 
     def _release_unwanted(self, outcome: asyncio.Future[RemoteOutcome]) -> None:

@@ -28,6 +28,7 @@ from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermit, ReadPermits
 from rlm.gateway.remote.pending_fetch import ClientPartitionFetch, PendingFetch
+from rlm.gateway.remote.read_failures import ReadFailures
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
@@ -61,14 +62,19 @@ class RemoteFetches:
         counts: GatewayCounts,
         client: Hashable,
         *,
+        failures: ReadFailures,
         expected_s: float = _EXPECTED_S,
     ) -> None:
-        """`expected_s`: how long prepared slices are kept for a client that does not fetch."""
+        """`failures` logs the failed reads of all connections.
+
+        `expected_s`: how long prepared slices are kept for a client that does not fetch.
+        """
         self._tier = tier
         self._pool = pool
         self._permits = permits
         self._counts = counts
         self._client = client
+        self._failures = failures
         self._loop = asyncio.get_running_loop()
         self._pending: dict[TopicIdPartition, PendingFetch] = {}
         self._expected: _Prefetch | None = None
@@ -225,7 +231,8 @@ class RemoteFetches:
             del self._pending[partition]
         if not permit.take_slot():
             return None
-        pending = self._pending[partition] = PendingFetch(asked, self._tier, self._pool)
+        pending = PendingFetch(asked, self._tier, self._pool, self._failures)
+        self._pending[partition] = pending
         pending.outcome.add_done_callback(partial(self._record_read, pending, self._loop.time()))
         self._counts.topic(partition.topic).requests += 1
         return pending

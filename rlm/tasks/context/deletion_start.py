@@ -32,7 +32,7 @@ def start_deletion(
     )
     if not result.accepted:
         raise FencedError(
-            "deletion refused by the metadata",
+            "cannot start the deletion: the metadata refuses it",
             segment=metadata.segment_id,
             reason=result.refusal,
         )
@@ -64,5 +64,5 @@ def fence_attempt(
         return start_deletion(ports, metadata, writer)
     except FencedError as error:
         segment_id = metadata.segment_id
-        _log.info(LogLine("failed attempt not fenced", segment_id=segment_id, error=error))
+        _log.info(LogLine("cannot fence a failed attempt", segment_id=segment_id, error=error))
         return None

@@ -95,10 +95,12 @@ class Copier:
         offsets = confirm_lead(self._broker, order.lead)
         end_offset = order.segment.offsets.end_offset
         if end_offset > offsets.committed_end_offset:
-            raise RetriableError("segment reaches above the last stable offset", end=end_offset)
+            raise RetriableError(
+                "cannot copy the segment: it reaches above the last stable offset", end=end_offset
+            )
         if end_offset <= offsets.log_start_offset:
             raise FencedError(
-                "the segment was deleted from the broker's log",
+                "cannot copy the segment: it was deleted from the broker's log",
                 log_start=offsets.log_start_offset,
             )
         lineage = known_epochs(

@@ -110,7 +110,7 @@ class CopyRecords:
         )
         if not result.accepted:
             raise FencedError(
-                "copy refused by the metadata",
+                "cannot record the copy's state: the metadata refuses it",
                 state=metadata.state.name,
                 segment=metadata.segment_id,
                 reason=result.refusal,
@@ -150,7 +150,10 @@ class CopyRecords:
             is_other = found.segment_id.id not in {started.segment_id.id, *replaces}
             is_of_this_claim = found.writer == started.writer
             if is_other and is_of_this_claim and found.offsets.overlaps(offsets):
-                raise FencedError("stored by an earlier attempt", segment=found.segment_id)
+                raise FencedError(
+                    "cannot finish the copy: an earlier attempt has stored the records",
+                    segment=found.segment_id,
+                )
 
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
         """Raise UnsupportedError for unplanned objects, or too large custom metadata.

@@ -94,7 +94,9 @@ class MergeLanes(AttemptLanes):
         then: its parts would stay next to the merged segment.
         """
         if task.streaming.permit is None:
-            raise FencedError("the partition is no longer streamed", offsets=merge.offsets)
+            raise FencedError(
+                "cannot merge: the partition is no longer streamed", offsets=merge.offsets
+            )
         order = MergeOrder(
             lead=task.lead,
             segment_id=segment_id,

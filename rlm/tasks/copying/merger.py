@@ -178,7 +178,7 @@ class Merger:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
             except RetriableError as error:
                 _log.info(
-                    LogLine("damaged object not recorded", segment_id=segment_id, error=error)
+                    LogLine("cannot record a damaged object", segment_id=segment_id, error=error)
                 )
 
     def _require_finished(self, merge: SegmentMerge) -> None:
@@ -187,7 +187,8 @@ class Merger:
             record = self._metadata.segment(part.metadata.segment_id)
             if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
                 raise FencedError(
-                    "a segment to merge is deleted", segment_id=part.metadata.segment_id
+                    "cannot merge: a part of the merge is being deleted",
+                    segment_id=part.metadata.segment_id,
                 )
 
     def _describe(self, order: MergeOrder) -> RemoteLogSegmentMetadata:

@@ -176,7 +176,7 @@ class OffloadAccount:
             self._state.miss_account()
             _log.info(
                 LogLine(
-                    "cannot record the end of an offload segment, the next cycle does",
+                    "cannot record the end of an offload segment: the next cycle tries again",
                     topic_partition=self._tip,
                     segment_id=segment.id,
                     error=error,
@@ -190,7 +190,7 @@ class OffloadAccount:
         result = self._metadata.publish(event)
         if not result.accepted:
             raise RetriableError(
-                "the account of an offload segment was refused",
+                "cannot record an offload segment: the metadata refuses it",
                 segment_id=segment.id,
                 reason=result.refusal,
             )

@@ -51,7 +51,11 @@ class _Stream:
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         state = self.task.streaming
         if not state.permits_from(self.base_offset):
-            raise FencedError("the stream was forbidden or moved while it waited")
+            raise FencedError(
+                "cannot start the stream: its permit ended or its position moved while it waited",
+                partition=self.task.topic_id_partition,
+                offset=self.base_offset,
+            )
         try:
             self.streamed = self.lanes.stream(self, segment_id)
         finally:
@@ -155,7 +159,12 @@ class StreamLanes(AttemptLanes):
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
         if joined.conflict_offset is not None:
-            raise RetriableError("the stored lineage and the log contradict each other")
+            raise RetriableError(
+                "cannot stream: the stored lineage and the log contradict each other",
+                partition=tip,
+                conflict_offset=joined.conflict_offset,
+                advice="See 'Leader epochs contradict each other' in docs/operations.md",
+            )
         reused_bytes = self.context.metrics.stream_reused_bytes.labels(tip.topic)
         begin_offset = wanted.begin.offset
         return self._streamer.stream(

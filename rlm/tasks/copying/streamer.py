@@ -135,7 +135,7 @@ class Streamer:
         offsets = confirm_lead(self._broker, order.lead)
         if order.begin.offset < offsets.log_start_offset:
             raise FencedError(
-                "the stream's position was deleted from the broker's log",
+                "cannot stream: the position was deleted from the broker's log",
                 log_start=offsets.log_start_offset,
             )
         order = replace(order, lineage=_with_known_epochs(order, offsets))

@@ -58,9 +58,8 @@ class GapRecorder:
             _log.warning(LogLine("cannot record a gap", topic_partition=tip, error=error))
             return False
         if not result.accepted:
-            _log.warning(
-                LogLine("the metadata refused a gap", topic_partition=tip, reason=result.refusal)
-            )
+            what = "cannot record a gap: the metadata refuses it"
+            _log.warning(LogLine(what, topic_partition=tip, reason=result.refusal))
             return False
         before = {gap.offsets for gap in view.state.gaps}
         # After `rlm` stops tiering a topic, its owner decides what the broker deletes: no warning.

@@ -44,7 +44,7 @@ class IdleWatch:
         except TieredStorageError as error:
             _log.info(
                 LogLine(
-                    "age of the newest record is not known",
+                    "cannot read the age of the newest record",
                     topic_partition=view.topic_id_partition,
                     error=error,
                 )

@@ -242,7 +242,9 @@ class LeaderCycle:
         view = self._views.of(task, policy, offsets)
         if busy.deletes_by not in (None, view.policy):
             # The view still counts segments as stored that these deletions may remove.
-            raise RetriableError("deletions by an earlier policy are still running")
+            raise RetriableError(
+                "cannot plan the partition: deletions of an earlier policy still run"
+            )
         return self._fence.fence_open_streams(view)
 
     def _record_losses(self, task: PartitionTask, view: PartitionView, decided: Plan) -> None:
@@ -261,7 +263,7 @@ class LeaderCycle:
         try:
             self._streams.complete_account(task, view.lineage)
         except TieredStorageError as error:
-            what = "account of offload segments is incomplete"
+            what = "cannot complete the account of offload segments"
             tip = task.topic_id_partition
             if task.log.changed(_ACCOUNT, error.message):
                 _log.info(LogLine(what, topic_partition=tip, error=error))
@@ -326,7 +328,8 @@ class LeaderCycle:
             self._trimmer.trim(trims)
         except RetriableError as error:
             if self._log_once.changed(Trimmer, error.message):
-                _log.warning(LogLine("trims wait", partitions=len(trims), error=error))
+                what = "cannot trim: the next cycle plans the trims again"
+                _log.warning(LogLine(what, partitions=len(trims), error=error))
         else:
             self._log_once.clear(Trimmer)
 

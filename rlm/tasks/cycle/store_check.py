@@ -50,7 +50,7 @@ class StoreCheck:
             rules = self._storage.lifecycle_rules()
         except TieredStorageError as error:
             if str(error) != self._problem:
-                _log.info(LogLine("the bucket's lifecycle rules were not read", error=error))
+                _log.info(LogLine("cannot read the bucket's lifecycle rules", error=error))
             self._problem = str(error)
             return
         self._has_read_rules = True

@@ -49,7 +49,7 @@ class StreamFence:
         try:
             started = start_deletion(self._ports, metadata, view.writer)
         except FencedError as error:
-            _log.info(LogLine("stream of another process not fenced", **fields, error=error))
+            _log.info(LogLine("cannot fence a stream of another process", **fields, error=error))
             return record
         _log.info(LogLine("fenced a stream of another process", **fields))
         return replace(record, metadata=started)

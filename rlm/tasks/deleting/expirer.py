@@ -131,9 +131,8 @@ class Expirer:
         segment = metadata.segment_id
         self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
         failures = self._pauses.record_failure(segment.id)
-        _log.warning(
-            LogLine("deletion failed", segment_id=segment, attempts=failures.count, error=error)
-        )
+        what = "cannot delete a segment's objects"
+        _log.warning(LogLine(what, segment_id=segment, attempts=failures.count, error=error))
         if self._is_full():
             self._pauses.forget_stale()
         if failures.count >= self._max_attempts or self._is_full():

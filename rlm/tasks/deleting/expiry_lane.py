@@ -154,7 +154,8 @@ class ExpiryLanes:
         except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.record_failure(segment_id).count
             if attempts == 1:
-                _log.info(LogLine("segment not deleted yet", segment_id=segment_id, error=error))
+                what = "postponed the deletion of a segment"
+                _log.info(LogLine(what, segment_id=segment_id, error=error))
             return False
         self._proof_pauses.clear(segment_id)
         return True
@@ -169,7 +170,7 @@ class ExpiryLanes:
                 if task.log.changed(_LEFTOVERS, error.message):
                     _log.warning(
                         LogLine(
-                            "leftovers of a copy cannot be deleted",
+                            "cannot delete the leftovers of a copy",
                             segment_id=segment_id,
                             error=error,
                         )
@@ -210,4 +211,5 @@ class ExpiryLanes:
         if result.accepted:
             _log.info(LogLine("moved the log start", **moved))
         else:
-            _log.warning(LogLine("log start refused", **moved, refusal=result.refusal))
+            what = "cannot move the log start: the metadata refuses it"
+            _log.warning(LogLine(what, **moved, refusal=result.refusal))

@@ -47,7 +47,7 @@ class StreamedDeletion:
                 task.request_deletions(streamed, policy_position)
                 _log.info(
                     LogLine(
-                        "deletion of streamed segments requested",
+                        "requested the deletion of streamed segments",
                         topic_partition=tip,
                         segments=len(streamed),
                     )

@@ -233,7 +233,7 @@ class AnomalyCheck:
             if task.log.changed(_ANOMALY, error.message):
                 _log.warning(
                     LogLine(
-                        "damaged object not recorded",
+                        "cannot record a damaged object",
                         topic_partition=task.topic_id_partition,
                         error=error,
                     )
@@ -246,9 +246,8 @@ class AnomalyCheck:
         try:
             return self._check.faults(metadata, read=read)
         except (RetriableError, StoppedError) as error:
-            _log.info(
-                LogLine("stored objects not checked", segment_id=metadata.segment_id, error=error)
-            )
+            what = "postponed a check of stored objects"
+            _log.info(LogLine(what, segment_id=metadata.segment_id, error=error))
             return None
 
     def _clear(self, segment_id: RemoteLogSegmentId, anomalies: Iterable[Anomaly]) -> None:

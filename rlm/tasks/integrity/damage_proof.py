@@ -44,15 +44,21 @@ class DamageProof:
             for each in state.anomalies
         )
         if not self._check.faults(metadata, read=is_corrupt):
-            raise FencedError("the objects are whole again", segment_id=metadata.segment_id)
+            raise FencedError(
+                "cannot delete a damaged segment: its objects are whole again",
+                segment_id=metadata.segment_id,
+            )
 
     def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
         record = self._metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            raise FencedError("the replacement of a segment is not stored", segment_id=segment_id)
+            raise FencedError(
+                "cannot delete a segment: its replacement is not stored",
+                segment_id=segment_id,
+            )
         for fault in self._check.faults(record.metadata, read=False):
             raise FencedError(
-                "the replacement of a segment is damaged",
+                "cannot delete a segment: its replacement is damaged",
                 segment_id=segment_id,
                 object=fault.object_key,
             )

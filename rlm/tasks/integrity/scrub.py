@@ -183,7 +183,7 @@ class Scrub:
         if self._log_once.changed(self._postpone, error.message):
             _log.warning(
                 LogLine(
-                    "stored segment not checked in this pass",
+                    "skipped a segment in this pass: its objects cannot be read",
                     segment_id=segment_id,
                     attempts=attempts,
                     error=error,
@@ -232,7 +232,7 @@ class Scrub:
             except NoAnomalyRoomError as error:
                 if self._log_once.changed(tip, error.message):
                     _log.warning(
-                        LogLine("damaged object not recorded", topic_partition=tip, error=error)
+                        LogLine("cannot record a damaged object", topic_partition=tip, error=error)
                     )
             except RetriableError as error:
                 if self._log_once.changed(self._report_found, error.message):

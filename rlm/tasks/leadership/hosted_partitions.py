@@ -38,7 +38,8 @@ class HostedPartitions:
             here = self._source.partitions()
         except RetriableError as error:
             if self._log_once.changed("log dirs", str(error)):
-                _log.warning(LogLine("log dirs cannot be listed", error=error))
+                what = "cannot list the log dirs: no partition counts as removed"
+                _log.warning(LogLine(what, error=error))
             self._hosted |= frozenset(led)
             self._metadata.on_partition_leadership_changes(led, ())
             return ()

@@ -93,7 +93,9 @@ def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         start = position + _BLOCK_LENGTH.size
         if not 0 < length <= len(data) - start:
-            raise CorruptError("a snappy block is out of bounds", position=position, found=length)
+            raise CorruptError(
+                "a snappy block is out of bounds", position=position, found_bytes=length
+            )
         plain += _decompress_snappy_block(data[start : start + length], max_bytes - len(plain))
         position = start + length
     return bytes(plain)

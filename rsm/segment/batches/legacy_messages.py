@@ -92,5 +92,7 @@ def _read_bytes(
     if length == -1:
         return None, start
     if not 0 <= length <= len(message) - start:
-        raise CorruptError("field out of bounds", offset=header.base_offset, found=length)
+        raise CorruptError(
+            "a field is out of bounds", offset=header.base_offset, found_bytes=length
+        )
     return bytes(message[start : start + length]), start + length

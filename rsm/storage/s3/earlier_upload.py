@@ -284,7 +284,7 @@ class EarlierUploads:
         self._can_copy = False
         _log.warning(
             LogLine(
-                "the store cannot copy what an unfinished upload has sent, sends all again",
+                "cannot copy the parts of an unfinished upload: sending all again",
                 advice="Check the store's log. To try copies again, restart rlm",
             )
         )
@@ -330,4 +330,4 @@ class EarlierUploads:
         """Log why nothing is used again, once for each reason."""
         if self._noted != error.message:
             self._noted = error.message
-            _log.info(LogLine("cannot list unfinished uploads, sends all again", error=error))
+            _log.info(LogLine("cannot list unfinished uploads: sending all again", error=error))

@@ -262,7 +262,7 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
         ),
         ({"assign": '{"every":[7]}', "subscribe": ""}, "topics must be selected by one option"),
         ({"startingOffset": "earliest"}, "did_you_mean=startingOffsets"),
-        ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
+        ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "cannot read the metadata topic"),
         ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers do not answer"),
         ({"rsm.config.storage.filesystem.root": "/nowhere"}, "nowhere"),
         ({"startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),

@@ -223,8 +223,8 @@ def test_anomalies_when_a_segment_fails_on_then_one_warning_and_a_summary_every_
 
     assert [each.getMessage().partition(" segment_id=")[0] for each in caplog.records] == [
         "cannot read a stored segment",
-        "stored segments cannot be read segments=1 attempts=10",
-        "stored segments cannot be read segments=1 attempts=10",
+        "cannot read stored segments segments=1 attempts=10",
+        "cannot read stored segments segments=1 attempts=10",
     ]
 
 

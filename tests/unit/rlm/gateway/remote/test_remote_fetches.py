@@ -9,16 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
+
 from rlm.gateway.fetch.remote_result import ReadPending, ReadRefused, RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.remote.read_failures import ReadFailures
 from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.events.local_trim import LocalLogTrimmed
+from rsm.segment.errors import RetriableError
 from tests.log_dir_builder import EPOCH_ZERO
+from tests.log_records import message_of
 from tests.remote_world import TIP, WRITER, InlineExecutor, segment_of
 from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld
 
@@ -55,7 +60,15 @@ class _Reads(RemoteFetches):
         self.permits = ReadPermits(quota=quota, slot_count=slot_count, clock=self.world.clock)
         self.counts = GatewayCounts()
         tier = RemotePartitionReader(self.world.metadata, self.world.fetcher)
-        super().__init__(tier, pool, self.permits, self.counts, client=1, expected_s=expected_s)
+        super().__init__(
+            tier,
+            pool,
+            self.permits,
+            self.counts,
+            client=1,
+            failures=ReadFailures(self.world.clock),
+            expected_s=expected_s,
+        )
 
     async def read_on(self, count: int) -> int:
         """Fetch `count` times from the beginning; return the offset after them."""
@@ -347,3 +360,23 @@ def test_read_when_the_pool_is_shut_down_then_a_storage_error() -> None:
         assert reads.permits.taken_count == 0
 
     _run(act)
+
+
+def test_read_when_the_store_is_down_then_storage_errors_and_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Clients fetch again at once, so that each of their fetches fails."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        reads.world.watched.errors.extend([RetriableError("the store does not answer")] * 30)
+
+        for _ in range(3):
+            assert await reads.read(_wanted(0)) == [ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)]
+
+    with caplog.at_level("WARNING"):
+        _run(act)
+
+    (record,) = caplog.records
+    assert message_of(record) == "cannot read the store"
+    assert f"topic_partition={TIP}" in record.getMessage()

@@ -280,4 +280,4 @@ def test_check_when_a_partition_has_no_room_then_others_are_known_and_it_is_logg
     logged = [message_of(each) for each in caplog.records if each.levelno == logging.WARNING]
     assert world.is_damaged()
     assert world.is_damaged(elsewhere.segment_id)
-    assert logged.count("damaged object not recorded") == 1
+    assert logged.count("cannot record a damaged object") == 1

@@ -64,7 +64,7 @@ def test_proof_when_the_copy_was_damaged_since_then_nothing_is_deleted() -> None
     world = RepairedWorld()
     world.objects.delete(world.copy.objects[0].key)
 
-    with pytest.raises(FencedError, match="the replacement of a segment is damaged"):
+    with pytest.raises(FencedError, match="its replacement is damaged"):
         world.require()
 
 
@@ -81,5 +81,5 @@ def test_proof_when_a_whole_segment_is_replaced_then_only_the_replacement_is_che
     world.require(is_damaged=False)
     world.objects.delete(world.copy.objects[0].key)
 
-    with pytest.raises(FencedError, match="the replacement of a segment is damaged"):
+    with pytest.raises(FencedError, match="its replacement is damaged"):
         world.require(is_damaged=False)

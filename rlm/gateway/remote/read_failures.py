@@ -1,0 +1,72 @@
+"""ReadFailures: logs that the store cannot be read, seldom enough for an outage.
+
+While the store is down, each client fetches again at once, so that each partition fails many times
+a second. This module does not count the failures: metrics do.
+"""
+
+from __future__ import annotations
+
+import logging
+from threading import Lock
+
+from rlm.gateway.model.actions import PartitionFetch
+from rsm.segment.clock import Clock
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
+
+_log = logging.getLogger(__name__)
+
+_INTERVAL_MS = 60_000
+_LOGGED_MAX_COUNT = 1_000
+
+
+class ReadFailures:
+    """Logs the failed reads of all clients: a cause once a minute per partition. Thread-safe.
+
+    A cause is an error's constant text. Memory: 1,000 pairs of partition and cause. While all of
+    them are younger than a minute, a new pair is not logged. Each line has the number of failures
+    that were not logged before it.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._logged_at_ms: dict[tuple[TopicIdPartition, str], int] = {}  # monotonic, oldest first
+        self._unlogged_count = 0
+        self._lock = Lock()
+
+    def record(self, read: PartitionFetch, error: BaseException) -> None:
+        """Log a failed read, unless the same was logged within the last minute."""
+        if isinstance(error, NotFoundError | CorruptError):
+            # ReadAnomalies warns once.
+            _log.debug(LogLine("cannot read a stored segment", error=error))
+            return
+        cause = error.message if isinstance(error, TieredStorageError) else type(error).__name__
+        unlogged_count = self._take_unlogged((read.topic_id_partition, cause))
+        if unlogged_count is None:
+            return
+        fields = {
+            "topic_partition": read.topic_id_partition,
+            "offset": read.offset,
+            "unlogged_count": unlogged_count,
+        }
+        if isinstance(error, TieredStorageError):
+            _log.warning(LogLine("cannot read the store", **fields, error=error))
+        else:
+            _log.error(LogLine("cannot read the store", **fields), exc_info=error)
+
+    def _take_unlogged(self, key: tuple[TopicIdPartition, str]) -> int | None:
+        """Return the number of failures since the last line; None if this one is not logged."""
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            while self._logged_at_ms:
+                oldest, logged_at_ms = next(iter(self._logged_at_ms.items()))
+                if now_ms < logged_at_ms + _INTERVAL_MS:
+                    break
+                del self._logged_at_ms[oldest]
+            if key in self._logged_at_ms or len(self._logged_at_ms) >= _LOGGED_MAX_COUNT:
+                self._unlogged_count += 1
+                return None
+            self._logged_at_ms[key] = now_ms
+            unlogged_count, self._unlogged_count = self._unlogged_count, 0
+        return unlogged_count
