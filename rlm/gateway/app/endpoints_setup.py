@@ -21,8 +21,8 @@ from rlm.gateway.endpoints.per_broker_routing import (
     PerBrokerRouting,
     PerBrokerSettings,
 )
+from rlm.gateway.endpoints.routing import Routing
 from rlm.gateway.endpoints.single_broker_routing import (
-    Routing,
     SingleBrokerRouting,
     SingleBrokerSettings,
 )

@@ -161,7 +161,7 @@ def test_ranges_when_cut_anyhow_then_each_name_is_in_one(
     assert sum(each.expected.num_rows for each in ranges) == len(names)
     for name in (*names, *others):
         holding = [
-            each for each in ranges if each.after.encode() < name.encode() and each.holds(name)
+            each for each in ranges if each.after.encode() < name.encode() and each.contains(name)
         ]
         assert len(holding) == 1
         assert (name in names) == (name in holding[0].expected["key"].to_pylist())
