@@ -1,4 +1,4 @@
-"""Generate docs/spark-jobs.md: `python -m spark_tools.reference > docs/spark-jobs.md`."""
+"""Generates docs/spark-jobs.md: `python -m spark_tools.reference > docs/spark-jobs.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the boards: `python -m deploy.grafana`."""
+"""Writes the boards: `python -m deploy.grafana`."""
 
 from __future__ import annotations
 

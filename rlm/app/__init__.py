@@ -1,1 +1,1 @@
-"""Compose the manager and the supervisor from their parts, and run them as processes."""
+"""Composes the manager and the supervisor from their parts, and runs them as processes."""

@@ -1,4 +1,4 @@
-"""Run the threads of one manager, and report its readiness and its partitions.
+"""Runs the threads of one manager, and reports its readiness and its partitions.
 
     cycle        runs one LeaderCycle every remote.log.manager.task.interval.ms
     store        checks at the same interval that the store can be reached

@@ -1,4 +1,4 @@
-"""Let commands on any host reach this manager and trust its answers: an address and a secret."""
+"""Lets commands on any host reach this manager and trust its answers: an address and a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generate docs/http.md: `python -m rlm.app.http_reference > docs/http.md`."""
+"""Generates docs/http.md: `python -m rlm.app.http_reference > docs/http.md`."""
 
 from __future__ import annotations
 

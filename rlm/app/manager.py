@@ -1,4 +1,4 @@
-"""Compose the manager: build its objects from a configuration.
+"""Composes the manager: builds its objects from a configuration.
 
 The process runs `build_manager`. A program that replaces parts, such as a test with a failing
 store, builds its own `ExternalSystems` and calls `compose`.

@@ -1,4 +1,4 @@
-"""Decide the address that a manager registers for commands on other hosts.
+"""Decides the address that a manager registers for commands on other hosts.
 
 A command on any host sends its requests to the registered address. On another host, a loopback
 address leads to another manager or to none. So it is registered only if the cluster has one host.

@@ -1,4 +1,4 @@
-"""Set gauges from a manager's last cycle."""
+"""Sets gauges from a manager's last cycle."""
 
 from __future__ import annotations
 

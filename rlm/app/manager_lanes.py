@@ -1,4 +1,4 @@
-"""Provide what a manager's work runs on: thread pools, and lanes of all that writes segments."""
+"""Provides what a manager's work runs on: thread pools, and lanes of all that writes segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the manager as a process: rlm.app.manager composes it, rlm.worker.worker_process ends it.
+"""Runs the manager as a process: rlm.app.manager composes it, rlm.worker.worker_process ends it.
 
 The process has two HTTP servers. The supervisor reads metrics, health and readiness on a loopback
 port. Commands on any host use the manager's API (rlm.rest.api_listener).

@@ -1,4 +1,4 @@
-"""Generate docs/metrics.md: `python -m rlm.app.metrics_reference > docs/metrics.md`."""
+"""Generates docs/metrics.md: `python -m rlm.app.metrics_reference > docs/metrics.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep the address of the manager's HTTP API current: listen, and decide what to register.
+"""Keeps the address of the manager's HTTP API current: listens, and decides what to register.
 
 rlm.app.manager_address decides; this module gathers its inputs.
 """

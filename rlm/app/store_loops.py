@@ -1,4 +1,4 @@
-"""Build a manager's work on stored objects that runs on threads of its own.
+"""Builds a manager's work on stored objects that runs on threads of its own.
 
 removal      deletes the objects of deleted topics
 originals    mirrors the originals of topics to the store

@@ -1,4 +1,4 @@
-"""Compose `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
+"""Composes `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
 
 First reads files and binds addresses, then creates the state directory. So a failure of the first
 two changes nothing on the host. Binds the listening sockets once, so that a restarted child

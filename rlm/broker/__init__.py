@@ -1,1 +1,1 @@
-"""Read the state of the brokers and send them requests, by Kafka's protocol."""
+"""Reads the state of the brokers and sends them requests, by Kafka's protocol."""

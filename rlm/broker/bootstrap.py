@@ -1,4 +1,4 @@
-"""Reach a cluster by any of its bootstrap servers.
+"""Reaches a cluster by any of its bootstrap servers.
 
 The server that answered last is tried first. So a host that is down or frozen delays one request,
 not every one.

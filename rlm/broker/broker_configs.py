@@ -1,4 +1,4 @@
-"""Read a broker's own settings, which apply to all its partitions and clients."""
+"""Reads a broker's own settings, which apply to all its partitions and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that the Kafka client accepts its settings, before anything is opened or requested.
+"""Checks that the Kafka client accepts its settings, before anything is opened or requested.
 
 Constructs the clients as `rlm` does, but without a server, so that they connect to nothing. No
 error shows a value that looks like a secret.

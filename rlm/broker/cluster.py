@@ -1,4 +1,4 @@
-"""Fetch the cluster as one broker's Metadata shows it: brokers, topics, leaders and epochs.
+"""Fetches the cluster as one broker's Metadata shows it: brokers, topics, leaders and epochs.
 
 A view is a snapshot from one broker, which may lag. Before it acts, a caller confirms the leader
 epoch with the leader. Source: KIP-320 (epochs), KIP-516 (topic ids).

@@ -1,4 +1,4 @@
-"""Fetch the ends of many logs of a cluster from the brokers that lead them."""
+"""Fetches the ends of many logs of a cluster from the brokers that lead them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Move log starts forward on the one broker that leads, and return where they are afterwards.
+"""Moves log starts forward on the one broker that leads, and returns where they are afterwards.
 
 DeleteRecords carries no leader epoch, so a deposed leader that does not know it yet would delete.
 Therefore the epoch is confirmed on the same connection right before. Nothing is sent to another

@@ -1,4 +1,4 @@
-"""Map Kafka's error codes to errors by what a caller can do next.
+"""Maps Kafka's error codes to errors by what a caller can do next.
 
 The error's context keeps the original code as `error`, by name where it is known.
 """

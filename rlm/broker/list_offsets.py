@@ -1,4 +1,4 @@
-"""Fetch the ends of logs from their leader, for many partitions in one request each.
+"""Fetches the ends of logs from their leader, for many partitions in one request each.
 
 Each request carries the caller's leader epoch, so that a deposed or newer leader refuses it
 (KIP-320). The requests carry no topic id, so the caller takes id and epoch from one Metadata

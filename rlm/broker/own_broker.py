@@ -1,4 +1,4 @@
-"""Send requests to this host's broker, whose log dirs this process reads, and to no other.
+"""Sends requests to this host's broker, whose log dirs this process reads, and to no other.
 
 Owns one connection. Finds the broker by its node id through Metadata, and reconnects after a
 failure at most as often as the back-off allows.

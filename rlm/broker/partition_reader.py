@@ -1,4 +1,4 @@
-"""Read one partition from its leader: its ends, times, and records.
+"""Reads one partition from its leader: its ends, times, and records.
 
 librdkafka reads the records by manual assignment: it joins no group and commits nothing. An offset
 that the broker no longer has is an error, and never resets the position.

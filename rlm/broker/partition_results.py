@@ -1,4 +1,4 @@
-"""Represent one request's outcome for each of many partitions, and group them as Kafka does."""
+"""Represents one request's outcome for each of many partitions, and groups them as Kafka does."""
 
 from __future__ import annotations
 

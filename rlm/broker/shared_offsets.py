@@ -1,4 +1,4 @@
-"""Combine concurrent requests for offsets: callers that wait share the next request.
+"""Combines concurrent requests for offsets: callers that wait share the next request.
 
 A copy fetches offsets before its first and after its last byte, and a response must not be older
 than its request. Many copies at once would queue for one connection, with three requests each. So

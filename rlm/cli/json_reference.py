@@ -1,4 +1,4 @@
-"""Generate docs/json.md: `python -m rlm.cli.json_reference > docs/json.md`."""
+"""Generates docs/json.md: `python -m rlm.cli.json_reference > docs/json.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generate docs/policies.schema.json: `python -m rlm.cli.policies_schema > FILE`."""
+"""Generates docs/policies.schema.json: `python -m rlm.cli.policies_schema > FILE`."""
 
 from __future__ import annotations
 

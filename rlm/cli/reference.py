@@ -1,4 +1,4 @@
-"""Generate docs/cli.md: `python -m rlm.cli.reference > docs/cli.md`."""
+"""Generates docs/cli.md: `python -m rlm.cli.reference > docs/cli.md`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Represent what managers learn from logs and brokers, as values that policies decide on."""
+"""Represents what managers learn from logs and brokers, as values that policies decide on."""

@@ -1,4 +1,4 @@
-"""Represent the records of a canary topic, and what a write and a read of them returned. Pure."""
+"""Represents the records of a canary topic, and what a write and a read of them returned. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Represent one partition's local log: its listing, what can be copied of it, positions. Pure."""
+"""Represents one partition's local log: its listing, what can be copied of it, positions. Pure."""
 
 from __future__ import annotations
 

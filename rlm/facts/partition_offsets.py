@@ -1,4 +1,4 @@
-"""Represent the offsets of one partition, as its leader has them. Pure."""
+"""Represents the offsets of one partition, as its leader has them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Represent where a share group (KIP-932) starts to read, or why that is hidden. Pure."""
+"""Represents where a share group (KIP-932) starts to read, or why that is hidden. Pure."""
 
 from __future__ import annotations
 

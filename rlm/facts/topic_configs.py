@@ -1,4 +1,4 @@
-"""Represent the settings of a topic that affect its data, as one broker has them. Pure.
+"""Represents the settings of a topic that affect its data, as one broker has them. Pure.
 
 Source: KIP-133, KIP-226 (where a value comes from).
 """

@@ -1,1 +1,1 @@
-"""Define the metrics of a process: names, labels and meanings."""
+"""Defines the metrics of a process: names, labels and meanings."""

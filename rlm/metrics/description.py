@@ -1,4 +1,4 @@
-"""Describe metrics for the documentation, with unit and labels, and register them so described."""
+"""Describes metrics for the documentation, with unit and labels, and registers them so."""
 
 from __future__ import annotations
 

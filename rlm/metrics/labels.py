@@ -1,4 +1,4 @@
-"""Define the labels of the manager's metrics: every value that a label can have.
+"""Defines the labels of the manager's metrics: every value that a label can have.
 
 Values that other packages decide are listed here, too, because those packages use the metrics.
 Tests compare the lists with what the packages use.

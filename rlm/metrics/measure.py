@@ -1,4 +1,4 @@
-"""Represent a metric that is read from its sources at each scrape."""
+"""Represents a metric that is read from its sources at each scrape."""
 
 from __future__ import annotations
 

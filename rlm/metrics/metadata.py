@@ -1,4 +1,4 @@
-"""Export the state of a process's metadata cache as metrics, read at each scrape.
+"""Exports the state of a process's metadata cache as metrics, read at each scrape.
 
 The metrics are correct even while the process is not ready. A manager and a gateway export the same
 metrics, each of its own cache.

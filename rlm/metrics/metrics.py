@@ -1,4 +1,4 @@
-"""Define the manager's metrics: what they measure, their names, and their labels.
+"""Defines the manager's metrics: what they measure, their names, and their labels.
 
 If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
 `rlm_`. rlm.metrics.storage measures the store, rlm.metrics.metadata the metadata cache, and

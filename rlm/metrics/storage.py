@@ -1,4 +1,4 @@
-"""Define the metrics of a process's access to the store: its operations, requests and caches."""
+"""Defines the metrics of a process's access to the store: its operations, requests and caches."""
 
 from __future__ import annotations
 

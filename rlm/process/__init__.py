@@ -1,1 +1,1 @@
-"""Run operating-system processes: the supervisor, its children, and how both end."""
+"""Runs operating-system processes: the supervisor, its children, and how both end."""

@@ -1,4 +1,4 @@
-"""Define a child process: what starts it, and the supervisor's interface to it."""
+"""Defines a child process: what starts it, and the supervisor's interface to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check a configuration against this host's files, before anything is created or started.
+"""Checks a configuration against this host's files, before anything is created or started.
 
 Only reads, so a caller that gets an error has changed nothing.
 """

@@ -1,4 +1,4 @@
-"""Identify this host and its own addresses.
+"""Identifies this host and its own addresses.
 
 Two processes are on one host if they share a loopback interface: the same boot of a kernel and the
 same network namespace. Containers on one machine usually differ in the namespace.

@@ -1,4 +1,4 @@
-"""Find the local address by which this host reaches another address."""
+"""Finds the local address by which this host reaches another address."""
 
 from __future__ import annotations
 

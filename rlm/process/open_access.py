@@ -1,4 +1,4 @@
-"""Find files of a configuration that other users of this host can read, but should not.
+"""Finds files of a configuration that other users of this host can read, but should not.
 
 A user of the host who reads the store bypasses Kafka's ACLs. Only reads: the operator decides about
 the permissions of existing files.

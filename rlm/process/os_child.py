@@ -1,4 +1,4 @@
-"""Run children as processes of the operating system.
+"""Runs children as processes of the operating system.
 
 A child's standard input is a pipe whose other end only the supervisor has. The child reads end of
 file once the supervisor is gone, however it ended (rlm.process.parent_watch reads the pipe). Each

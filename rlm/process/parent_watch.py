@@ -1,4 +1,4 @@
-"""Watch the supervisor's pipe in a child, and end the child once the parent is gone.
+"""Watches the supervisor's pipe in a child, and ends the child once the parent is gone.
 
 Nothing is ever written to the pipe; end of file means that the supervisor ended, even by kill -9.
 The clean stop gets a short time. Then the process exits, so that an orphan never serves a broker

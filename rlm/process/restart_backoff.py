@@ -1,4 +1,4 @@
-"""Compute the pause before a process that ended is restarted. Pure."""
+"""Computes the pause before a process that ended is restarted. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep the number of the scrub's pass over restarts, in the state directory.
+"""Keeps the number of the scrub's pass over restarts, in the state directory.
 
 The file contains the number and how often that pass was started, in decimal, with a space between.
 Without the file, a manager starts with a random number. A fixed one would read the same segments at

@@ -1,4 +1,4 @@
-"""Collect signals as values that a loop waits for; no handler interrupts other code."""
+"""Collects signals as values that a loop waits for; no handler interrupts other code."""
 
 from __future__ import annotations
 

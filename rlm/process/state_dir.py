@@ -1,4 +1,4 @@
-"""Own the state directory: its one-line files, and the lock that excludes a second supervisor.
+"""Owns the state directory: its one-line files, and the lock that excludes a second supervisor.
 
 One of the files has the directory's id, which distinguishes several processes of one broker.
 """

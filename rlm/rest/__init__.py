@@ -1,1 +1,1 @@
-"""Serve HTTP: the manager's API, the supervisor's metrics and health, and their server."""
+"""Serves HTTP: the manager's API, the supervisor's metrics and health, and their server."""

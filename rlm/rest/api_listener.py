@@ -1,4 +1,4 @@
-"""Own the listening socket of the manager's HTTP API.
+"""Owns the listening socket of the manager's HTTP API.
 
 With `rest.listener`, the socket is bound before the process works. Without it, the socket is bound
 later, at the address by which this host reaches its broker. Other hosts reach the broker by that

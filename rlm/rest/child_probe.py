@@ -1,4 +1,4 @@
-"""Probe a child over HTTP for the supervisor: its metrics, and whether it is ready."""
+"""Probes a child over HTTP for the supervisor: its metrics, and whether it is ready."""
 
 from __future__ import annotations
 

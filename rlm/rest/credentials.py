@@ -1,4 +1,4 @@
-"""Read from the metadata topic what signs requests and responses."""
+"""Reads from the metadata topic what signs requests and responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write Prometheus text, and merge the texts of several processes."""
+"""Writes Prometheus text, and merges the texts of several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send HTTP requests whose whole response must arrive within a time limit and a size limit.
+"""Sends HTTP requests whose whole response must arrive within a time limit and a size limit.
 
 The libraries' timeouts apply to each read: a server that sends a byte now and then would block a
 caller for hours. So requests run in an event loop, where one timeout covers them completely.

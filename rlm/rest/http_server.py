@@ -1,4 +1,4 @@
-"""Serve an ASGI application on a bound socket, in its own thread.
+"""Serves an ASGI application on a bound socket, in its own thread.
 
 Limits the concurrent connections, the time of each request, response and idle connection, and the
 time of a stop. Sockets are bound first and served later, so that the supervisor can bind for

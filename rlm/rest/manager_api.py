@@ -1,4 +1,4 @@
-"""Serve the manager's HTTP API: MANAGER_ENDPOINTS, and those of every worker.
+"""Serves the manager's HTTP API: MANAGER_ENDPOINTS, and those of every worker.
 
 Changes nothing, except that a cycle runs a little earlier, and that an operator requests deletions.
 The manager itself decides what it deletes.

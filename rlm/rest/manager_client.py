@@ -1,4 +1,4 @@
-"""Fetch the status of partitions from managers over HTTP. See rlm.rest.manager_api.
+"""Fetches the status of partitions from managers over HTTP. See rlm.rest.manager_api.
 
 Requests are signed. The client trusts a response only if it is signed by the manager's run that the
 metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the

@@ -1,4 +1,4 @@
-"""List why managers refuse requests, and explain it to the users of refused commands.
+"""Lists why managers refuse requests, and explains them to the users of refused commands.
 
 Each text begins with the refusal's name, under which docs/operations.md lists it.
 """

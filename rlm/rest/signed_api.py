@@ -1,4 +1,4 @@
-"""Pass only signed requests to the manager's API, and sign its responses.
+"""Passes only signed requests to the manager's API, and signs its responses.
 
 OPEN_PATHS lists what needs no signature (rlm.rest.signing).
 

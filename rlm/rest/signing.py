@@ -1,4 +1,4 @@
-"""Sign requests to a manager and their responses. Pure.
+"""Signs requests to a manager and their responses. Pure.
 
 Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secret), which is never sent.
 The signature covers a list of fields, each preceded by its length in 4 bytes, big endian:

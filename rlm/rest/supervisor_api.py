@@ -1,4 +1,4 @@
-"""Serve the supervisor's HTTP API, which SUPERVISOR_ENDPOINTS lists."""
+"""Serves the supervisor's HTTP API, which SUPERVISOR_ENDPOINTS lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limit the time in which an HTTP connection sends a request and takes its response.
+"""Limits the time in which an HTTP connection sends a request and takes its response.
 
 uvicorn limits only the idle time after a response. A connection that sends nothing, or half of a
 request, would occupy one of the server's connections.

@@ -1,4 +1,4 @@
-"""Remember accepted signed requests, so that nobody can replay one that was captured."""
+"""Remembers accepted signed requests, so that nobody can replay one that was captured."""
 
 from __future__ import annotations
 

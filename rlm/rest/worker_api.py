@@ -1,4 +1,4 @@
-"""Serve the HTTP endpoints of every worker, which WORKER_ENDPOINTS lists.
+"""Serves the HTTP endpoints of every worker, which WORKER_ENDPOINTS lists.
 
 Each API declares its endpoints and makes its routes from them, so that docs/http.md has them all.
 """

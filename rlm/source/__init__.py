@@ -1,1 +1,1 @@
-"""Read the rolled segments and the tail of a partition's local log."""
+"""Reads the rolled segments and the tail of a partition's local log."""

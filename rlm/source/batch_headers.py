@@ -1,4 +1,4 @@
-"""Read the headers of a log file's batches, without the records between them.
+"""Reads the headers of a log file's batches, without the records between them.
 
 Moves from header to header by position, and checks that the batches fill the file exactly. The
 scanner that reads the whole content checks the CRCs.

@@ -1,4 +1,4 @@
-"""Describe a refused access: the path that refuses it, its owner, and the user of this process."""
+"""Describes a refused access: the path that refuses it, its owner, and the user of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a part of a log file that is copied as its own segment: its whole batches.
+"""Finds a part of a log file that is copied as its own segment: its whole batches.
 
 Decides where such a part begins and ends, in offsets and in the file. A part begins with the batch
 that contains its first offset. In the active segment's file it ends with the last batch wholly

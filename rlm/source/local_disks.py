@@ -1,4 +1,4 @@
-"""Measure how full the disks of a broker's partitions are."""
+"""Measures how full the disks of a broker's partitions are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open a segment's log file, or a part of one, and read its content with all checks.
+"""Opens a segment's log file, or a part of one, and reads its content with all checks.
 
 The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
 A follower's truncation and append may leave the inode and even the size equal. The file's times and

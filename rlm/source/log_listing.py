@@ -1,4 +1,4 @@
-"""List a partition's log from its directory: rolled segments, the active one, leader epochs.
+"""Lists a partition's log from its directory: rolled segments, the active one, leader epochs.
 
 To be cheap, a listing reuses the greatest timestamp of each rolled segment while its file has the
 same inode, size and time.

@@ -1,4 +1,4 @@
-"""Open the next batches of a log as a part of a segment that spans files.
+"""Opens the next batches of a log as a part of a segment that spans files.
 
 A part is opened as a segment is (rlm/source/logdir.py): the log file by descriptor, one listing,
 the transactions, and then the file must still have its name. A part has no indexes of its own:

@@ -1,4 +1,4 @@
-"""Identify the broker of log dirs by their `meta.properties`.
+"""Identifies the broker of log dirs by their `meta.properties`.
 
 Decides which log dirs must have the file, and compares them; `rsm.segment.checkpoints` parses it.
 """

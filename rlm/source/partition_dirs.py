@@ -1,4 +1,4 @@
-"""Find the directories of a broker's partitions in its log dirs.
+"""Finds the directories of a broker's partitions in its log dirs.
 
 A partition's directory is named `<topic>-<partition>`, and its `partition.metadata` contains the
 topic's id. Future replicas, stray ones and those being deleted are named

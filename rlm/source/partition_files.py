@@ -1,4 +1,4 @@
-"""List the files of one partition's directory, and the segments that they form.
+"""Lists the files of one partition's directory, and the segments that they form.
 
 Implements Kafka's file names: the base offset in 20 digits and a suffix for the kind. Files that
 are being deleted, cleaned or swapped in have a further suffix and are not listed. Source:

@@ -1,4 +1,4 @@
-"""Read the producer snapshot of a rolled segment: the state of all producers at its end.
+"""Reads the producer snapshot of a rolled segment: the state of all producers at its end.
 
 Waits for the file if necessary. The broker writes the file of the next segment's base offset after
 it has started that segment, in place: a reader may find no file or half of it.

@@ -1,4 +1,4 @@
-"""Read a segment's offset and time index: the broker's own if correct, else rebuilt ones.
+"""Reads a segment's offset and time index: the broker's own if correct, else rebuilt ones.
 
 Builds both indexes from the log's batches and compares them with the broker's files. Files that
 differ may still be correct, for example after an older broker, another `index.interval.bytes`, or a

@@ -1,4 +1,4 @@
-"""Collect the aborted transactions of a segment, including those that end after it.
+"""Collects the aborted transactions of a segment, including those that end after it.
 
 The index of the segment with the abort marker records an aborted transaction, with the last stable
 offset of the log at that time. The search continues through later segments until an entry's last

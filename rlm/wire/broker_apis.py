@@ -1,4 +1,4 @@
-"""List every API that a broker of Kafka 4.3.1 serves to clients, with its versions.
+"""Lists every API that a broker of Kafka 4.3.1 serves to clients, with its versions.
 
 A proxy offers no more than this to clients of a newer broker: an unknown version may carry fields
 that must not pass unchanged. Source: kafka-clients' request schemas (`listeners`, `validVersions`,

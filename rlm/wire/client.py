@@ -1,4 +1,4 @@
-"""Encode requests and decode responses of one connection, without its I/O.
+"""Encodes requests and decodes responses of one connection, without its I/O.
 
 Owns correlation ids and the choice of versions. On a new connection
 

@@ -1,4 +1,4 @@
-"""Encode and decode messages, for every version in the tables.
+"""Encodes and decodes messages, for every version in the tables.
 
 Decoding is strict and bounded. It checks each length against the remaining bytes, so the work and
 memory of a decode are proportional to the received bytes. Anything but exactly one message is a

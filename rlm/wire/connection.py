@@ -1,4 +1,4 @@
-"""Open one blocking connection to a broker: connect, secure, authenticate, then send requests.
+"""Opens one blocking connection to a broker: connects, secures, authenticates, then sends requests.
 
 This is the only module of the package with I/O. A deadline bounds each request as a whole, from the
 first byte sent to the last byte received: a peer that sends its bytes slowly does not extend it. A

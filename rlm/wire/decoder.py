@@ -1,4 +1,4 @@
-"""Compile a decoder for one version of a message from its table.
+"""Compiles a decoder for one version of a message from its table.
 
 The compiled function is a straight line of reads. For two adjacent int32 fields and a nullable
 compact string it is

@@ -1,4 +1,4 @@
-"""Compile an encoder for one version of a message, the counterpart of rlm.wire.decoder.
+"""Compiles an encoder for one version of a message, the counterpart of rlm.wire.decoder.
 
 A field that the version does not carry must have its default: the encoder never silently drops a
 requested value.

@@ -1,4 +1,4 @@
-"""Name the Kafka error codes that `rlm` distinguishes; any other stays a number.
+"""Names the Kafka error codes that `rlm` distinguishes; any other stays a number.
 
 Source: org.apache.kafka.common.protocol.Errors.
 """

@@ -1,4 +1,4 @@
-"""Read a frame's first bytes: all that a relay of an unchanged message needs.
+"""Reads a frame's first bytes: all that a relay of an unchanged message needs.
 
     request    api key, version, correlation id, nullable string client id [, tags]
     response   correlation id [, tags]

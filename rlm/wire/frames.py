@@ -1,4 +1,4 @@
-"""Read and write frames: an int32 size, a header and a message, in sequence on a connection.
+"""Reads and writes frames: an int32 size, a header and a message, in sequence on a connection.
 
     request   size, api key, api version, correlation id, client id [, tags], message
     response  size, correlation id [, tags], message

@@ -1,4 +1,4 @@
-"""Build the source of a function for one version of a message, and the objects it names."""
+"""Builds the source of a function for one version of a message, and the objects it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan one version of a message as `steps`, from which decoder and encoder are compiled.
+"""Plans one version of a message as `steps`, from which decoder and encoder are compiled.
 
 Adjacent fields of fixed width are one of `steps`, because a single struct call reads them all.
 """

@@ -1,4 +1,4 @@
-"""Read one primitive, with each length checked against the remaining bytes.
+"""Reads one primitive, with each length checked against the remaining bytes.
 
 Defines the byte forms that compiled decoders consist of:
 

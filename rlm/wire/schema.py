@@ -1,4 +1,4 @@
-"""Define message tables: how each field is encoded, and in which versions.
+"""Defines message tables: how each field is encoded, and in which versions.
 
 A message is a frozen dataclass with fields declared by `wire(...)`, in the order of writing; the
 codec is compiled from that. Tables come from Kafka's message schemas (the JSON resources of

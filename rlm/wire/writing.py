@@ -1,4 +1,4 @@
-"""Write one primitive: the counterpart of rlm.wire.reading, which defines the byte forms.
+"""Writes one primitive: the counterpart of rlm.wire.reading, which defines the byte forms.
 
 A value that does not fit its width raises struct.error; the codec converts it to ValueError.
 """

@@ -1,1 +1,1 @@
-"""Provide what manager and gateway processes share: start, end, threads, external systems."""
+"""Provides what manager and gateway processes share: start, end, threads, external systems."""

@@ -1,4 +1,4 @@
-"""Open a process's access to the cluster and the metadata topic, from its configuration.
+"""Opens a process's access to the cluster and the metadata topic, from its configuration.
 
 Opening sends nothing to the cluster. Wrong settings raise InvalidConfigError at once.
 """

@@ -1,4 +1,4 @@
-"""Open the systems outside of a manager from its configuration: cluster, disk, store, topics.
+"""Opens the systems outside of a manager from its configuration: cluster, disk, store, topics.
 
 Opening sends nothing to the cluster. Wrong files and settings raise InvalidConfigError at once.
 """

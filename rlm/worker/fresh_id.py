@@ -1,4 +1,4 @@
-"""Create ids as Kafka does (org.apache.kafka.common.Uuid.randomUuid)."""
+"""Creates ids as Kafka does (org.apache.kafka.common.Uuid.randomUuid)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the stacks of a process that hangs to standard error, and end it.
+"""Writes the stacks of a process that hangs to standard error, and ends it.
 
 A native library that waits while it holds the interpreter's lock stops every thread, and the
 handlers of signals with them: no thread of Python could notice it. The thread of `faulthandler`

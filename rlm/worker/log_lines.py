@@ -1,4 +1,4 @@
-"""Format log records: one line each, with time, level and logger before the message.
+"""Formats log records: one line each, with time, level and logger before the message.
 
     2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier copied segment topic_partition=orders-0
 

@@ -1,4 +1,4 @@
-"""Open the remote log metadata manager that the configuration names."""
+"""Opens the remote log metadata manager that the configuration names."""
 
 from __future__ import annotations
 

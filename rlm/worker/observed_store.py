@@ -1,4 +1,4 @@
-"""Measure the store's requests, and log the slow ones."""
+"""Measures the store's requests, and logs the slow ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Call `step` repeatedly in one thread, and survive what it raises."""
+"""Calls `step` repeatedly in one thread, and survives what it raises."""
 
 from __future__ import annotations
 

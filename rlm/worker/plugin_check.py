@@ -1,4 +1,4 @@
-"""Find the plug-ins of a configuration, and check them before anything is created or started.
+"""Finds the plug-ins of a configuration, and checks them before anything is created or started.
 
 Interfaces have names here, so that a process without plug-ins, as most are, imports none of them.
 """

@@ -1,4 +1,4 @@
-"""Keep the last lines of each process's log in `state.dir`, for `rlm debug bundle`.
+"""Keeps the last lines of each process's log in `state.dir`, for `rlm debug bundle`.
 
     state.dir/log/manager.log      the newest lines
     state.dir/log/manager.log.1    those before

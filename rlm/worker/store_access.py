@@ -1,4 +1,4 @@
-"""Open a process's access to the store, from its configuration.
+"""Opens a process's access to the store, from its configuration.
 
 Wrong settings raise InvalidConfigError at once.
 """

@@ -1,4 +1,4 @@
-"""Run a worker as a process: its HTTP server, its signals, its parent, and its end.
+"""Runs a worker as a process: its HTTP server, its signals, its parent, and its end.
 
 A program defines the worker and its server. This module runs a worker until a stop signal, the loss
 of its supervisor, or a permanent failure.

@@ -1,1 +1,1 @@
-"""Write and read the topic of deletions that kept failing."""
+"""Writes and reads the topic of deletions that kept failing."""

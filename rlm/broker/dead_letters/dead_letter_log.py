@@ -1,4 +1,4 @@
-"""Read the dead-letter topic to its current end: the newest dead letter of each segment.
+"""Reads the dead-letter topic to its current end: the newest dead letter of each segment.
 
 The metadata decides which of them are settled (rlm.policy.request.dead_letters).
 """

@@ -1,4 +1,4 @@
-"""Write to the dead-letter topic in Kafka, created at the first dead letter and without expiry.
+"""Writes to the dead-letter topic in Kafka, created at the first dead letter and without expiry.
 
 Writes with acks=all. All dead letters of a segment have one key.
 """

@@ -1,1 +1,1 @@
-"""Read the progress of share groups (KIP-932) from their coordinators."""
+"""Reads the progress of share groups (KIP-932) from their coordinators."""

@@ -1,4 +1,4 @@
-"""Fetch the share groups of a cluster: each group from its coordinator.
+"""Fetches the share groups of a cluster: each group from its coordinator.
 
 Coordinators are the leaders of `__consumer_offsets`, and a group moves with its partition. A broker
 that has lost a partition lists none of its groups, without an error. So a response counts only if

@@ -1,1 +1,1 @@
-"""Read and change the cluster's topics: settings, retention, deletion, canary topics."""
+"""Reads and changes the cluster's topics: settings, retention, deletion, canary topics."""

@@ -1,4 +1,4 @@
-"""Read topic settings as one broker has them, and change them.
+"""Reads topic settings as one broker has them, and changes them.
 
 Any broker accepts a change, and it reaches the others a moment later. A caller that depends on a
 change therefore reads it back from each replica's broker. Source: KIP-133, KIP-226 (where a value

@@ -1,4 +1,4 @@
-"""Read a broker's retention for topics without overrides.
+"""Reads a broker's retention for topics without overrides.
 
 DescribeConfigs of a topic with an override does not show the default below it: the synonyms omit
 `log.retention.hours`, where the default usually comes from. So this module reads the broker's own

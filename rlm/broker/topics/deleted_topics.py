@@ -1,4 +1,4 @@
-"""Find deleted topics: every live broker has to confirm.
+"""Finds deleted topics: every live broker has to confirm.
 
 Objects of a deleted topic are deleted permanently. One broker may lag, so its response is not
 enough, and an unreachable broker leaves the topic undecided. A topic that is merely hidden from

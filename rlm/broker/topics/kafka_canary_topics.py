@@ -1,4 +1,4 @@
-"""Write and read canary topics through librdkafka. See rlm.broker.topics.canary_topics."""
+"""Writes and reads canary topics through librdkafka. See rlm.broker.topics.canary_topics."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Define one module per Kafka API: the tables of its request and response, for all versions."""
+"""Defines one module per Kafka API: the tables of its request and response, for all versions."""

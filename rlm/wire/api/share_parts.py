@@ -1,4 +1,4 @@
-"""Define the structures that ShareFetch and ShareAcknowledge share (KIP-932)."""
+"""Defines the structures that ShareFetch and ShareAcknowledge share (KIP-932)."""
 
 from __future__ import annotations
 

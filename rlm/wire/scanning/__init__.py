@@ -1,1 +1,1 @@
-"""Scan responses that arrive in chunks, and change parts without decoding all. Pure."""
+"""Scans responses that arrive in chunks, and changes parts without decoding all. Pure."""

@@ -1,4 +1,4 @@
-"""Read a frame that passes by in chunks: read its units, and skip the bytes between.
+"""Reads a frame that passes by in chunks: reads its units, and skips the bytes between.
 
 A grammar is a set of `Step` functions. Each reads one unit, a few fields together, from `data` at
 `position`, and returns the position after it. If the data ends within the unit, it raises

@@ -1,4 +1,4 @@
-"""Scan a Fetch response in chunks: a visitor sees each partition's state and may change it.
+"""Scans a Fetch response in chunks: a visitor sees each partition's state and may change it.
 
     correlation id [, tags]                                        the frame's head
     throttle time [, error code, session id], count of topics      versions 7 and up

@@ -1,4 +1,4 @@
-"""Scan a Metadata response in chunks: change its brokers, and do not read the rest.
+"""Scans a Metadata response in chunks: changes its brokers, and does not read the rest.
 
     correlation id [, tags]             the frame's head
     [throttle time,] count of brokers   the throttle time in versions 3 and up

@@ -1,4 +1,4 @@
-"""Scan a ShareFetch response in chunks, and remove the brokers' addresses.
+"""Scans a ShareFetch response in chunks, and removes the brokers' addresses.
 
     correlation id, tags                                            the frame's head
     throttle time, error code, error message, lock timeout, count of topics

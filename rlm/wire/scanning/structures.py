@@ -1,4 +1,4 @@
-"""Share code of the scanners of flexible messages: relay bytes, and skip tags (KIP-482)."""
+"""Shares code of the scanners of flexible messages: relays bytes, and skips tags (KIP-482)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read one field of a frame that arrives in chunks; the data may end within the field.
+"""Reads one field of a frame that arrives in chunks; the data may end within the field.
 
 Like rlm.wire.reading, which defines the byte forms, but every function raises IncompleteUnit if the
 data ends before the field. It returns the field with the position after it. CorruptError is for

@@ -1,4 +1,4 @@
-"""Run SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
+"""Runs SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
 
 Owns the messages, not their transport: `first_message`, then `answer` to each message of the server
 until `is_done`. User names and passwords are used as UTF-8 without normalization, as by Kafka's

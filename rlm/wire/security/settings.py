@@ -1,4 +1,4 @@
-"""Read the security settings of the client, in librdkafka's names.
+"""Reads the security settings of the client, in librdkafka's names.
 
 Decides which of them this client supports. An unsupported security setting is an error, because a
 connection must not be less secure than requested. Other settings are ignored. Secrets never appear

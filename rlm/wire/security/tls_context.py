@@ -1,4 +1,4 @@
-"""Create Python's TLS context towards brokers from settings. Reads files, opens no socket."""
+"""Creates Python's TLS context towards brokers from settings. Reads files, opens no socket."""
 
 from __future__ import annotations
 
