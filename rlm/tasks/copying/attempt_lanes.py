@@ -252,7 +252,7 @@ class AttemptRunner:
                 hangs = RetriableError(f"{self._kind.value} hangs", segment_id=attempt.segment_id)
                 job.work.task.give_up(attempt.segment_id)
                 self._note_failure(job.work, hangs)
-                self._lanes.write_off(tip)
+                self._lanes.write_off(tip, job)
 
     def _running(self) -> Iterator[tuple[_CopyJob, _Attempt]]:
         for job in self._lanes.running():
