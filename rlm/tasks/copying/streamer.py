@@ -173,7 +173,7 @@ class Streamer:
             yield
         except BaseException as error:
             segment.writer.abort(error)
-            if isinstance(error, TieredStorageError):
+            if isinstance(error, Exception):
                 order.account.record_failed(segment.assigned)
             raise
 
@@ -184,7 +184,7 @@ class Streamer:
         assigned = order.account.assign(order.lineage, started, first)
         try:
             return self._begin(order, assigned, started, offsets, attempt)
-        except TieredStorageError:
+        except Exception:
             order.account.record_failed(assigned)
             raise
 
@@ -355,7 +355,7 @@ class Streamer:
         except FencedError:
             order.account.record_failed(segment.assigned)
             raise
-        except TieredStorageError:
+        except Exception:
             order.account.leave_unknown()
             raise
 
