@@ -38,9 +38,9 @@ from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
 from rlm.status.failures import damaged_objects_warnings, failing_reasons
 from rlm.status.retention_preview import RetentionPreview, retention_preview
+from rlm.tasks.context.store_witness import WrongStoreError
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
-from rlm.tasks.cycle.store_check import WrongStoreError
 from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
 from rlm.tasks.leadership.heartbeat import (
     SIGN_OFF_MS,

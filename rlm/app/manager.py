@@ -29,10 +29,11 @@ from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.store_witness import StoreWitness
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.cycle.partition_views import PartitionViews
-from rlm.tasks.cycle.store_check import StoreCheck, StoreWitness
+from rlm.tasks.cycle.store_check import StoreCheck
 from rlm.tasks.cycle.stream_watch import StreamWatch
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
@@ -54,6 +55,7 @@ from rlm.worker.plugin_check import has_plugin
 from rlm.worker.store_access import open_storage_manager
 from rlmm.events.registration import ProcessRole, registrations
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
 from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
@@ -116,6 +118,7 @@ def compose(
         ),
         clock=clock,
         new_id=fresh_id,
+        witness=_witness(config, external, metadata),
     )
     return _manage(config, ports, metadata, external, listener, metrics)
 
@@ -138,7 +141,6 @@ def _manage(
     cycle = _cycle(
         config,
         ports,
-        external,
         metrics,
         lanes,
         leadership=leadership,
@@ -179,10 +181,9 @@ def _manage(
     )
 
 
-def _cycle(  # noqa: PLR0913 - one for each part of the work
+def _cycle(
     config: Config,
     ports: Ports,
-    external: ExternalSystems,
     metrics: Metrics,
     lanes: ManagerLanes,
     *,
@@ -208,15 +209,16 @@ def _cycle(  # noqa: PLR0913 - one for each part of the work
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
         metrics=metrics,
         outages=_outages(config, ports, metrics),
-        witness=_witness(config, external, ports),
     )
 
 
-def _witness(config: Config, external: ExternalSystems, ports: Ports) -> StoreWitness | None:
+def _witness(
+    config: Config, external: ExternalSystems, metadata: RemoteLogMetadataManager
+) -> StoreWitness | None:
     """Return the witness; None if it is off, or if a plug-in decides where segments are."""
     if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
         return None
-    return StoreWitness(external.storage, ports.metadata)
+    return StoreWitness(external.storage, metadata)
 
 
 def _leadership(

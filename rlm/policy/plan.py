@@ -58,10 +58,14 @@ _REQUESTED = "streamed, an operator requested the deletion, other segments hold 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceLogStart:
-    """Represents a new log start to publish; nothing is deleted before it is accepted."""
+    """Represents a new log start to publish; nothing is deleted before it is accepted.
+
+    `is_expiry`: retention moves it, so a read lease that is taken meanwhile blocks it.
+    """
 
     offset: int
     reason: str
+    is_expiry: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +167,9 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | N
         return started, None
     wanted, blocked = None, None
     if (cut := expiry_cut(view)) is not None:
-        offset, lease = log_start_within_leases(view, cut.offset)
-        wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
+        offset, lease = log_start_within_leases(view.read_leases, current, cut.offset)
+        if offset > current:
+            wanted = AdvanceLogStart(offset=offset, reason=cut.reason, is_expiry=True)
         blocked = _blocked_by_cycle_share(view, cut) if lease is None else blocked_by_lease(lease)
     requested = _requested_start(view, current)
     if requested is not None and (wanted is None or wanted.offset < requested):

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rlm.policy.blocked import Blocked
-from rlm.policy.view import PartitionView
 from rlmm.state.partition_state import ReadLease
 from rsm.segment.ranges import OffsetRange
 
 
-def log_start_within_leases(view: PartitionView, offset: int) -> tuple[int, ReadLease | None]:
-    """Return how far the log start may move toward `offset`, and the lease that limits it."""
-    current = view.state.log_start_offset or 0
+def log_start_within_leases(
+    leases: Iterable[ReadLease], current: int, offset: int
+) -> tuple[int, ReadLease | None]:
+    """Return how far retention may move the log start from `current` toward `offset`.
+
+    Also returns the lease that limits it.
+    """
     way = OffsetRange(start_offset=current, end_offset=max(current, offset))
-    first = lease_on(view.read_leases, way)
+    first = lease_on(leases, way)
     return (offset, None) if first is None else (max(current, first.offsets.start_offset), first)
 
 

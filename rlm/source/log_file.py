@@ -134,7 +134,7 @@ class LogFile:
         read.
         """
         if isinstance(self._segment, CommittedTail):
-            if os.fstat(self._descriptor).st_size < self._part.positions.end_position:
+            if self._status().st_size < self._part.positions.end_position:
                 raise self._changed("segment was cut while it was read")
         elif not self._is_as_opened():
             raise self._changed("segment was written to while it was read")
@@ -143,10 +143,13 @@ class LogFile:
     def blaming_writers(self) -> Iterator[None]:
         """Convert CorruptError to RetriableError if the file has changed since it was opened.
 
-        Content that is being truncated and rewritten does not prove a fault of the disk.
+        Content that is being truncated and rewritten does not prove a fault of the disk. Converts
+        OSError, too.
         """
         try:
             yield
+        except OSError as error:
+            raise self._changed("segment cannot be read") from error
         except CorruptError as error:
             if not self._is_as_opened():
                 raise self._changed("segment was written to while it was read") from error
@@ -189,7 +192,13 @@ class LogFile:
             raise self._changed("segment changed since it was listed")
 
     def _is_as_opened(self) -> bool:
-        return FileIdentity.of(os.fstat(self._descriptor)) == self._identity
+        return FileIdentity.of(self._status()) == self._identity
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.fstat(self._descriptor)
+        except OSError as error:
+            raise self._changed("segment cannot be read") from error
 
     def _is_named(self, path: Path) -> bool:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, InvalidStateError
 from dataclasses import dataclass
 from functools import partial
 
@@ -84,18 +84,18 @@ class PendingFetch:
     def _receive(self, reading: Future[FetchOutcome]) -> None:
         error = None if reading.cancelled() else reading.exception()
         if reading.cancelled():
-            self._ended.set_result(_STORAGE_ERROR)  # no client receives it
+            self._end(_STORAGE_ERROR)  # no client receives it
         elif error is not None:
             self._fail(error)
         elif isinstance(found := reading.result(), NotStored):
             self._in_pool(partial(self._tier.absent, self.asked.read, found))
         else:
-            self._ended.set_result(found)
+            self._end(found)
 
     def _in_pool(self, step: Callable[[], RemoteOutcome | None]) -> None:
         try:
             self._pool.submit(self._take, step)
-        except RuntimeError as error:  # the pool was shut down
+        except RuntimeError as error:  # shut down; or no new thread, and the call may still come
             self._fail(error)
 
     def _take(self, step: Callable[[], RemoteOutcome | None]) -> None:
@@ -105,11 +105,18 @@ class PendingFetch:
             self._fail(error)
         else:
             if outcome is not None:
-                self._ended.set_result(outcome)
+                self._end(outcome)
 
     def _fail(self, error: BaseException) -> None:
         self._failures.record(self.asked.read, error)
-        self._ended.set_result(_STORAGE_ERROR)
+        self._end(_STORAGE_ERROR)
+
+    def _end(self, outcome: RemoteOutcome) -> None:
+        """Set the outcome, or release a later one."""
+        try:
+            self._ended.set_result(outcome)
+        except InvalidStateError:
+            release_all([outcome])
 
     def _release_unwanted(self, outcome: asyncio.Future[RemoteOutcome]) -> None:
         if self.is_given_up:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -138,7 +139,8 @@ class RemoteFetches:
         for pending in self._pending.values():
             pending.give_up()
         self._permits.forget(self._client)
-        self._pool.submit(self._tier.forget, self._client)
+        with suppress(RuntimeError):  # shut down; or no new thread, and another one takes the call
+            self._pool.submit(self._tier.forget, self._client)
 
     async def wait_closed(self) -> None:
         """Wait for the reads that `close` gave up."""

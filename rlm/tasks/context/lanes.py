@@ -2,7 +2,7 @@
 
 A job may return the next job of its key. That job joins the end of the queue, so a key with many
 jobs does not delay the others. A hanging job can be written off: its key and slot become free, and
-its own deadline ends it.
+its own deadline ends it. A job that no thread can run is dropped, and may be offered again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
+from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
+
+_START = "start"
 
 
 class Job(Protocol):
@@ -28,11 +31,15 @@ class Job(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _QueueEntry:
-    """Represents a key's waiting or running job. Removed when its job is written off."""
+    """Represents a key's waiting or running job. Removed when its job is dropped or written off.
+
+    `is_running`: it occupies a slot. `is_taken`: a thread has taken it.
+    """
 
     key: Hashable
     job: Job
     is_running: bool = False
+    is_taken: bool = False
 
 
 class Lanes:
@@ -50,27 +57,29 @@ class Lanes:
         self._entries: dict[Hashable, _QueueEntry] = {}
         self._waiting: deque[_QueueEntry] = deque()
         self._running_count = 0
-        self._closed = False
+        self._log_once = LogOnce()
         self._lock = Lock()
 
     def offer(self, key: Hashable, job: Job) -> bool:
         """Queue `job` unless a job of this key runs or waits; return whether it was queued."""
         with self._lock:
-            if key in self._entries or self._closed:
+            if key in self._entries:
                 return False
             self._entries[key] = entry = _QueueEntry(key, job)
             self._waiting.append(entry)
         self._start_waiting()
         return True
 
-    def write_off(self, key: Hashable) -> None:
-        """Count a hanging job as ended, so that another job of its key may run at the same time."""
+    def write_off(self, key: Hashable, job: Job) -> None:
+        """Count a hanging job as ended, so that another job of its key may run at the same time.
+
+        Does nothing if it does not run, or has ended: the next job of its key is another one.
+        """
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or not entry.is_running:
+            if entry is None or entry.job is not job or not entry.is_running:
                 return
-            del self._entries[key]
-            self._running_count -= 1
+            self._remove(entry)
         self._start_waiting()
 
     def set_limit(self, limit: int) -> None:
@@ -112,12 +121,27 @@ class Lanes:
         while (entry := self._next()) is not None:
             try:
                 self._executor.submit(self._run, entry)
-            except RuntimeError:  # the pool was shut down: the process is stopping
-                with self._lock:
-                    self._closed = True
-                    self._waiting.clear()
-                    self._entries.clear()
+            except RuntimeError as error:  # no thread can be started, or the pool is shut down
+                self._drop(entry, error)
+            else:
+                self._log_once.clear(_START)
+
+    def _drop(self, entry: _QueueEntry, error: RuntimeError) -> None:
+        """Remove a job that was not started, unless another thread of the pool has taken it.
+
+        The pool may have queued it before it failed, and may still call `_run`.
+        """
+        with self._lock:
+            if entry.is_taken or self._entries.get(entry.key) is not entry:
                 return
+            entry.is_running = False
+            self._remove(entry)
+        if self._log_once.changed(_START, str(error)):
+            _log.info(LogLine("job not started", lane=self._name, key=entry.key, error=error))
+
+    def _remove(self, entry: _QueueEntry) -> None:
+        del self._entries[entry.key]
+        self._running_count -= 1
 
     def _next(self) -> _QueueEntry | None:
         with self._lock:
@@ -133,6 +157,10 @@ class Lanes:
 
     def _run(self, entry: _QueueEntry) -> None:
         following: Job | None = None
+        with self._lock:
+            if not entry.is_running:
+                return  # the job was dropped
+            entry.is_taken = True
         try:
             following = entry.job()
         except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
@@ -147,10 +175,8 @@ class Lanes:
     def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:
             if self._entries.get(entry.key) is not entry:
-                return  # the job was written off, or the pool is shut down
-            self._running_count -= 1
-            if following is None:
-                del self._entries[entry.key]
-            else:
+                return  # the job was written off
+            self._remove(entry)
+            if following is not None:
                 self._entries[entry.key] = later = _QueueEntry(entry.key, following)
                 self._waiting.append(later)

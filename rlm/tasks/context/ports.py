@@ -10,6 +10,7 @@ from rlm.broker.dead_letters.dead_letter_topic import DeadLetterTopic
 from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.source.log_source import LogSource
+from rlm.tasks.context.store_witness import StoreWitness
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
@@ -19,7 +20,8 @@ from rsm.spi import RemoteStorageManager
 class Ports:
     """Represents the broker, its disk, the store, the metadata, the dead letters and the clock.
 
-    `share_groups` covers the share groups of the whole cluster; `new_id` returns a new id.
+    `share_groups` covers the share groups of the whole cluster; `new_id` returns a new id. Without
+    `witness`, any store is accepted.
     """
 
     broker: Broker
@@ -30,3 +32,4 @@ class Ports:
     share_groups: ShareGroups
     clock: Clock
     new_id: Callable[[], UUID]
+    witness: StoreWitness | None = None

@@ -252,7 +252,7 @@ class AttemptRunner:
                 hangs = RetriableError(f"{self._kind.value} hangs", segment_id=attempt.segment_id)
                 job.work.task.give_up(attempt.segment_id)
                 self._note_failure(job.work, hangs)
-                self._lanes.write_off(tip)
+                self._lanes.write_off(tip, job)
 
     def _running(self) -> Iterator[tuple[_CopyJob, _Attempt]]:
         for job in self._lanes.running():
@@ -295,10 +295,11 @@ class AttemptRunner:
             work.give_up()
             return False
         except TieredStorageError as error:
-            task.give_up(segment_id)
-            if job.attempt is not None:
-                self._note_failure(work, error)
+            self._note_ended(job, segment_id, error)
             return False
+        except Exception as error:
+            self._note_ended(job, segment_id, RetriableError("unexpected error", error=repr(error)))
+            raise
         finally:
             was_written_off = job.attempt is None
             self._end(job, segment_id)
@@ -327,6 +328,12 @@ class AttemptRunner:
         with self._lock:
             job.attempt = None
             self._hanging.discard(segment_id)
+
+    def _note_ended(self, job: _CopyJob, segment_id: UUID, error: TieredStorageError) -> None:
+        """Note an attempt that failed; a written-off one is noted as failed already."""
+        job.work.task.give_up(segment_id)
+        if job.attempt is not None:
+            self._note_failure(job.work, error)
 
     def _note_failure(self, work: CopyWork, error: TieredStorageError) -> None:
         task, tip = work.task, work.task.topic_id_partition

@@ -1,8 +1,8 @@
 """Copies one segment in a fixed order of effects.
 
     lead confirmed, still in the log → segment opened → COPY_SEGMENT_STARTED accepted
-    → not stored by this claim before → objects written and verified → file unchanged, lead
-    confirmed again → COPY_SEGMENT_FINISHED accepted
+    → not stored by this claim before → objects written and verified → still the same store
+    → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
 
 The started event names every object before its first byte, so a crash leaves no object that no
 record names (PIP-17). Only followers truncate. A file that its broker leads before the first byte
@@ -121,7 +121,7 @@ class Copier:
             copied = self._store(started, data, attempt)
             stored = with_copied(started, copied)
             with self._records.discarding(stored, TieredStorageError):
-                self._records.require_as_planned(started, copied)
+                self._records.require_stored(started, copied)
                 opened.verify_unchanged()
                 confirm_lead(self._broker, order.lead)
                 attempt.check()

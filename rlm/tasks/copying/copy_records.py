@@ -39,6 +39,7 @@ class CopyRecords:
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._new_id = ports.new_id
+        self._witness = ports.witness
 
     def started(
         self,
@@ -155,12 +156,12 @@ class CopyRecords:
                     segment=found.segment_id,
                 )
 
-    def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
-        """Raise UnsupportedError for unplanned objects, or too large custom metadata.
+    def require_stored(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
+        """Raise WrongStoreError if the objects are in another store than the earlier segments.
 
-        A crash would leave unplanned objects without a record. Planned chunks may be missing if the
-        log was shorter. Every process keeps the custom metadata as long as the segment exists
-        (KIP-917).
+        Raises UnsupportedError for unplanned objects, or too large custom metadata. A crash would
+        leave unplanned objects without a record. Planned chunks may be missing if the log was
+        shorter. Every process keeps the custom metadata as long as the segment exists (KIP-917).
         """
         keys = started.object_keys
         found = {each.key for each in copied.objects}
@@ -179,6 +180,8 @@ class CopyRecords:
                 custom_metadata_bytes=size,
                 custom_metadata_max_bytes=self._custom_metadata_max_bytes,
             )
+        if self._witness is not None:
+            self._witness.require_again()
 
     @contextmanager
     def discarding(

@@ -3,7 +3,8 @@
     lead confirmed, all parts still finished → companions of all parts read
     → COPY_SEGMENT_STARTED accepted
     → not merged by this claim before → log read from the store, written and verified
-    → lead confirmed again, all parts still finished → COPY_SEGMENT_FINISHED accepted
+    → still the same store → lead confirmed again, all parts still finished
+    → COPY_SEGMENT_FINISHED accepted
     → (later) the parts are deleted (rlm/policy/stream/merging.py)
 
 A merge is a copy whose source is the store: the same records, the same discarding of an attempt
@@ -123,7 +124,7 @@ class Merger:
         copied = self._store(order, started, parts, attempt)
         stored = with_copied(started, copied)
         with self._records.discarding(stored, TieredStorageError):
-            self._records.require_as_planned(started, copied)
+            self._records.require_stored(started, copied)
             confirm_lead(self._broker, order.lead)
             self._require_finished(order.merge)
             attempt.check()

@@ -5,8 +5,8 @@
     → COPY_SEGMENT_STARTED accepted, without an end
     → this manager has not stored these offsets before
     → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
-    → the end is decided → objects sealed and verified → lead confirmed again
-    → COPY_SEGMENT_FINISHED accepted, with the end → offload segment offloaded, or else failed
+    → the end is decided → objects sealed and verified → still the same store → lead confirmed
+    again → COPY_SEGMENT_FINISHED accepted, with the end → offload segment offloaded, or else failed
 
 A stream differs from a copy (rlm/tasks/copying/copier.py) only in that its end is not known when it
 starts (PIP-76). Its records are those of an ordinary segment. The high watermark and the last
@@ -173,7 +173,7 @@ class Streamer:
             yield
         except BaseException as error:
             segment.writer.abort(error)
-            if isinstance(error, TieredStorageError):
+            if isinstance(error, Exception):
                 order.account.record_failed(segment.assigned)
             raise
 
@@ -184,7 +184,7 @@ class Streamer:
         assigned = order.account.assign(order.lineage, started, first)
         try:
             return self._begin(order, assigned, started, offsets, attempt)
-        except TieredStorageError:
+        except Exception:
             order.account.record_failed(assigned)
             raise
 
@@ -355,7 +355,7 @@ class Streamer:
         except FencedError:
             order.account.record_failed(segment.assigned)
             raise
-        except TieredStorageError:
+        except Exception:
             order.account.leave_unknown()
             raise
 
@@ -376,7 +376,7 @@ class Streamer:
         copied = segment.writer.seal(closed, companions)
         stored = with_copied(closed, copied)
         with self._records.discarding(stored, TieredStorageError):
-            self._records.require_as_planned(closed, copied)
+            self._records.require_stored(closed, copied)
             self._confirm_lead_at_last(order, attempt)
         return stored
 

@@ -40,7 +40,6 @@ from rlm.tasks.cycle.idle_watch import IdleWatch
 from rlm.tasks.cycle.outage_watch import OutageWatch
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.share_group_watch import ShareGroupWatch
-from rlm.tasks.cycle.store_check import StoreWitness
 from rlm.tasks.cycle.stream_fence import StreamFence
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
@@ -85,9 +84,8 @@ class LeaderCycle:
         trimmer: Trimmer,
         metrics: Metrics | None = None,
         outages: OutageWatch | None = None,
-        witness: StoreWitness | None = None,
     ) -> None:
-        """Check no disk and shed nothing without `outages`; accept any store without `witness`."""
+        """Check no disk and shed nothing without `outages`."""
         self._broker = ports.broker
         self._metadata = ports.metadata
         self._hosted = HostedPartitions(ports.source, ports.metadata)
@@ -99,7 +97,7 @@ class LeaderCycle:
         self._share_groups = ShareGroupWatch(ports.share_groups, ports.clock)
         self._clock = ports.clock
         self._outages = outages
-        self._witness = witness
+        self._witness = ports.witness
         self._repairs = repairs
         self._streams = streams
         self._merges = merges

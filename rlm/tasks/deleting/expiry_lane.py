@@ -1,8 +1,8 @@
 """Moves a partition's log start, deletes the segments below it, and purges deleted segments.
 
 A plan may wait for a slot, and a store may be slow. So before each action the lane checks that the
-topic's policy and pauses are still those of the plan. If not, it drops the rest of the plan, and
-the next cycle plans again.
+topic's policy and pauses are still those of the plan, and that no read lease blocks the log start.
+If not, it drops the rest of the plan, and the next cycle plans again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from threading import Event
 
 from rlm.policy.leftovers import has_never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.policy.read_leases import log_start_within_leases
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
@@ -193,7 +194,18 @@ class ExpiryLanes:
         if paused_tasks(self._metadata, topic_id) != job.paused:
             raise StoppedError("the topic's pause has changed")
 
+    def _require_not_leased(self, tip: TopicIdPartition, offset: int) -> None:
+        """Raise StoppedError if a lease that was taken after the plan blocks this log start."""
+        state = self._metadata.partition_state(tip)
+        leases = state.active_leases(self._metadata.broker_time_ms())
+        current = state.log_start_offset or 0
+        allowed, lease = log_start_within_leases(leases, current, offset)
+        if allowed < offset:
+            raise StoppedError("the records to expire are leased", lease=lease)
+
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
+        if action.is_expiry:
+            self._require_not_leased(lead.topic_id_partition, action.offset)
         result = self._metadata.publish(
             LogStartAdvanced(
                 event_id=self._new_id(),

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, wait
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Executor, Future
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Timer
 from uuid import UUID
@@ -138,10 +138,14 @@ class Leadership:
             for claim in claims:
                 claim()
             return
+        submitted: list[Future[None]] = []
         try:
-            wait([self._executor.submit(claim) for claim in claims])
-        except RuntimeError:
-            _log.info("stopped claiming partitions: the process stops")
+            submitted.extend(self._executor.submit(claim) for claim in claims)
+        except RuntimeError as error:  # no thread can be started, or the pool is shut down
+            _log.info(LogLine("claims not started", error=error))
+        for each in submitted:
+            with suppress(CancelledError):
+                each.exception()
 
     def _log_slow(self, wanted: Collection[PartitionTask]) -> None:
         waiting = sorted(task.topic_id_partition for task in wanted if not task.leads)

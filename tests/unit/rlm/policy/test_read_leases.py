@@ -69,9 +69,7 @@ def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(blocked:
 
 def test_expiry_when_a_lease_is_below_the_log_start_then_continues() -> None:
     """The leased records had expired before: segments stay, and the log start may move."""
-    view = replace(BELOW_START, read_leases=(lease(100, 300),)).view()
-
-    assert log_start_within_leases(view, 500) == (500, None)
+    assert log_start_within_leases([lease(100, 300)], 300, 500) == (500, None)
 
 
 def test_deletions_when_segments_are_leased_then_the_others_go() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rlm.facts.local_log import CommittedTail, LogPosition
+from rlm.source.log_file import LogFile
 from rlm.source.log_part import JoinedParts
+from rlm.source.log_source import OpenPart
 from rlm.source.logdir import LogDirSource
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.local_segment import AbortedTransaction
@@ -205,3 +208,37 @@ def test_part_when_its_position_is_beyond_the_file_then_retriable(source: LogDir
         source.open_part(ORDERS, begin, 300, EPOCH_ZERO, max_bytes=1),
     ):
         pass
+
+
+def read_headers(part: OpenPart) -> None:
+    assert list(part.headers())
+
+
+def read_extents(part: OpenPart) -> None:
+    assert isinstance(part.log, LogFile)
+    assert list(part.log.batches())
+
+
+def verify(part: OpenPart) -> None:
+    part.verify_unchanged()
+
+
+@pytest.mark.parametrize("read", [read_headers, read_extents, verify])
+def test_part_when_its_disk_fails_then_retriable(
+    directory: Path, source: LogDirSource, read: Callable[[OpenPart], None]
+) -> None:
+    """The log file's descriptor is closed meanwhile, so each call of the system fails."""
+    begin = LogPosition(offset=0)
+    with source.open_part(ORDERS, begin, 100, EPOCH_ZERO, max_bytes=NO_LIMIT) as part:
+        assert isinstance(part.log, LogFile)
+        descriptor = part.log.descriptor
+        read(part)
+        os.close(descriptor)
+        try:
+            with pytest.raises(RetriableError, match="cannot be read"):
+                read(part)
+        finally:
+            spare = os.open(directory, os.O_RDONLY)
+            if spare != descriptor:
+                os.dup2(spare, descriptor)
+                os.close(spare)

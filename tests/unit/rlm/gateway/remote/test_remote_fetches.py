@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from rlm.gateway.fetch.remote_result import ReadPending, ReadRefused, RemoteSlice
+from rlm.gateway.fetch.remote_result import ReadPending, ReadRefused, RemoteSlice, release_all
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermits
@@ -380,3 +381,40 @@ def test_read_when_the_store_is_down_then_storage_errors_and_one_warning(
     (record,) = caplog.records
     assert message_of(record) == "cannot read the store"
     assert f"topic_partition={TIP}" in record.getMessage()
+
+
+def test_close_when_the_pool_takes_no_call_then_ends_all_the_same() -> None:
+    """So the connection that closes them closes its sockets."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        pool.shutdown()
+
+        reads.close()
+        await reads.wait_closed()
+
+    _run(act)
+
+
+def test_read_when_the_pool_fails_and_reads_all_the_same_then_what_comes_of_it_is_released() -> (
+    None
+):
+    """A pool that cannot start a thread has queued the call, and another thread takes it."""
+
+    class Exhausted(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            wait([super().submit(fn, *args, **kwargs)])
+            raise RuntimeError("no more threads")
+
+    async def run() -> None:
+        with Exhausted(1) as pool:
+            reads = _Reads(pool)
+
+            (found,) = await reads.read(_wanted(0))
+
+            release_all([found])
+            assert _held_count(reads) == 0
+            reads.close()
+            await reads.wait_closed()
+
+    asyncio.run(run())

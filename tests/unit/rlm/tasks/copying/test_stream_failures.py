@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rlmm.events.offload_segment import offload_segments
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.segment import SegmentEvent
+from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.metadata import SegmentState
 from tests.log_records import message_of
 from tests.twins.effects import Act
@@ -45,6 +47,18 @@ def test_stream_when_it_fails_then_called_a_stream_and_counted_as_one(
     ]
     assert _errors(process, "rlm_stream") == 1
     assert _errors(process, "kafka_server_remote_copy") == 1
+
+
+def test_stream_when_its_error_is_unexpected_then_its_account_is_ended() -> None:
+    world = World(policy=STREAMS)
+    world.segments(1)
+    process = world.start()
+    process.effects.fail("write .log", RuntimeError("no more threads"))
+
+    run(world, process)
+
+    statuses = [each.status for each in offload_segments(world.metadata, TIP)]
+    assert statuses == [OffloadSegmentStatus.FAILED, OffloadSegmentStatus.OFFLOADED]
 
 
 def test_copy_when_a_stream_has_just_failed_then_does_not_wait() -> None:

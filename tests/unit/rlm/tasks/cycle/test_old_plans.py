@@ -21,6 +21,7 @@ from tests.twins.log_source import MemoryLogSource
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process
 from tests.twins.world import KEEP_REMOTE, World
+from tests.unit.rlm.tasks.deleting.test_leases import take_lease
 
 HOUR_MS = 3_600_000
 FINISHED = "publish COPY_SEGMENT_FINISHED"
@@ -187,7 +188,11 @@ def pause(world: World) -> None:
     Pausing(world.metadata, world.new_id).pause(ONE_HOUR, {PausableTask.DELETE})
 
 
-@pytest.mark.parametrize("change", [keep_all, pause])
+def lease(world: World) -> None:
+    take_lease(world, 0, 10)
+
+
+@pytest.mark.parametrize("change", [keep_all, pause, lease])
 def test_expiry_when_something_else_is_wanted_meanwhile_then_nothing_expires(
     change: Callable[[World], None],
 ) -> None:

@@ -1,19 +1,12 @@
-"""The checks of the store.
-
-A bucket that deletes by itself is warned of once, at start. A store without any of its recorded
-objects is the wrong one, or not mounted.
-"""
+"""The checks of the store. A bucket that deletes by itself is warned of once, at start."""
 
 from __future__ import annotations
 
 import pytest
 
-from rlm.tasks.cycle.store_check import StoreCheck, StoreWitness, WrongStoreError
+from rlm.tasks.cycle.store_check import StoreCheck
 from rsm.segment.errors import RetriableError
-from rsm.segment.ids import TopicIdPartition
-from rsm.storage.memory import MemoryChunkStorage
 from tests.log_records import fields_of
-from tests.remote_world import TIP, WHOLE, RemoteWorld, segment_of
 from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 
 
@@ -54,113 +47,3 @@ def test_check_when_the_first_answer_fails_then_asks_again_and_warns(
     check.step()
 
     assert [each.levelname for each in caplog.records] == ["WARNING"]
-
-
-class AskedStorage(MemoryChunkStorage):
-    """Counts questions."""
-
-    def __init__(self) -> None:
-        super().__init__(wall_ms=lambda: 0)
-        self.asked: list[str] = []
-
-    def exists(self, name: str) -> bool:
-        self.asked.append(name)
-        return super().exists(name)
-
-
-class StoredWorld(RemoteWorld):
-    """Some stored segments of one led partition."""
-
-    def __init__(self, segments: int) -> None:
-        self.chunks = AskedStorage()
-        super().__init__(self.chunks)
-        self.claim()
-        self.segments = [self.store(segment_of(number)) for number in range(segments)]
-        self.hosted: tuple[TopicIdPartition, ...] = (TIP,)
-        self.witness = StoreWitness(self.chunks, self.metadata)
-
-    def require(self) -> None:
-        self.witness.require(self.hosted)
-
-    def lose(self, *numbers: int) -> None:
-        for number in numbers:
-            for stored in self.segments[number].objects:
-                self.chunks.delete(stored.key)
-
-
-def test_store_when_nothing_is_stored_or_hosted_then_any_is_accepted() -> None:
-    world = StoredWorld(0)
-    world.require()
-
-    world = StoredWorld(3)
-    world.hosted = ()
-    world.lose(0, 1, 2)
-    world.require()
-
-
-def test_store_when_an_object_was_found_then_later_checks_look_for_that_one_only() -> None:
-    world = StoredWorld(3)
-
-    world.require()
-    first = list(world.chunks.asked)
-    world.require()
-
-    assert len(first) == 1
-    assert world.chunks.asked == first * 2
-
-
-def test_store_when_the_known_object_is_lost_then_another_one_identifies_it() -> None:
-    world = StoredWorld(3)
-    world.require()
-    (known,) = world.chunks.asked
-
-    world.lose(1, 2)
-    world.require()
-    world.require()
-
-    left = world.segments[0].objects[0].key
-    assert known in {each.key for each in world.segments[2].objects}
-    assert world.chunks.asked == [known, known, known, left, left]
-
-
-def test_store_when_all_objects_are_missing_then_refused_until_one_is_back() -> None:
-    world = StoredWorld(3)
-    key = world.segments[1].objects[0].key
-    content = world.chunks.read_range(key, WHOLE)
-    world.lose(0, 1, 2)
-
-    for _ in range(2):
-        with pytest.raises(WrongStoreError, match="it is another store, or not mounted"):
-            world.require()
-
-    world.chunks.create(key)
-    world.chunks.append(key, 0, content)
-    world.require()
-
-
-def test_store_when_the_only_segment_is_missing_then_accepted() -> None:
-    """The manager must be able to copy the only segment again."""
-    world = StoredWorld(1)
-    world.lose(0)
-
-    world.require()
-
-
-def test_store_when_it_does_not_answer_then_neither_accepted_nor_refused() -> None:
-    class Silent(MemoryChunkStorage):
-        def exists(self, name: str) -> bool:
-            raise RetriableError("the store was not reached")
-
-    world = StoredWorld(2)
-    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata)
-
-    with pytest.raises(RetriableError, match="not reached"):
-        witness.require(world.hosted)
-
-
-def test_store_when_a_bucket_has_only_the_newest_object_left_then_accepted() -> None:
-    """For example by a lifecycle rule: repairs handle the lost objects."""
-    world = StoredWorld(12)
-    world.lose(*range(11))
-
-    world.require()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from threading import Thread
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -247,3 +250,54 @@ def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None
     claiming.join(10)
 
     assert set(leadership.led_partitions()) == set(world.tips)
+
+
+def test_claims_when_a_thread_cannot_be_started_then_those_submitted_end_first() -> None:
+    """Else the next cycle claims the same partition while its claim is published."""
+    world = World(partitions=3)
+    process = world.start()
+
+    class Exhausted(HeldExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            if self.submitted_count == 1:
+                raise RuntimeError("no more threads")
+            return super().submit(fn, *args, **kwargs)
+
+    pool = Exhausted()
+    leadership = Leadership(
+        process.ports, incarnation=process.incarnation, alone=lambda: False, executor=pool
+    )
+    claims = leadership.keep_only(dict.fromkeys(world.tips, 0))
+    claiming = Thread(target=leadership.claim_all, args=(claims,))
+    claiming.start()
+    wait_until(lambda: bool(pool.waiting), 10, "a claim is submitted")
+    claiming.join(0.1)
+    is_waiting = claiming.is_alive()
+
+    pool.run_all()
+    claiming.join(10)
+
+    assert is_waiting
+    assert len(leadership.led_partitions()) == 1
+
+
+def test_claims_when_the_pool_drops_them_at_a_stop_then_they_are_not_awaited() -> None:
+    world = World()
+    process = world.start()
+
+    class Stopped(HeldExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = super().submit(fn, *args, **kwargs)
+            future.cancel()
+            return future
+
+    leadership = Leadership(
+        process.ports, incarnation=process.incarnation, alone=lambda: False, executor=Stopped()
+    )
+    claims = leadership.keep_only(dict.fromkeys(world.tips, 0))
+    claiming = Thread(target=leadership.claim_all, args=(claims,), daemon=True)
+    claiming.start()
+
+    claiming.join(10)
+
+    assert not claiming.is_alive()
