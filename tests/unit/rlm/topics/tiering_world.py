@@ -96,6 +96,7 @@ class MemoryTopicAdmin(TopicAdmin):
         self.lag_asks = 0
         self.unknown_asks = 0
         self.untold: TieredStorageError | None = None
+        self.when_asked: Callable[[], object] = lambda: None
         self.span = LogSpan(local_start_offset=0, high_watermark=0, since_offset=0)
         self.stale = dict.fromkeys(node_ids, self.overrides)
         self._asks_left = dict.fromkeys(node_ids, 0)
@@ -119,6 +120,7 @@ class MemoryTopicAdmin(TopicAdmin):
     def configs_at(
         self, node_id: int, topics: Iterable[str]
     ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        self.when_asked()
         untold = self.untold
         return {topic: untold or self._configs(node_id) for topic in topics}
 
