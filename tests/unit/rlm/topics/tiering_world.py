@@ -18,7 +18,7 @@ from rlm.policy.candidates import Lag
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.disable import TieringEnd
-from rlm.topics.enable import Tiering
+from rlm.topics.enable import Activation, Tiering
 from rlm.topics.inheritance import PolicyInheritance
 from rlm.topics.level_effects import LevelEffects
 from rlm.topics.lost_policy import Recall
@@ -224,6 +224,7 @@ class Process:
         self.alarms: list[str] = []
         self.policies = PolicyWriter(self.metadata, world.new_id)
         self.retention = BrokerRetention(world.topics, world.clock)
+        self.activation = Activation(self.policies, self.retention)
         self.tiering = Tiering(
             self.policies,
             self.retention,
@@ -249,8 +250,7 @@ class Process:
 
     def keeper(self, *, node_id: int = 1, reassert: bool = True) -> RetentionKeeper:
         return RetentionKeeper(
-            self.tiering,
-            self.retention,
+            self.activation,
             topics=self.world.topics,
             metadata=self.metadata,
             node_id=node_id,
