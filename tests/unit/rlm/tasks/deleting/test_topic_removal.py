@@ -405,7 +405,8 @@ def test_removal_when_killed_at_any_effect_then_a_restart_finishes_it(
     number: int, *, after: bool
 ) -> None:
     """Scenario 76: the whole removal, once with a crash at each effect."""
-    world, process = stored_world()
+    world, started = stored_world()
+    process: Process = started
     world.delete_topic()
     process.effects.performed.clear()
     process.effects.at(Moment(number=number, after=after), process.effects.crash)
