@@ -6,7 +6,6 @@ store, builds its own `ExternalSystems` and calls `compose`.
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from importlib.metadata import version
 from uuid import UUID, uuid5
@@ -42,10 +41,10 @@ from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, live_rivals
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.topics.broker_retention import BrokerRetention
-from rlm.topics.enable import Tiering
+from rlm.topics.enable import Activation
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
-from rlm.worker.cluster_access import open_bootstrap, own_topics
+from rlm.worker.cluster_access import open_bootstrap
 from rlm.worker.external import ExternalSystems, open_external_systems, open_metadata_cache
 from rlm.worker.file_defaults import registered_defaults
 from rlm.worker.fresh_id import fresh_id
@@ -57,10 +56,7 @@ from rlmm.events.registration import ProcessRole, registrations
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
-from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
-
-_log = logging.getLogger(__name__)
 
 _DISTRIBUTION = "kafka-rlm"
 
@@ -269,19 +265,9 @@ def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> Exit
 
 def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> RetentionKeeper:
     topics = ClusterTopicAdmin(open_bootstrap(config.cluster, ports.clock))
-    retention = BrokerRetention(topics, ports.clock)
-    tiering = Tiering(
-        PolicyWriter(ports.metadata, ports.new_id),
-        retention,
-        ports.clock,
-        own_topics=own_topics(config.metadata, config.manager),
-        progress=lambda message: _log.info(
-            LogLine("continued the change of a topic's tiering", state=message)
-        ),
-    )
+    policies = PolicyWriter(ports.metadata, ports.new_id)
     return RetentionKeeper(
-        tiering,
-        retention,
+        Activation(policies, BrokerRetention(topics, ports.clock)),
         topics=topics,
         metadata=ports.metadata,
         node_id=ports.broker.node_id,

@@ -44,10 +44,8 @@ class BrokerRetention:
                     raise
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
-    def configs_before(self, found: TopicOnReplicas, recall: Recall | None) -> TopicConfigs:
+    def configs_before(self, found: TopicOnReplicas, recall: Recall) -> TopicConfigs:
         """Return the settings of a topic without a policy, as SettingsBeforeTiering does."""
-        if recall is None:
-            return found.leader_configs
         before = SettingsBeforeTiering(recall, self._topics, node_id=found.leader_id)
         return before.of(found.leader_configs, found.topic.topic_id)
 

@@ -26,6 +26,43 @@ from rsm.segment.clock import Clock
 Progress = Callable[[str], None]
 
 
+class Activation:
+    """Completes policies, and corrects the broker's retention of complete ones. Thread-safe.
+
+    Acts on the topic's current policy only: a restored retention must not become -1 again.
+    """
+
+    def __init__(self, policies: PolicyWriter, retention: BrokerRetention) -> None:
+        self._policies = policies
+        self._retention = retention
+
+    def lift(self, policy: TopicPolicy) -> bool:
+        """Set the broker's retention to -1; return False if the policy is not current any more."""
+        if self._policies.current(policy.topic_id) != policy:
+            return False
+        self._retention.lift(policy)
+        return True
+
+    def carry_on(self, enabling: TopicPolicy) -> TopicPolicy | None:
+        """Try once to complete an ENABLING policy; return None if a broker is not ready.
+
+        Raises as `Tiering.enable`, but does not wait. A broker is ready when it reports a retention
+        of -1. Returns None also if the policy is not current any more.
+        """
+        if self.lift(enabling) and self._retention.is_lifted(enabling):
+            return self.complete(enabling)
+        return None
+
+    def complete(self, enabling: TopicPolicy) -> TopicPolicy:
+        """Write the ACTIVE policy, once the broker's retention is lifted. Raises FencedError."""
+        active = replace(enabling, state=PolicyState.ACTIVE)
+        # A command and a manager may do this at the same time: the second one finds it done.
+        if self._policies.current(active.topic_id) != active:
+            self._policies.require(enabling)
+            self._policies.write(active)
+        return active
+
+
 class Tiering:
     """Activates policies. Each call can be repeated from any point where it stopped."""
 
@@ -37,12 +74,13 @@ class Tiering:
         *,
         own_topics: frozenset[str],
         progress: Progress,
-        recall: Recall | None = None,
+        recall: Recall,
         managers: FileDefaults | None = None,
     ) -> None:
         """Check offload settings with those of `managers`; None: with the defaults."""
         self._policies = policies
         self._retention = retention
+        self._activation = Activation(policies, retention)
         self._clock = clock
         self._own_topics = own_topics
         self._progress = progress
@@ -105,20 +143,4 @@ class Tiering:
         self._retention.lift(enabling)
         self._progress("broker's retention set to -1, waiting for every replica's broker")
         self._retention.await_lifted(enabling, deadline_ms=deadline_ms)
-        return self._complete(enabling)
-
-    def carry_on(self, enabling: TopicPolicy) -> TopicPolicy | None:
-        """Try once to complete an ENABLING policy; return None if a broker is not ready.
-
-        Raises as `enable`, but does not wait. A broker is ready when it reports a retention of -1.
-        """
-        self._retention.lift(enabling)
-        return self._complete(enabling) if self._retention.is_lifted(enabling) else None
-
-    def _complete(self, enabling: TopicPolicy) -> TopicPolicy:
-        active = replace(enabling, state=PolicyState.ACTIVE)
-        # A command and a manager may do this at the same time: the second one finds it done.
-        if self._policies.current(active.topic_id) != active:
-            self._policies.require(enabling)
-            self._policies.write(active)
-        return active
+        return self._activation.complete(enabling)

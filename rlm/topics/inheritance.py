@@ -12,7 +12,7 @@ data, and it logs each change with the values.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rlm.broker.cluster import TopicView
 from rlm.broker.topics.topic_admin import TopicAdmin
@@ -58,7 +58,7 @@ class PolicyInheritance:
         effects = self._effects.of(led, levels, policies, node_id=self._node_id)
         self._log_once.retain({each.topic_id for each in effects})
         for effect in effects:
-            self._apply(effect)
+            self._apply(effect, levels)
 
     def _led(
         self, levels: Iterable[PolicyLevel], policies: Iterable[TopicPolicy]
@@ -74,7 +74,7 @@ class PolicyInheritance:
             if topic.partitions and topic.partitions[0].leader_id == self._node_id:
                 yield topic
 
-    def _apply(self, effect: TopicEffect) -> None:
+    def _apply(self, effect: TopicEffect, levels: Sequence[PolicyLevel]) -> None:
         if effect.obstacle:
             if self._log_once.changed(effect.topic_id, effect.obstacle):
                 _log.info(
@@ -89,8 +89,11 @@ class PolicyInheritance:
         self._log_once.clear(effect.topic_id)
         if effect.after is None or not effect.is_change:
             return
+        # Another process may have changed these meanwhile: the next cycle compares again.
         if self._policies.current(effect.topic_id) != effect.before:
-            return  # another process changed the policy meanwhile: the next cycle compares again
+            return
+        if self._policies.levels() != levels:
+            return
         changed = changed_settings(effect.before, effect.after)
         try:
             self._policies.write(effect.after)

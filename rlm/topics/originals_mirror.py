@@ -9,11 +9,13 @@ missing policy deletes nothing, because a lost metadata topic looks the same.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from uuid import UUID
 
 from rlm.broker.spi import Broker
-from rlm.policy.topic.topic_policy import are_all_lifted
+from rlm.policy.topic.topic_policy import RETENTION_CONFIGS, are_all_lifted
+from rlm.tasks.context.log_once import LogOnce
 from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import (
@@ -36,6 +38,8 @@ from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 
 _log = logging.getLogger(__name__)
 
+_AMOUNT = re.compile("-1|[0-9]{1,19}")
+
 
 class StoredOriginals:
     """Represents the originals in a store. Thread-safety and errors are those of the store."""
@@ -46,11 +50,11 @@ class StoredOriginals:
 
     def all(self) -> Mapping[UUID, OriginalSettings]:
         """Return the newest originals of each topic by its id, without unreadable ones."""
-        newest = {key.topic_id: info for key, info in self._listed(self._keys.of_all)}
+        newest = {key.topic_id: (key, info) for key, info in self._listed(self._keys.of_all)}
         found = {}
-        for topic_id, info in newest.items():
+        for topic_id, (key, info) in newest.items():
             try:
-                found[topic_id] = self._read(info)
+                found[topic_id] = self._read(key, info)
             except (CorruptError, UnsupportedError) as error:
                 _log.warning(LogLine("skipped a topic's own retention in the store", error=error))
         return found
@@ -58,20 +62,19 @@ class StoredOriginals:
     def of_topic(self, topic: str, topic_id: UUID) -> OriginalSettings | None:
         """Return the newest originals of one topic."""
         found = self._listed(self._keys.of_topic(topic, topic_id))
-        return self._read(found[-1][1]) if found else None
+        return self._read(*found[-1]) if found else None
 
     def keep(self, settings: OriginalSettings) -> None:
         """Store these originals; idempotent.
 
-        Raises AlreadyExistsError if another process does it too. Values that are all -1 replace no
-        others: while a copy is stored, the topic's retention was not restored, so the -1 are those
-        of `rlm`.
+        Values that are all -1 replace no others: while a copy is stored, the topic's retention was
+        not restored, so the -1 are those of `rlm`. Other values replace a corrupt copy. Raises
+        AlreadyExistsError if another process does it too, and UnsupportedError if the copy has a
+        newer format.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
-        if found:
-            known = self._read(found[-1][1])
-            if known.values == settings.values or are_all_lifted(settings.values):
-                return
+        if found and (are_all_lifted(settings.values) or self._has(*found[-1], settings)):
+            return
         number = found[-1][0].number + 1 if found else 0
         key = OriginalsKey(topic=settings.topic, topic_id=settings.topic_id, number=number)
         content = BytesSource(content=encode_originals(settings))
@@ -89,9 +92,25 @@ class StoredOriginals:
         named = ((self._keys.parse(info.name), info) for info in self._storage.list(prefix))
         return [(key, info) for key, info in named if key is not None]
 
-    def _read(self, info: ChunkInfo) -> OriginalSettings:
+    def _has(self, key: OriginalsKey, info: ChunkInfo, settings: OriginalSettings) -> bool:
+        try:
+            return self._read(key, info).values == settings.values
+        except CorruptError as error:
+            _log.warning(LogLine("replaces a topic's corrupt retention in the store", error=error))
+            return False
+
+    def _read(self, key: OriginalsKey, info: ChunkInfo) -> OriginalSettings:
+        """Return stored originals. CorruptError if they are not a retention of the key's topic."""
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
-        return decode_originals(self._storage.read_range(info.name, whole))
+        found = decode_originals(self._storage.read_range(info.name, whole))
+        is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)
+        if not is_of_topic or not all(_is_retention(*each) for each in found.values.items()):
+            raise CorruptError("the object has other settings than its topic's", name=info.name)
+        return found
+
+
+def _is_retention(name: str, value: str | None) -> bool:
+    return name in RETENTION_CONFIGS and (value is None or _AMOUNT.fullmatch(value) is not None)
 
 
 def drop_ended(stored: StoredOriginals, topic: str, topic_id: UUID) -> None:
@@ -114,7 +133,7 @@ class OriginalsMirror:
     """Keeps the copies in the store as the policies require. Not thread-safe.
 
     Every manager whose broker leads a partition of the topic does this, once per change, so that a
-    stopped manager does not prevent it. Memory: one entry per tiered topic.
+    stopped manager does not prevent it. Memory: two entries per tiered topic.
     """
 
     def __init__(
@@ -124,12 +143,19 @@ class OriginalsMirror:
         self._metadata = metadata
         self._broker = broker
         self._mirrored: dict[UUID, OriginalSettings | None] = {}
+        self._log_once = LogOnce()
 
     def step(self) -> None:
-        """Write changes. Raises as the store and the broker do; the next call tries again."""
+        """Write changes. Raises as the store and the broker do; the next call tries again.
+
+        Logs a topic whose copy has a newer format, and continues with the other topics.
+        """
+        known = {each.topic_id: each for each in topic_policies(self._metadata)}
+        self._log_once.retain(known)
+        self._mirrored = {each: self._mirrored[each] for each in self._mirrored.keys() & known}
         policies = [
             each
-            for each in topic_policies(self._metadata)
+            for each in known.values()
             if each.topic_id not in self._mirrored
             or self._mirrored[each.topic_id] != _settings_of(each)
         ]
@@ -143,6 +169,20 @@ class OriginalsMirror:
                     self._mirror(policy)
                 except AlreadyExistsError:
                     continue  # another manager wrote: the next call reads it
+                except UnsupportedError as error:
+                    self._log_unsupported(policy, error)
+
+    def _log_unsupported(self, policy: TopicPolicy, error: UnsupportedError) -> None:
+        if self._log_once.changed(policy.topic_id, str(error)):
+            _log.warning(
+                LogLine(
+                    "cannot store a topic's own retention: a newer version has stored it",
+                    topic=policy.topic,
+                    topic_id=policy.topic_id,
+                    error=error,
+                    advice="Run one version on all hosts",
+                )
+            )
 
     def _mirror(self, policy: TopicPolicy) -> None:
         settings = _settings_of(policy)

@@ -17,8 +17,7 @@ from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.facts.topic_configs import TopicConfigs
 from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
 from rlm.tasks.context.log_once import LogOnce
-from rlm.topics.broker_retention import BrokerRetention
-from rlm.topics.enable import Tiering
+from rlm.topics.enable import Activation
 from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
@@ -46,8 +45,7 @@ class RetentionKeeper:
 
     def __init__(
         self,
-        tiering: Tiering,
-        retention: BrokerRetention,
+        activation: Activation,
         *,
         topics: TopicAdmin,
         metadata: RemoteLogMetadataManager,
@@ -56,8 +54,7 @@ class RetentionKeeper:
         alarm: Callable[[str], None],
     ) -> None:
         """Call `alarm` with the topic each time the broker's retention is found limited."""
-        self._tiering = tiering
-        self._retention = retention
+        self._activation = activation
         self._topics = topics
         self._metadata = metadata
         self._node_id = node_id
@@ -113,7 +110,7 @@ class RetentionKeeper:
         values: str | None = None
         try:
             if policy.state is PolicyState.ENABLING:
-                self._tiering.carry_on(policy)
+                self._activation.carry_on(policy)
             elif policy.state is PolicyState.ACTIVE and not deletes_nothing(configs):
                 values = (
                     f"retention.ms={configs.retention_ms} retention.bytes={configs.retention_bytes}"
@@ -147,7 +144,7 @@ class RetentionKeeper:
                 )
             )
         if self._reassert:
-            self._retention.lift(policy)
+            self._activation.lift(policy)
 
     def _hosts(self, view: ClusterView, policy: TopicPolicy) -> bool:
         topic = view.topics.get(policy.topic)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Annotated
 from uuid import uuid4
 
@@ -37,6 +38,9 @@ from rlmm.events.policy import PolicyState, TopicPolicy, topic_policies
 from rlmm.events.policy_level import policy_levels
 from rsm.program.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
+
+# A manager that has not read yet that a pattern's policy was removed may tier a topic in this time.
+_LEVELS_APPLY_MS = 5_000
 
 
 def register(app: typer.Typer) -> None:
@@ -74,15 +78,8 @@ def _uninstall(
         closing(manager_client(session)) as client,
     ):
         ending = tiering_end_of(session, client)
-        policies = _tiered_policies(session)
-        asked = session if dry_run else _confirmed(session, policies, force=force, yes=yes)
-        _remove_levels(asked, dry_run=dry_run)
-        failed = [
-            policy.topic
-            for policy in policies
-            if not _ended(asked, ending, policy, force=force, dry_run=dry_run)
-        ]
-        failed += _not_restored(asked, force=force, dry_run=dry_run)
+        ask = partial(_confirmed, session, force=force, yes=yes)
+        failed = end_all(session, ending, ask=ask, force=force, dry_run=dry_run)
     if failed:
         raise RetriableError(
             "not all topics have their retention back",
@@ -91,8 +88,33 @@ def _uninstall(
         )
 
 
+def end_all(
+    session: CommandSession,
+    ending: TieringEnd,
+    *,
+    ask: Callable[[Iterable[TopicPolicy]], CommandSession],
+    force: bool,
+    dry_run: bool,
+) -> list[str]:
+    """End all tiering; return the topics that failed. `ask` shows the policies, before a change."""
+    known = _tiered(session)
+    policies = _of_existing_topics(session, known)
+    asked = session if dry_run else ask(policies)
+    removed = _remove_levels(asked, dry_run=dry_run)
+    failed = [
+        policy.topic
+        for policy in policies
+        if not _ended(asked, ending, policy, force=force, dry_run=dry_run)
+    ]
+    if removed:
+        session.clock.sleep_ms(_LEVELS_APPLY_MS)
+    if not dry_run:
+        failed += _tiered_meanwhile(asked, known)
+    return failed + list(_not_restored(asked, force=force, dry_run=dry_run))
+
+
 def _confirmed(
-    session: CommandSession, policies: list[TopicPolicy], *, force: bool, yes: bool
+    session: CommandSession, policies: Iterable[TopicPolicy], *, force: bool, yes: bool
 ) -> CommandSession:
     """Ask; without a terminal only before a loss. Return the session to continue with."""
     remaining_ms = session.remaining_ms()
@@ -103,20 +125,37 @@ def _confirmed(
     return session.with_remaining(remaining_ms)
 
 
-def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
-    """Remove the policies of patterns, so that managers tier no topic again."""
+def _remove_levels(session: CommandSession, *, dry_run: bool) -> bool:
+    """Remove the policies of patterns, so that managers tier no topic again; whether any was."""
     writer = PolicyWriter(session.metadata, uuid4)
-    for level in policy_levels(session.metadata):
+    levels = policy_levels(session.metadata)
+    for level in levels:
         if not dry_run:
             writer.remove_level(level.pattern)
         name = level.pattern or "(default)"
         with printing():
             print_lines([f"policy {name}: {'would be removed' if dry_run else 'removed'}"])
+    return bool(levels) and not dry_run
 
 
-def _tiered_policies(session: CommandSession) -> list[TopicPolicy]:
-    """Return the policies that replace a topic's own retention, except those of deleted topics."""
-    policies = [p for p in topic_policies(session.metadata) if p.state is not PolicyState.DISABLED]
+def _tiered(session: CommandSession) -> list[TopicPolicy]:
+    """Return the policies that replace a topic's own retention."""
+    return [p for p in topic_policies(session.metadata) if p.state is not PolicyState.DISABLED]
+
+
+def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> Iterator[str]:
+    """Yield topics that were tiered after the question: the user did not agree to end those."""
+    known_ids = {policy.topic_id for policy in known}
+    late = [policy for policy in _tiered(session) if policy.topic_id not in known_ids]
+    for policy in _of_existing_topics(session, late) if late else ():
+        show_progress(f"{policy.topic}: it was tiered while this command ran")
+        yield policy.topic
+
+
+def _of_existing_topics(
+    session: CommandSession, policies: Iterable[TopicPolicy]
+) -> list[TopicPolicy]:
+    """Return the policies whose topics exist, by topic names."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
     found = []

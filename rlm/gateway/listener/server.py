@@ -297,17 +297,18 @@ class GatewayServer:
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
     async def _close_stray_connections(self) -> None:
-        """Close stray connections, each second."""
+        """Close stray connections, and forget the counts of deleted topics, each second."""
         loop = asyncio.get_running_loop()
         stray_connections = StrayConnections()
 
         def look() -> None:
             try:
-                topology = self._parts.session.context().topology
+                context = self._parts.session.context()
             except RetriableError:
                 return
+            self._parts.counts.retain(context.topics.id_by_name)
             first = stray_connections.find_first_to_close(
-                topology, next_number=self._next_number, now_s=loop.time()
+                context.topology, next_number=self._next_number, now_s=loop.time()
             )
             if first is not None:
                 for number, relay in tuple(self._relays.items()):

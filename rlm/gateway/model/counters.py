@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -147,8 +147,13 @@ class GatewayCounts:
             self.throttled_ms += throttle_ms
 
     def topic(self, name: str) -> TopicCounts:
-        """Return a topic's counts; there is an entry for each topic that was tiered."""
+        """Return a topic's counts; there is an entry for each topic that was read."""
         found = self.topics.get(name)
         if found is None:
             found = self.topics[name] = TopicCounts()
         return found
+
+    def retain(self, topics: Container[str]) -> None:
+        """Forget the counts of all other topics."""
+        for name in [each for each in self.topics if each not in topics]:
+            del self.topics[name]

@@ -6,7 +6,7 @@
 Each phase is recorded in the metadata before the next one starts. So a later run, or another
 broker's manager, continues where the last one ended. A new topic with the old name has another id
 and is another topic. A pause of deletions stops the removal before its next effect, in every phase:
-a segment whose deletion has started is finished.
+a segment whose deletion has started is finished. A topic that is found again stops it, too.
 """
 
 from __future__ import annotations
@@ -210,7 +210,8 @@ class TopicRemoval:
         return PausableTask.DELETE in paused_tasks(self._metadata, topic_id)
 
     def _may_continue(self, tip: TopicIdPartition) -> bool:
-        return not self._stopping.is_set() and not self._is_paused(tip.topic_id)
+        is_missing = tip.topic_id in self._missing_since_ms  # `step` replaces it as a whole
+        return is_missing and not self._stopping.is_set() and not self._is_paused(tip.topic_id)
 
     def _remove(self, policy: TopicPolicy) -> None:
         done = True

@@ -85,6 +85,8 @@ class Leadership:
         self._tasks = {
             tip: self._task(before.get(tip), tip, epoch) for tip, epoch in leader_epochs.items()
         }
+        # Work of a lost lead may still end with the same error.
+        self._gone_log.retain({tip.topic_id for tip in (*before, *leader_epochs)})
         for tip, task in before.items():
             if self._tasks.get(tip) is not task:
                 task.leads = False

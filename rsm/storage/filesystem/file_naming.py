@@ -109,7 +109,7 @@ class FileNaming:
                     raise AlreadyExistsError("the chunk already exists", name=name) from error
                 return
             self._root.verify()
-        raise RetriableError("chunk's directory vanished again after each attempt", name=name)
+        raise RetriableError("the chunk's directory or its incoming file vanished", name=name)
 
     def _link_attributes(self, file: IncomingFile, path: Path) -> None:
         pending = self._incoming.attributes_path(file.inode)

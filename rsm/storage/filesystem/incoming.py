@@ -1,12 +1,14 @@
 """Incoming files: chunks that a file store writes before they get their names.
 
 They are in one directory below the root, which listings skip. A killed process leaves its files
-there. The next writer removes those without a write during the configured time. The store's own
-timestamps measure it, so the clocks of the processes need not agree.
+there. The next writer removes those without a write during the configured time, unless a writer has
+the file locked (rsm.storage.uploads.leftovers). The store's own timestamps measure the time, so the
+clocks of the processes need not agree. The kernel unlocks the files of a killed process.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from rsm.storage.filesystem.store_root import INCOMING, StoreRoot, sync_directory
+from rsm.storage.uploads.leftovers import is_leftover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class Incoming:
     def __init__(self, root: StoreRoot, *, leftover_max_age_ms: int) -> None:
         self._root = root
         self._directory = root.path / INCOMING
-        self._leftover_max_age_ns = leftover_max_age_ms * 1_000_000
+        self._leftover_max_age_ms = leftover_max_age_ms
         self._next_sweep_ns = 0
         self._lock = threading.Lock()
 
@@ -67,6 +70,9 @@ class Incoming:
             path = self._directory / uuid4().hex
             descriptor = self._root.access.create(path)
         status = os.fstat(descriptor)
+        # Without locks in the file system, only the age of a file decides.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             self._sweep(status.st_mtime_ns)
             yield IncomingFile(path=path, descriptor=descriptor, inode=status.st_ino)
@@ -92,18 +98,31 @@ class Incoming:
         with self._lock:
             if now_ns < self._next_sweep_ns:
                 return
-            self._next_sweep_ns = now_ns + self._leftover_max_age_ns
+            self._next_sweep_ns = now_ns + self._leftover_max_age_ms * 1_000_000
         with suppress(OSError):  # the next sweep tries again
             for path in self._directory.iterdir():
                 if path.suffix != ".attributes":
-                    self._sweep_one(path, now_ns - self._leftover_max_age_ns)
+                    self._sweep_one(path, now_ns)
 
-    def _sweep_one(self, path: Path, oldest_ns: int) -> None:
+    def _sweep_one(self, path: Path, now_ns: int) -> None:
         with suppress(FileNotFoundError):  # another process may sweep at the same time
             status = path.stat()
-            if status.st_mtime_ns >= oldest_ns:
+            age_ms = (now_ns - status.st_mtime_ns) // 1_000_000
+            if not is_leftover(
+                age_ms, self._leftover_max_age_ms, may_have_writer=lambda: _may_be_locked(path)
+            ):
                 return
             # A second link means that the chunk exists and may need its attributes.
             if status.st_nlink == 1:
                 self.attributes_path(status.st_ino).unlink(missing_ok=True)
             path.unlink()
+
+
+def _may_be_locked(path: Path) -> bool:
+    """Return whether a writer has the file locked, or the file system has no locks."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False

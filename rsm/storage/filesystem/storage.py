@@ -37,6 +37,7 @@ from rsm.storage.filesystem.file_naming import FileNaming
 from rsm.storage.filesystem.incoming import Incoming, IncomingFile
 from rsm.storage.filesystem.sidecar import is_sidecar, read_attributes, sidecar_path
 from rsm.storage.filesystem.store_root import StoreRoot
+from rsm.storage.uploads.leftovers import IDLE_MAX_AGE_MS
 
 _CAPABILITIES = Capabilities(
     can_append=True,
@@ -54,8 +55,8 @@ _WRITE_BACK_BYTES = 8 << 20
 class FilesystemChunkStorage(ChunkStorage):
     """Chunks below `root`, which must exist (InvalidConfigError). Thread-safe.
 
-    After `leftover_max_age_ms` without a write, an incoming file counts as left by a crash.
-    Several processes may share a root.
+    After `leftover_max_age_ms` without a write, an incoming file that no writer has locked counts
+    as left by a crash. Several processes may share a root.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class FilesystemChunkStorage(ChunkStorage):
         root: Path,
         *,
         access: FileAccess = DEFAULT_ACCESS,
-        leftover_max_age_ms: int = 3_600_000,
+        leftover_max_age_ms: int = IDLE_MAX_AGE_MS,
     ) -> None:
         self._root = StoreRoot(root, access)
         self._incoming = Incoming(self._root, leftover_max_age_ms=leftover_max_age_ms)

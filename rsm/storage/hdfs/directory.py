@@ -81,12 +81,28 @@ class HdfsDirectory:
         deadline_s = time.monotonic() + timeout_ms / 1000
         while True:
             with self.reading(name):
-                blocks = self.web.ask("GET", self.path(name), "GET_BLOCK_LOCATIONS")
-            if not blocks["LocatedBlocks"]["isUnderConstruction"]:
-                return
+                if not self._is_open(self.path(name)):
+                    return
             if time.monotonic() > deadline_s:
                 raise RetriableError("HDFS is still recovering the chunk", name=name)
             time.sleep(_RECOVERY_PAUSE_S)
+
+    def is_idle(self, path: str, *, since_ms: int) -> bool:
+        """Return whether a file was closed before `since_ms`; False if HDFS does not say it.
+
+        HDFS closes a file for a writer that has gone. It sets a file's time when it creates the
+        file and when it closes it: so the time counts only after the file is closed.
+        """
+        with suppress(RemoteError, RetriableError, KeyError):
+            if not self._is_open(path):
+                status = self.web.ask("GET", path, "GETFILESTATUS")["FileStatus"]
+                return bool(status["modificationTime"] < since_ms)
+        return False
+
+    def _is_open(self, path: str) -> bool:
+        """Return whether a writer has the file open. Raises RemoteError, RetriableError."""
+        blocks = self.web.ask("GET", path, "GET_BLOCK_LOCATIONS")["LocatedBlocks"]
+        return bool(blocks["isUnderConstruction"])
 
     def set_attributes(self, path: str, attributes: Mapping[str, str]) -> None:
         """Set the attributes of a file that has none. Raises RemoteError."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rsm.storage.uploads.leftovers import IDLE_MAX_AGE_MS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsSettings:
@@ -11,11 +13,12 @@ class HdfsSettings:
 
     The client finds the active name node. `root` is an absolute path that exists. `user` is the
     name for simple authentication. `timeout_ms` limits connecting, sending, each wait for data, and
-    the whole body of a response.
+    the whole body of a response. After `leftover_max_age_ms`, an unfinished file
+    that HDFS has closed is removed.
     """
 
     namenode_urls: tuple[str, ...]
     root: str
     user: str
     timeout_ms: int = 30_000
-    leftover_max_age_ms: int = 3_600_000
+    leftover_max_age_ms: int = IDLE_MAX_AGE_MS

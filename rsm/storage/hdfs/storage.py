@@ -2,8 +2,9 @@
 
 A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
 blocks. It then sets the attributes and renames the file, which never replaces another file. A
-killed process leaves its file there; a later writer removes those that are too old. Appends and
-joins are safe with one writer of a chunk, as in HDFS. No comparable checksum is kept.
+killed process leaves its file there, and HDFS closes it. A later writer removes files that were
+closed too long ago (rsm.storage.uploads.leftovers). Appends and joins are safe with one writer of a
+chunk, as in HDFS. No comparable checksum is kept.
 
 Memory: one piece of the source, the range being read, and pages of listings.
 """
@@ -38,9 +39,10 @@ from rsm.storage.chunk_storage import (
 )
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
-from rsm.storage.hdfs.listing import ordered_files
+from rsm.storage.hdfs.listing import Entry, ordered_files
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
+from rsm.storage.uploads.leftovers import is_leftover
 
 _CAPABILITIES = Capabilities(
     can_append=True,
@@ -206,10 +208,19 @@ class HdfsChunkStorage(ChunkStorage):
         try:
             now_ms = self._directory.status(written)["modificationTime"]
             for entry in self._directory.entries(".incoming/"):
-                if entry.last_modified_ms < now_ms - self._leftover_max_age_ms:
-                    self._directory.remove_quietly(self._directory.incoming_path(entry.name))
+                self._sweep_one(entry, now_ms)
         except TieredStorageError:  # the chunk exists, and the next sweep tries again
             return
+
+    def _sweep_one(self, entry: Entry, now_ms: int) -> None:
+        path = self._directory.incoming_path(entry.name)
+        oldest_ms = now_ms - self._leftover_max_age_ms
+        if is_leftover(
+            now_ms - entry.last_modified_ms,
+            self._leftover_max_age_ms,
+            may_have_writer=lambda: not self._directory.is_idle(path, since_ms=oldest_ms),
+        ):
+            self._directory.remove_quietly(path)
 
 
 class _CheckedContent:

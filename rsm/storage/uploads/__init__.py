@@ -1,1 +1,1 @@
-"""Multipart uploads: part boundaries, senders, and their memory budget."""
+"""Multipart uploads: part boundaries, senders, and their memory budget; what uploads left."""

@@ -14,8 +14,9 @@ from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
+from rsm.storage.hdfs.webhdfs import Body
 from rsm.storage.probe import ProbeResult, probe
-from tests.contract.sources import UnsizedSource, source_of
+from tests.contract.sources import PiecesSource, UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.hdfs import HdfsCluster
 from tests.services.http_faults import Fault, FaultyProxy
@@ -123,8 +124,8 @@ def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
     with pytest.raises(NotFoundError):
         HdfsChunkStorage(hdfs_settings).delete("sweep/none")
     first = HdfsChunkStorage(hdfs_settings)
-    first._web.ask("PUT", f"{hdfs_settings.root}/.incoming", "MKDIRS")
-    first._web.ask("PUT", f"{hdfs_settings.root}/.incoming/left", "MKDIRS")
+    left_file = f"{hdfs_settings.root}/.incoming/left"
+    first._web.send("PUT", left_file, "CREATE", Body(length_bytes=1, pieces=(b"x",)))
     storage = HdfsChunkStorage(replace(hdfs_settings, leftover_max_age_ms=1))
 
     def left() -> list[str]:
@@ -133,6 +134,35 @@ def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
         return [entry.name for entry in storage._directory.entries(".incoming/")]
 
     wait_until(lambda: not left(), 10.0, "what was left is gone")
+
+
+def test_creation_when_it_takes_longer_than_leftovers_stay_then_no_other_removes_its_file(
+    hdfs_settings: HdfsSettings,
+) -> None:
+    """HDFS does not change the time of a file while it is written."""
+    storage = HdfsChunkStorage(replace(hdfs_settings, leftover_max_age_ms=1))
+    sweeping = HdfsChunkStorage(replace(hdfs_settings, leftover_max_age_ms=1))
+    swept = 0
+
+    def before_piece(number: int) -> None:
+        nonlocal swept
+        if number == 1:
+            wait_until(
+                lambda: any(storage._directory.entries(".incoming/")), 10.0, "its file exists"
+            )
+            for name in ("slow/b", "slow/c"):
+                sweeping.create_with_content(name, source_of(b"x"))
+                sweeping.delete(name)
+                swept += 1
+
+    pieces = (bytes(300_000), bytes(300_000))
+    slow = PiecesSource(pieces=pieces, before_piece=before_piece)
+
+    storage.create_with_content("slow/a", slow)
+
+    assert swept == 2
+    assert storage.read_range("slow/a", WHOLE) == b"".join(pieces)
+    storage.delete("slow/a")
 
 
 def _data_node_of(port: int, path: str, user: str) -> str:

@@ -119,6 +119,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
                 self.clock,
                 own_topics=frozenset(),
                 progress=lambda _text: None,
+                recall=lambda *_: None,
             ),
             metadata=self.metadata,
             managers=self,

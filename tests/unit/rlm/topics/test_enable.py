@@ -177,10 +177,11 @@ def test_activate_when_somebody_changed_the_policy_meanwhile_then_gives_up() -> 
     process = world.process()
     enable(process)
     enabling = replace(process.policy(), state=PolicyState.ENABLING)
-    process.overwrite(replace(enabling, state=PolicyState.DISABLING))
+    disabling = replace(enabling, state=PolicyState.DISABLING)
+    process.when_shown = lambda _: process.overwrite(disabling)
 
     with pytest.raises(FencedError, match="another process has changed"):
-        process.tiering.carry_on(enabling)
+        process.tiering.activate(enabling, timeout_ms=TIMEOUT_MS)
 
     assert process.policy().state is PolicyState.DISABLING
 
@@ -189,11 +190,13 @@ def test_activate_when_the_manager_was_faster_then_is_done() -> None:
     world = World()
     process = world.process()
     enable(process)
-    enabling = replace(process.policy(), state=PolicyState.ENABLING)
+    active = process.policy()
+    process.when_shown = lambda _: process.overwrite(active)
 
-    active = process.tiering.carry_on(enabling)
+    enabling = replace(active, state=PolicyState.ENABLING)
 
-    assert active == process.policy()
+    assert process.tiering.activate(enabling, timeout_ms=TIMEOUT_MS) == active
+    assert process.policy() == active
 
 
 def test_policy_when_read_by_another_process_then_is_the_one_written() -> None:

@@ -66,6 +66,17 @@ def test_step_when_another_broker_leads_the_first_partition_then_leaves_it_to_th
     assert topic_policies(process.metadata) == ()
 
 
+def test_step_when_the_pattern_is_removed_meanwhile_then_tiers_nothing(world: World) -> None:
+    """`rlm uninstall` removes the patterns first, and then looks for tiered topics."""
+    process = world.process()
+    process.set_level(ORDERS)
+    world.topics.when_asked = lambda: remove_policy_level(process.metadata, ORDERS.pattern)
+
+    process.inheritance().step()
+
+    assert topic_policies(process.metadata) == ()
+
+
 @pytest.mark.parametrize("pattern", ["", "payments*", "orders-*"])
 def test_step_when_no_pattern_matches_then_nothing_is_tiered(world: World, pattern: str) -> None:
     process = world.process()

@@ -13,8 +13,14 @@ from rlm.topics.originals_restore import OriginalsRestore
 from rlmm.events.policy import OriginalConfig, PolicySetting, PolicyState, topic_policies
 from rlmm.events.policy_level import PolicyLevel
 from rlmm.topic.memory import MemoryLog
-from rsm.layout.originals import OriginalSettings, OriginalsKey, OriginalsKeys
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.layout.originals import (
+    OriginalSettings,
+    OriginalsKey,
+    OriginalsKeys,
+    encode_originals,
+)
+from rsm.segment.errors import CorruptError, InvalidConfigError, RetriableError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import BytesSource
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan
@@ -23,6 +29,7 @@ from tests.twins.broker import MemoryBroker
 from tests.twins.replica import Replica
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TIP, TOPIC, TOPIC_ID, Process, World
 
+OTHER = TopicIdPartition(topic_id=UUID(int=8), topic="payments", partition=0)
 BEFORE = {"retention.ms": "1000", "retention.bytes": None}
 ORDERS = PolicyLevel(pattern="orders*", retention_ms=60_000, retention_bytes=5000)
 LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
@@ -103,6 +110,48 @@ def test_step_when_originals_are_others_then_the_newest_hold() -> None:
     mirror.step()
 
     assert world.kept() == settings({"retention.ms": "7"})
+
+
+@pytest.mark.parametrize(
+    ("content", "after"), [(b"x", BEFORE), (b'{"format": 99}', None)], ids=["corrupt", "newer"]
+)
+def test_step_when_a_copy_cannot_be_read_then_that_of_the_next_topic_is_stored(
+    content: bytes, after: dict[str, str | None] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A corrupt copy is replaced. That of a newer version is left to it."""
+    world = MirroredWorld()
+    key = OriginalsKey(topic=TOPIC, topic_id=TOPIC_ID, number=0)
+    name = OriginalsKeys(prefix="p").build(key)
+    world.objects.create_with_content(name, BytesSource(content=content))
+    process = world.process()
+    process.overwrite(replace(process.policy(), topic=OTHER.topic, topic_id=OTHER.topic_id))
+    replicas = {tip: Replica(leader_epoch=0) for tip in (TIP, OTHER)}
+    mirror = OriginalsMirror(
+        world.stored, metadata=process.metadata, broker=MemoryBroker(1, replicas)
+    )
+
+    mirror.step()
+    mirror.step()
+
+    assert world.stored.of_topic(OTHER.topic, OTHER.topic_id) is not None
+    found = world.stored.all().get(TOPIC_ID)
+    assert (None if found is None else found.values) == after
+    assert caplog.text.count("cannot store a topic's own retention") == (after is None)
+
+
+def test_step_when_a_copy_is_corrupt_and_the_originals_are_minus_one_then_writes_nothing() -> None:
+    """The -1 may be those of `rlm`."""
+    world = MirroredWorld()
+    process = world.process()
+    lifted = tuple(OriginalConfig(name=name, value=value) for name, value in LIFTED.items())
+    process.overwrite(replace(process.policy(), originals=lifted))
+    key = OriginalsKey(topic=TOPIC, topic_id=TOPIC_ID, number=0)
+    name = OriginalsKeys(prefix="p").build(key)
+    world.objects.create_with_content(name, BytesSource(content=b"x"))
+
+    world.mirror(process).step()
+
+    assert [info.name for info in world.objects.list("")] == [name]
 
 
 def test_step_when_the_metadata_is_lost_then_what_is_kept_stays() -> None:
@@ -273,6 +322,37 @@ def test_lost_when_the_originals_of_a_topic_cannot_be_read_then_those_of_others_
 
     assert [each.topic for each in restore_of(world).lost()] == [TOPIC]
     assert "skipped a topic's own retention" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {**BEFORE, "cleanup.policy": "compact"},
+        {"retention.ms": "1 week"},
+        {"retention.ms": "-2"},
+    ],
+)
+def test_lost_when_the_store_has_other_settings_than_a_retention_then_does_not_offer_them(
+    values: dict[str, str | None],
+) -> None:
+    """Who can write to the bucket must not choose the settings of a topic."""
+    world = MirroredWorld()
+    world.lose_metadata()
+    world.stored.keep(settings(values))
+
+    assert restore_of(world).lost() == ()
+    with pytest.raises(CorruptError, match="other settings"):
+        world.kept()
+
+
+def test_lost_when_the_store_has_the_settings_of_another_topic_then_does_not_offer_them() -> None:
+    world = MirroredWorld()
+    world.lose_metadata()
+    key = OriginalsKey(topic="other", topic_id=UUID(int=5), number=0)
+    content = BytesSource(content=encode_originals(settings(BEFORE)))
+    world.objects.create_with_content(OriginalsKeys(prefix="p").build(key), content)
+
+    assert restore_of(world).lost() == ()
 
 
 def test_lost_when_a_policy_is_there_then_is_its_matter() -> None:

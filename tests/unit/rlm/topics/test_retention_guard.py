@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlmm.events.policy import PolicyState
 from rsm.segment.errors import RetriableError
@@ -109,6 +111,25 @@ def test_step_when_brokers_lag_behind_an_enabling_then_finishes_it_in_a_later_st
 
     assert between is PolicyState.ENABLING
     assert process.policy().state is PolicyState.ACTIVE
+
+
+@pytest.mark.parametrize("state", [PolicyState.ENABLING, PolicyState.ACTIVE])
+def test_step_when_the_topic_is_disabled_meanwhile_then_the_restored_retention_stays(
+    state: PolicyState,
+) -> None:
+    """**Data growth:** nothing would delete its records any more."""
+    world = tiered_world()
+    process = world.process()
+    policy = process.policy()
+    process.overwrite(replace(policy, state=state))
+    restored = {"retention.ms": "60000"}
+    world.topics.set({**restored, "retention.bytes": None})
+    world.topics.when_asked = lambda: process.overwrite(replace(policy, state=PolicyState.DISABLED))
+
+    process.keeper().step()
+
+    assert world.topics.overrides == restored
+    assert process.policy().state is PolicyState.DISABLED
 
 
 def test_step_when_topic_is_disabling_then_its_retention_is_the_commands_matter() -> None:

@@ -18,7 +18,7 @@ from rlm.policy.candidates import Lag
 from rlm.policy.topic.policy_values import FileDefaults
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.disable import TieringEnd
-from rlm.topics.enable import Tiering
+from rlm.topics.enable import Activation, Tiering
 from rlm.topics.inheritance import PolicyInheritance
 from rlm.topics.level_effects import LevelEffects
 from rlm.topics.lost_policy import Recall
@@ -96,6 +96,7 @@ class MemoryTopicAdmin(TopicAdmin):
         self.lag_asks = 0
         self.unknown_asks = 0
         self.untold: TieredStorageError | None = None
+        self.when_asked: Callable[[], object] = lambda: None
         self.span = LogSpan(local_start_offset=0, high_watermark=0, since_offset=0)
         self.stale = dict.fromkeys(node_ids, self.overrides)
         self._asks_left = dict.fromkeys(node_ids, 0)
@@ -119,6 +120,7 @@ class MemoryTopicAdmin(TopicAdmin):
     def configs_at(
         self, node_id: int, topics: Iterable[str]
     ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        self.when_asked()
         untold = self.untold
         return {topic: untold or self._configs(node_id) for topic in topics}
 
@@ -222,6 +224,7 @@ class Process:
         self.alarms: list[str] = []
         self.policies = PolicyWriter(self.metadata, world.new_id)
         self.retention = BrokerRetention(world.topics, world.clock)
+        self.activation = Activation(self.policies, self.retention)
         self.tiering = Tiering(
             self.policies,
             self.retention,
@@ -247,8 +250,7 @@ class Process:
 
     def keeper(self, *, node_id: int = 1, reassert: bool = True) -> RetentionKeeper:
         return RetentionKeeper(
-            self.tiering,
-            self.retention,
+            self.activation,
             topics=self.world.topics,
             metadata=self.metadata,
             node_id=node_id,

@@ -16,6 +16,7 @@ from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.worker.client_listener import bind_closed, refuse_connections
 from tests.unit.rlm.gateway.relay_world import Side, relay_world
+from tests.unit.rlm.gateway.session_world import TIERED
 
 _DEADLINE_S = 10.0
 _FAILURE_COUNT = 2
@@ -48,6 +49,30 @@ def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:
     )
 
     assert failures == ["stray_connections: unexpected"] * _FAILURE_COUNT
+
+
+def test_counts_when_a_topic_has_no_policy_any_more_then_are_forgotten() -> None:
+    """So topics that come and go do not fill the memory and the metrics."""
+
+    async def act() -> None:
+        looked = asyncio.Event()
+
+        def change(parts: GatewayParts) -> GatewayParts:
+            def context() -> GatewayContext:
+                looked.set()
+                return parts.session.context()
+
+            return replace(parts, session=replace(parts.session, context=context))
+
+        async with relay_world(change) as world, asyncio.timeout(_DEADLINE_S):
+            world.counts.topic(TIERED.topic).requests += 1
+            world.counts.topic("deleted").requests += 1
+            looked.clear()
+            await looked.wait()
+
+            assert world.counts.topics.keys() == {TIERED.topic}
+
+    asyncio.run(act())
 
 
 def test_server_when_connections_of_an_earlier_process_are_left_then_serves_there_again() -> None:

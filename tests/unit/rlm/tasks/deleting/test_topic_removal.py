@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from uuid import UUID
 
 import pytest
 
-from rlm.policy.view import PolicyLimits
-from rlm.source.log_source import LogSource
-from rlm.tasks.context.lanes import Lanes
-from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.topics.originals_mirror import StoredOriginals
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.pause import PausableTask, TopicPaused, paused_tasks
@@ -22,106 +16,26 @@ from rlmm.events.segment import SegmentEvent
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
-from rsm.segment.errors import RetriableError, TieredStorageError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.effects import Moment, ProcessCrashError
+from tests.twins.effects import Moment
 from tests.twins.executor import SynchronousExecutor
-from tests.twins.log_source import MemoryLogSource
-from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.held_executor import HeldExecutor
+from tests.twins.process import Process
 from tests.twins.world import KEEP_REMOTE, TIP, TOPIC_ID, World
-
-MINUTE_MS = 60_000
-GRACE_MS = 5 * MINUTE_MS
-ORPHAN_GRACE_MS = 60 * MINUTE_MS
-SETTINGS = ProcessSettings(
-    limits=PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=ORPHAN_GRACE_MS)
+from tests.unit.rlm.tasks.deleting.removal_world import (
+    MINUTE_MS,
+    ORPHAN_GRACE_MS,
+    DeletingWorld,
+    stored_world,
 )
+
 MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED
 STARTED = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
 FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 STEP = "publish RemotePartitionDeleteMetadata"
 REFUSED = RetriableError("store refuses")
-
-
-class DeletingWorld(World):
-    """One whose topics may be deleted; their replicas stay, but nobody leads or lists them."""
-
-    def __init__(self, *, partitions: int = 1, brokers: int = 1) -> None:
-        self.gone: set[UUID] = set()
-        self.listed_still = False
-        super().__init__(
-            partitions=partitions,
-            brokers=brokers,
-            settings=SETTINGS,
-            process_type=partial(RemovingProcess, self),  # type: ignore[arg-type]  # makes one
-        )
-
-    def delete_topic(self) -> None:
-        self.gone.add(TOPIC_ID)
-        for host in self.hosts.values():
-            for replica in host.replicas.values():
-                replica.leader_epoch = None
-
-    def minutes(self, count: int) -> None:
-        for _ in range(2 * count):
-            self.cycle()
-
-
-class _Source(MemoryLogSource):
-    def __init__(self, world: DeletingWorld, external: Outside) -> None:
-        super().__init__(external.source._replicas)  # type: ignore[attr-defined]  # a twin's
-        self._world = world
-
-    def partitions(self) -> tuple[TopicIdPartition, ...]:
-        gone = set() if self._world.listed_still else self._world.gone
-        return tuple(tip for tip in super().partitions() if tip.topic_id not in gone)
-
-
-class RemovingProcess(Process):
-    def __init__(self, world: DeletingWorld, external: Outside, *rest: object) -> None:
-        self._world = world
-        super().__init__(external, *rest)  # type: ignore[arg-type]  # as a Process is made
-        self.removal = TopicRemoval(
-            self.ports,
-            find_deleted=self._find_deleted,
-            expirer=self.make_expirer(),
-            lanes=Lanes(SynchronousExecutor(), "removal"),
-            stopping=self.stopping,
-            incarnation=self.incarnation,
-            drop_originals=StoredOriginals(external.objects, OriginalsKeys()).drop,
-            metrics=self.metrics,
-            grace_ms=GRACE_MS,
-            orphan_grace_ms=ORPHAN_GRACE_MS,
-        )
-
-    def make_source(self, external: Outside) -> LogSource:
-        return _Source(self._world, external)
-
-    def step(self) -> None:
-        super().step()
-        if self.alive:
-            try:
-                self.removal.step()
-            except ProcessCrashError:
-                return
-            except TieredStorageError as error:
-                self.problem = error
-
-    def _find_deleted(self, topics: Mapping[UUID, str]) -> frozenset[UUID]:
-        return self.effects.ask("topics", lambda: frozenset(self._world.gone & topics.keys()))
-
-
-def stored_world(*, partitions: int = 1, brokers: int = 1) -> tuple[DeletingWorld, Process]:
-    """Three segments of each partition, stored, a moment before the topic is deleted."""
-    world = DeletingWorld(partitions=partitions, brokers=brokers)
-    for tip in world.tips:
-        world.segments(3, tip=tip)
-    process = world.start()
-    world.settle()
-    process.effects.performed.clear()
-    return world, process
 
 
 def removed(world: World) -> bool:
@@ -217,7 +131,7 @@ def test_topic_when_the_broker_still_has_its_log_then_nothing_happens() -> None:
 
 def test_removal_when_a_copy_is_under_way_then_its_late_objects_are_swept() -> None:
     """Scenario 106: the removal ends after that copy's deadline, and leaves nothing."""
-    world = DeletingWorld()
+    world = DeletingWorld(partitions=1, brokers=1, executor=SynchronousExecutor())
     world.segments(1)
     process = world.start()
     process.effects.fail("write .meta", REFUSED, times=1)
@@ -357,6 +271,25 @@ def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_
     assert removed(world)
 
 
+def test_removal_when_the_topic_is_found_again_then_its_job_deletes_no_further_segment() -> None:
+    """The answer that it is missing was wrong: what is left can be saved."""
+    held = HeldExecutor()
+    world, process = stored_world(executor=held)
+
+    def find() -> None:
+        world.gone.clear()
+        process.removal.step()
+
+    world.delete_topic()
+    world.minutes(6)
+    process.effects.after("publish DELETE_SEGMENT_STARTED", find)
+
+    held.run_all()
+
+    assert world.state().deletion is STARTED
+    assert len(world.stored()) == 2
+
+
 def test_topic_when_deleted_then_the_gauge_follows_its_removal_until_no_segment_is_left() -> None:
     """The records of its segments stay for the orphan grace, and need nobody's attention."""
     world, process = stored_world()
@@ -472,7 +405,8 @@ def test_removal_when_killed_at_any_effect_then_a_restart_finishes_it(
     number: int, *, after: bool
 ) -> None:
     """Scenario 76: the whole removal, once with a crash at each effect."""
-    world, process = stored_world()
+    world, started = stored_world()
+    process: Process = started
     world.delete_topic()
     process.effects.performed.clear()
     process.effects.at(Moment(number=number, after=after), process.effects.crash)

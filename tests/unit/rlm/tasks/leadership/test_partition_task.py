@@ -111,6 +111,23 @@ def test_problem_when_the_topic_is_gone_then_is_logged_once_for_all_its_partitio
     assert levels == [logging.INFO, logging.DEBUG]
 
 
+def test_keep_only_when_a_topic_is_gone_then_forgets_what_was_logged_of_it() -> None:
+    world = World()
+    world.segments(1)
+    process = world.start()
+    world.cycle()
+    leadership = process.leadership
+    (led,) = leadership.led()
+    gone = PartitionGoneError("the broker has no such partition")
+
+    levels = [led.log_level("copy", "copy failed", gone)]
+    for _ in range(2):
+        leadership.keep_only({})
+        levels.append(led.log_level("copy", "copy failed", gone))
+
+    assert levels == [logging.INFO, logging.DEBUG, logging.INFO]
+
+
 def test_task_when_the_broker_leads_in_a_new_epoch_then_another_one_knows_nothing_of_it() -> None:
     world = World()
     world.segments(1)

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
-from tests.contract.sources import source_of
+from tests.contract.sources import PiecesSource, source_of
 from tests.unit.rsm.storage.filesystem import crash_program
 from tests.unit.rsm.storage.filesystem.crash_program import ATTRIBUTES, CONTENT, NAME
 
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 def run_crashes(directory: Path, verb: str) -> list[Path]:
@@ -33,9 +35,10 @@ def content_of(storage: FilesystemChunkStorage) -> bytes:
     return storage.read_range(NAME, ByteRange(start_position=0, end_position=1 << 40))
 
 
-def make_old(root: Path) -> None:
+def make_old(root: Path, *, age_ms: int = 2 * HOUR_MS) -> None:
     for path in (root / ".incoming").iterdir():
-        os.utime(path, (1, 1))
+        written_ns = path.stat().st_mtime_ns - age_ms * 1_000_000
+        os.utime(path, ns=(written_ns, written_ns))
 
 
 def test_create_when_killed_at_any_call_then_whole_with_its_attributes_or_not_there(
@@ -104,3 +107,34 @@ def test_create_when_another_writer_is_under_way_then_its_file_is_left_alone(
     FilesystemChunkStorage(tmp_path, leftover_max_age_ms=HOUR_MS).create(NAME)
 
     assert other.exists()
+
+
+def create_while_another_waits(root: Path, *, age_ms: int) -> FilesystemChunkStorage:
+    """Create a chunk while the writer of another one gets no data for this time."""
+    storage = FilesystemChunkStorage(root)
+
+    def before_piece(number: int) -> None:
+        if number:
+            make_old(root, age_ms=age_ms)
+            FilesystemChunkStorage(root).create(NAME)
+
+    storage.create_with_content("waiting", PiecesSource(pieces=CONTENT, before_piece=before_piece))
+    return storage
+
+
+@pytest.mark.parametrize("age_ms", [2 * HOUR_MS, 7 * DAY_MS])
+def test_create_when_its_source_pauses_for_as_long_as_a_stream_may_then_succeeds(
+    tmp_path: Path, age_ms: int
+) -> None:
+    storage = create_while_another_waits(tmp_path, age_ms=age_ms)
+
+    assert storage.exists("waiting")
+    assert list((tmp_path / ".incoming").iterdir()) == []
+
+
+def test_create_when_its_source_pauses_for_longer_than_any_stream_then_its_file_is_removed(
+    tmp_path: Path,
+) -> None:
+    """This bounds the space if the file system never unlocks the files of a host that is gone."""
+    with pytest.raises(RetriableError):
+        create_while_another_waits(tmp_path, age_ms=9 * DAY_MS)
