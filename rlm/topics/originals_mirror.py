@@ -100,7 +100,7 @@ class StoredOriginals:
             return False
 
     def _read(self, key: OriginalsKey, info: ChunkInfo) -> OriginalSettings:
-        """Return stored originals. CorruptError if they are not a retention of the key's topic."""
+        """Return them. Raises CorruptError if they are not a retention of the key's topic."""
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
         found = decode_originals(self._storage.read_range(info.name, whole))
         is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)

@@ -135,7 +135,7 @@ def recent_log(state_dir: Path, process: str) -> bytes:
 def recent_log_text(state_dir: Path) -> bytes:
     """Return the last lines of all processes, each below a line `==> PROCESS.log <==`.
 
-    All processes have an equal share of TEXT_MAX_BYTES. RetriableError.
+    All processes have an equal share of TEXT_MAX_BYTES. Raises RetriableError.
     """
     processes = logged_processes(state_dir)
     share_bytes = TEXT_MAX_BYTES // len(processes)
