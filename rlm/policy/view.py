@@ -67,7 +67,8 @@ class AttemptFailure:
 
     `is_corrupt`: bytes violate their format or checksum. `cause` is the error without the identity
     of the segment, so that equal errors of many partitions count together. `is_final`: every
-    attempt would fail, so none is made.
+    attempt would fail, so none is made. `is_unexpected`: an error of the program itself, which says
+    nothing about the store.
     """
 
     error: str
@@ -75,6 +76,7 @@ class AttemptFailure:
     is_corrupt: bool
     attempts: int
     is_final: bool = False
+    is_unexpected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,11 +205,16 @@ class PartitionView:
     def has_store_outage(self) -> bool:
         """Return whether the store accepts no rolled segments now, as far as this process knows.
 
-        A few failed attempts are no outage yet: they are retried.
+        A few failed attempts are no outage yet: they are retried. Unexpected errors never are one.
         """
+        if not self.is_store_reachable:
+            return True
         failure = self.copy_failure
-        is_failing = failure is not None and failure.attempts >= OUTAGE_ATTEMPTS
-        return not self.is_store_reachable or is_failing
+        return (
+            failure is not None
+            and failure.attempts >= OUTAGE_ATTEMPTS
+            and not failure.is_unexpected
+        )
 
     @property
     def offload(self) -> OffloadSettings:

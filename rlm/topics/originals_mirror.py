@@ -38,7 +38,7 @@ from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 
 _log = logging.getLogger(__name__)
 
-_AMOUNT = re.compile("-1|[0-9]{1,19}")
+_AMOUNT = re.compile("-?[0-9]{1,19}")
 
 
 class StoredOriginals:

@@ -92,12 +92,12 @@ MUTANTS = (
     Mutant(
         process_type=WithoutDeadline, seed=63, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
-    Mutant(process_type=WithoutEpochCheck, seed=9, favoured={start_another: 10, elect_clean: 10}),
+    Mutant(process_type=WithoutEpochCheck, seed=33, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, seed=166, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRemovalSweep, seed=194, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRemovalWait, seed=194, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
-    Mutant(process_type=WithoutLeases, seed=58, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutLeases, seed=56, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, seed=1, favoured={take_records: 4}),
     Mutant(
@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(process_type=WithoutOwnLook, seed=180, favoured={damage_object: 20}),
     Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
-    Mutant(process_type=WithStreamsAtOnce, seed=34, favoured={stream: 30, run_job: 30}),
+    Mutant(process_type=WithStreamsAtOnce, seed=42, favoured={stream: 30, run_job: 30}),
     Mutant(
         process_type=WithoutFences,
         seed=956,
@@ -121,24 +121,24 @@ MUTANTS = (
     ),
     Mutant(
         process_type=WithUnlimitedReuse,
-        seed=1006,
+        seed=34,
         favoured={stream_small: 40, cut_off: 15, elect_unclean: 15, work: 10},
         storage_type=UnfinishedStorage,
     ),
     Mutant(process_type=WithOpenStreamsCounting, seed=0, favoured={stream: 30, run_job: 20}),
     Mutant(
         process_type=WithFirstLedgerDeleting,
-        seed=7,
+        seed=194,
         favoured={stream: 30, work: 40, delete_records: 20},
     ),
     Mutant(
         process_type=WithPartsDeletedEarly,
-        seed=6,
+        seed=45,
         favoured={stream_small: 40, work: 20, run_job: 10, fill_segment: 1},
     ),
     Mutant(
         process_type=WithoutGateways,
-        seed=11,
+        seed=8,
         favoured={stream_small: 40, work: 20, read_through_gateway: 20, fill_segment: 1},
     ),
 )

@@ -107,6 +107,7 @@ def end_all(
         if not _ended(asked, ending, policy, force=force, dry_run=dry_run)
     ]
     if removed:
+        show_progress("waiting until managers know that the policies of patterns are removed")
         session.clock.sleep_ms(_LEVELS_APPLY_MS)
     if not dry_run:
         failed += _tiered_meanwhile(asked, known)
@@ -147,7 +148,13 @@ def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> 
     """Yield topics that were tiered after the question: the user did not agree to end those."""
     known_ids = {policy.topic_id for policy in known}
     late = [policy for policy in _tiered(session) if policy.topic_id not in known_ids]
-    for policy in _of_existing_topics(session, late) if late else ():
+    if not late:
+        return
+    try:
+        late = _of_existing_topics(session, late)
+    except TieredStorageError as error:
+        show_progress(f"cannot see which topics of late policies exist: {error}")
+    for policy in late:
         show_progress(f"{policy.topic}: it was tiered while this command ran")
         yield policy.topic
 

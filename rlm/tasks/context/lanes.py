@@ -61,7 +61,10 @@ class Lanes:
         self._lock = Lock()
 
     def offer(self, key: Hashable, job: Job) -> bool:
-        """Queue `job` unless a job of this key runs or waits; return whether it was queued."""
+        """Queue `job` unless a job of this key runs or waits; return whether it was queued.
+
+        A queued job is dropped if no thread can run it.
+        """
         with self._lock:
             if key in self._entries:
                 return False
@@ -137,7 +140,9 @@ class Lanes:
             entry.is_running = False
             self._remove(entry)
         if self._log_once.changed(_START, str(error)):
-            _log.info(LogLine("job not started", lane=self._name, key=entry.key, error=error))
+            level = logging.INFO if "shutdown" in str(error) else logging.WARNING
+            line = LogLine("cannot start a job", lane=self._name, key=entry.key, error=error)
+            _log.log(level, line)
 
     def _remove(self, entry: _QueueEntry) -> None:
         del self._entries[entry.key]

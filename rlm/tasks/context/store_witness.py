@@ -4,18 +4,18 @@ A directory that is not mounted, or another bucket, looks like an empty store. *
 segments copied there are missing when the right store is back. Segments missing there are not lost.
 
     each cycle looks for an object → starts copies, trims and deletions
-    objects of a copy are written and verified → the copy looks for an object
-    → COPY_SEGMENT_FINISHED
+    objects of a copy are written and verified → the copy looks for an earlier object, then again
+    for its own → COPY_SEGMENT_FINISHED
 
-So a store that is replaced while copies run gets no finished segment. Every finished segment is
-then in one store, and any of its objects proves that store.
+So a store that is replaced while copies run gets no finished segment, and any object of a finished
+segment proves the store. If a single segment is stored, its absence proves nothing: the manager
+repairs one lost object.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from itertools import islice
 
 from rlmm.spi import RemoteLogMetadataManager
@@ -37,7 +37,7 @@ class WrongStoreError(RetriableError):
 class StoreWitness:
     """Recognizes one store by an object that must be in it.
 
-    One thread calls `require`; `require_again` is thread-safe.
+    One thread calls `require`; `require_with` is thread-safe.
     """
 
     def __init__(self, storage: ChunkStorage, metadata: RemoteLogMetadataManager) -> None:
@@ -50,31 +50,62 @@ class StoreWitness:
     def require(self, partitions: Iterable[TopicIdPartition]) -> None:
         """Look for objects of finished segments of these partitions.
 
-        Raises WrongStoreError, or RetriableError if the store does not answer.
+        Raises WrongStoreError, or RetriableError if the store does not answer or if the metadata
+        cannot show what must be in it.
         """
         self._partitions = tuple(partitions)
-        self.require_again()
+        self._require()
 
-    def require_again(self) -> None:
-        """Look again for objects of the partitions of the last `require`, and raise as it does."""
-        key = self._key
-        if key is not None and self._storage.exists(key):
+    def require_with(self, own_keys: Iterable[str]) -> None:
+        """Look again, as in the last `require`, and then for objects that were just written.
+
+        Raises as `require`. In this order, a store that answered for another one is noticed.
+        """
+        self._require()
+        for key in own_keys:
+            if not self._storage.exists(key):
+                raise WrongStoreError(
+                    "a verified object is not in the store any more: another store answered",
+                    object=key,
+                )
+
+    def _require(self) -> None:
+        known = self._key
+        if known is not None and self._storage.exists(known):
             return
-        keys = tuple(islice(self._keys(self._partitions), _LOOKED_FOR_MAX))
-        self._key = found = next((key for key in keys if self._storage.exists(key)), None)
+        keys, is_complete = self._keys(self._partitions)
+        found = next((key for key in keys if self._storage.exists(key)), None)
         if found is None and len(keys) >= _MISSING_MIN:
             raise WrongStoreError(
                 "none of the stored objects is in the store: it is another store, or not mounted",
                 looked_for=len(keys),
                 example=keys[0],
             )
+        if found is None and known is not None and not is_complete:
+            raise RetriableError(
+                "cannot recognize the store: the object found before is gone, and the metadata is "
+                "not read to its end",
+                object=known,
+            )
+        self._key = found
 
-    def _keys(self, partitions: Iterable[TopicIdPartition]) -> Iterator[str]:
-        """Yield keys of each partition's newest segments, which expire last, then of its oldest."""
+    def _keys(self, partitions: Iterable[TopicIdPartition]) -> tuple[list[str], bool]:
+        """Return keys of each partition's newest segments, which expire last, then of its oldest.
+
+        Also returns whether the metadata of all partitions looked at was read to its end.
+        """
+        keys: list[str] = []
+        is_complete = True
         for tip in partitions:
-            with suppress(RetriableError):  # the follower has not read its metadata to the end
-                for metadata in self._at_both_ends(tip):
-                    yield from metadata.object_keys[:1]
+            try:
+                found = self._at_both_ends(tip)
+            except RetriableError:
+                is_complete = False
+                continue
+            keys += [key for metadata in found for key in metadata.object_keys[:1]]
+            if len(keys) >= _LOOKED_FOR_MAX:
+                break
+        return keys[:_LOOKED_FOR_MAX], is_complete
 
     def _at_both_ends(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentMetadata]:
         finished = (SegmentState.COPY_SEGMENT_FINISHED,)

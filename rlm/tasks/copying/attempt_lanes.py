@@ -25,7 +25,7 @@ from rlm.tasks.context.retry_pauses import BackOff
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_records import DEFAULT_CUSTOM_METADATA_MAX_BYTES
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
+from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask, UnexpectedError
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import topic_policy
 from rsm.segment.errors import (
@@ -298,7 +298,7 @@ class AttemptRunner:
             self._note_ended(job, segment_id, error)
             return False
         except Exception as error:
-            self._note_ended(job, segment_id, RetriableError("unexpected error", error=repr(error)))
+            self._note_ended(job, segment_id, UnexpectedError(error))
             raise
         finally:
             was_written_off = job.attempt is None

@@ -121,7 +121,8 @@ class Copier:
             copied = self._store(started, data, attempt)
             stored = with_copied(started, copied)
             with self._records.discarding(stored, TieredStorageError):
-                self._records.require_stored(started, copied)
+                self._records.require_as_planned(started, copied)
+                self._records.require_same_store(stored)
                 opened.verify_unchanged()
                 confirm_lead(self._broker, order.lead)
                 attempt.check()

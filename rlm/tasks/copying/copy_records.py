@@ -156,12 +156,12 @@ class CopyRecords:
                     segment=found.segment_id,
                 )
 
-    def require_stored(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
-        """Raise WrongStoreError if the objects are in another store than the earlier segments.
+    def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
+        """Raise UnsupportedError for unplanned objects, or too large custom metadata.
 
-        Raises UnsupportedError for unplanned objects, or too large custom metadata. A crash would
-        leave unplanned objects without a record. Planned chunks may be missing if the log was
-        shorter. Every process keeps the custom metadata as long as the segment exists (KIP-917).
+        A crash would leave unplanned objects without a record. Planned chunks may be missing if the
+        log was shorter. Every process keeps the custom metadata as long as the segment exists
+        (KIP-917).
         """
         keys = started.object_keys
         found = {each.key for each in copied.objects}
@@ -180,8 +180,14 @@ class CopyRecords:
                 custom_metadata_bytes=size,
                 custom_metadata_max_bytes=self._custom_metadata_max_bytes,
             )
+
+    def require_same_store(self, stored: RemoteLogSegmentMetadata) -> None:
+        """Raise WrongStoreError if the earlier segments or this one are in another store.
+
+        Raises RetriableError if the store does not answer.
+        """
         if self._witness is not None:
-            self._witness.require_again()
+            self._witness.require_with(stored.object_keys[:1])
 
     @contextmanager
     def discarding(

@@ -124,7 +124,8 @@ class Merger:
         copied = self._store(order, started, parts, attempt)
         stored = with_copied(started, copied)
         with self._records.discarding(stored, TieredStorageError):
-            self._records.require_stored(started, copied)
+            self._records.require_as_planned(started, copied)
+            self._records.require_same_store(stored)
             confirm_lead(self._broker, order.lead)
             self._require_finished(order.merge)
             attempt.check()

@@ -19,6 +19,7 @@ from rlm.tasks.leadership.stream_state import OpenStream
 from rlmm.state.offload_segments import DriverProperty
 from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.offload_settings import OffloadSettings
 
@@ -156,15 +157,7 @@ class StreamLanes(AttemptLanes):
                 is_caught_up=progress.is_caught_up,
             )
 
-        stored = self._metadata.partition_state(tip).lineage
-        joined = stitch(stored, self._source.local_log(tip).checkpoint)
-        if joined.conflict_offset is not None:
-            raise RetriableError(
-                "cannot stream: the stored lineage and the log contradict each other",
-                partition=tip,
-                conflict_offset=joined.conflict_offset,
-                advice="See 'Leader epochs contradict each other' in docs/operations.md",
-            )
+        lineage = self._lineage(tip)
         reused_bytes = self.context.metrics.stream_reused_bytes.labels(tip.topic)
         begin_offset = wanted.begin.offset
         return self._streamer.stream(
@@ -173,10 +166,8 @@ class StreamLanes(AttemptLanes):
                 account=self._account(task),
                 segment_id=segment_id,
                 begin=wanted.begin,
-                lineage=joined.lineage,
-                earlier=earlier_streams(
-                    self._ports, task, begin_offset, joined.lineage, reused_bytes.inc
-                ),
+                lineage=lineage,
+                earlier=earlier_streams(self._ports, task, begin_offset, lineage, reused_bytes.inc),
                 limits=limits,
                 waited_ms=wanted.waited_ms,
                 stored_from_offset=wanted.permit.stored_from_offset,
@@ -187,6 +178,19 @@ class StreamLanes(AttemptLanes):
                 progressed=progressed,
             )
         )
+
+    def _lineage(self, tip: TopicIdPartition) -> Lineage:
+        """Return the stored lineage, continued by that of the log."""
+        stored = self._metadata.partition_state(tip).lineage
+        joined = stitch(stored, self._source.local_log(tip).checkpoint)
+        if joined.conflict_offset is not None:
+            raise RetriableError(
+                "cannot stream: the stored lineage and the log contradict each other",
+                partition=tip,
+                conflict_offset=joined.conflict_offset,
+                advice="See 'Leader epochs contradict each other' in docs/operations.md",
+            )
+        return joined.lineage
 
     def _account(self, task: PartitionTask) -> OffloadAccount:
         return OffloadAccount(self._ports, task.lead, task.streaming, self._driver_metadata)

@@ -33,6 +33,7 @@ from rlm.source.log_part import JoinedParts
 from rlm.source.log_source import OpenPart
 from rlm.tasks.context.attempt import BoundedAttempt
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.store_witness import WrongStoreError
 from rlm.tasks.copying.copy_records import CopyRecords, covering, known_epochs, with_copied
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.copying.earlier_streams import EarlierStreams
@@ -138,7 +139,9 @@ class Streamer:
                 "cannot stream: the position was deleted from the broker's log",
                 log_start=offsets.log_start_offset,
             )
-        order = replace(order, lineage=_with_known_epochs(order, offsets))
+        wanted = OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET)
+        lineage = known_epochs(order.lineage, wanted, offsets.log_start_offset, is_whole_file=False)
+        order = replace(order, lineage=lineage)
         with self._open_part(order, order.begin, offsets, 0) as first:
             segment = self._assign_and_begin(order, first, offsets, attempt)
             with self._failing(order, segment):
@@ -376,24 +379,22 @@ class Streamer:
         copied = segment.writer.seal(closed, companions)
         stored = with_copied(closed, copied)
         with self._records.discarding(stored, TieredStorageError):
-            self._records.require_stored(closed, copied)
-            self._confirm_lead_at_last(order, attempt)
+            self._records.require_as_planned(closed, copied)
+            self._confirm_at_last(order, stored, attempt)
         return stored
 
-    def _confirm_lead_at_last(self, order: StreamOrder, attempt: CopyAttempt) -> None:
-        """Wait for the broker's answer as long as the attempt may take."""
+    def _confirm_at_last(
+        self, order: StreamOrder, stored: RemoteLogSegmentMetadata, attempt: CopyAttempt
+    ) -> None:
+        """Confirm store and lead. Waits for both as long as the attempt may take."""
         while True:
             try:
+                self._records.require_same_store(stored)
                 confirm_lead(self._broker, order.lead)
+                attempt.check()
+                return
+            except WrongStoreError:
+                raise
             except RetriableError:
                 now_ms = self._clock.monotonic_ms()
                 self._nap(now_ms + look_interval_ms(order.limits().segment_rollover_ms), attempt)
-                attempt.check()
-            else:
-                attempt.check()
-                return
-
-
-def _with_known_epochs(order: StreamOrder, offsets: PartitionOffsets) -> Lineage:
-    wanted = OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET)
-    return known_epochs(order.lineage, wanted, offsets.log_start_offset, is_whole_file=False)

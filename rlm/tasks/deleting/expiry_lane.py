@@ -120,7 +120,7 @@ class ExpiryLanes:
                 self._require_unchanged(job)
                 self._purge(task, record)
         except (FencedError, StoppedError) as error:
-            # The lead, the policy or a pause has changed, or the process stops.
+            # The lead, the policy, a pause or a read lease has changed, or the process stops.
             _log.info(LogLine("stopped an expiry plan", topic_partition=tip, error=error))
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):

@@ -161,6 +161,9 @@ class Leadership:
         )
 
     def _try_claim(self, task: PartitionTask) -> None:
+        # The pool may call it late, if it could not start a thread at once.
+        if task.leads or self._tasks.get(task.topic_id_partition) is not task:
+            return
         try:
             self.claim(task)
         except TieredStorageError as error:

@@ -27,9 +27,17 @@ from rlm.tasks.context.retry_pauses import BackOff, Failures, RetryPauses
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.stream_state import StreamState
 from rlmm.positions import MetadataPosition
-from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.spi import ObjectFault
+
+
+class UnexpectedError(RetriableError):
+    """An error of the program itself, also of its host; it says nothing about the store."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__("cannot finish the attempt: unexpected error", error=repr(error))
+        self.__cause__ = error
 
 
 class CopyHistory:
@@ -83,6 +91,7 @@ class CopyHistory:
                 is_corrupt=is_corrupt,
                 attempts=failures.count,
                 is_final=is_final,
+                is_unexpected=isinstance(error, UnexpectedError),
             )
         return failure
 

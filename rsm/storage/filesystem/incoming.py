@@ -70,7 +70,7 @@ class Incoming:
             path = self._directory / uuid4().hex
             descriptor = self._root.access.create(path)
         status = os.fstat(descriptor)
-        # Without locks in the file system, only the age of a file decides.
+        # Without locks in the file system, a file is removed by its age alone (leftovers.py).
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:

@@ -213,3 +213,18 @@ def test_gaps_of_shed_when_some_of_it_is_stored_then_the_rest_is_a_gap() -> None
     assert [(g.offsets.start_offset, g.offsets.end_offset) for g in gaps] == [(500, 700)]
     assert (gaps[0].reason, gaps[0].recorded_ms) == (GapReason.SHED, NOW_MS)
     assert gaps_of_shed(view, 500) is None
+
+
+@pytest.mark.parametrize("is_unexpected", [False, True])
+def test_sheddable_when_copies_fail_by_an_unexpected_error_then_that_is_no_outage(
+    *, is_unexpected: bool
+) -> None:
+    """**Data loss:** the store may be well, and the records could still be stored."""
+    failure = AttemptFailure(
+        error="?", cause="?", is_corrupt=False, attempts=100, is_unexpected=is_unexpected
+    )
+    reachable = replace(in_outage(Given(segments=STORED)), is_store_reachable=True)
+
+    found = sheddable(replace(reachable, copy_failure=failure))
+
+    assert (found is None) == is_unexpected

@@ -329,7 +329,6 @@ def test_lost_when_the_originals_of_a_topic_cannot_be_read_then_those_of_others_
     [
         {**BEFORE, "cleanup.policy": "compact"},
         {"retention.ms": "1 week"},
-        {"retention.ms": "-2"},
     ],
 )
 def test_lost_when_the_store_has_other_settings_than_a_retention_then_does_not_offer_them(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from rlm.tasks.context.store_witness import StoreWitness, WrongStoreError
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage
@@ -21,6 +24,16 @@ class AskedStorage(MemoryChunkStorage):
     def exists(self, name: str) -> bool:
         self.asked.append(name)
         return super().exists(name)
+
+
+class Unread(TopicBasedRemoteLogMetadataManager):
+    """Has not read the metadata topic to its end."""
+
+    def __init__(self) -> None:
+        pass
+
+    def list_remote_log_segments(self, *_: object, **__: object) -> NoReturn:
+        raise RetriableError("the metadata is not read to its end")
 
 
 class StoredWorld(RemoteWorld):
@@ -119,3 +132,28 @@ def test_store_when_a_bucket_has_only_the_newest_object_left_then_accepted() -> 
     world.lose(*range(11))
 
     world.require()
+
+
+def test_store_when_a_written_object_is_not_in_it_then_another_store_answered() -> None:
+    """The wrong store took the bytes, and the right one answers again."""
+    world = StoredWorld(2)
+    world.require()
+    own = [world.segments[0].objects[0].key]
+    world.witness.require_with(own)
+
+    world.lose(0)
+
+    with pytest.raises(WrongStoreError, match="another store answered"):
+        world.witness.require_with(own)
+
+
+def test_store_when_its_known_object_is_gone_and_metadata_unread_then_neither() -> None:
+    world = StoredWorld(2)
+    world.require()
+    world.lose(0, 1)
+    world.witness._metadata = Unread()
+
+    with pytest.raises(RetriableError, match="cannot recognize the store") as raised:
+        world.require()
+
+    assert not isinstance(raised.value, WrongStoreError)
