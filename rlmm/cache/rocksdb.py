@@ -226,9 +226,9 @@ class RocksDbStore(OrderedStore):
                 table: family.property_int_value("rocksdb.estimate-num-keys") or 0
                 for table, family in list(self._families.items())
             }
-            disk_bytes = sum(each.stat().st_size for each in self._directory.iterdir())
+            disk_bytes = sum(map(_size_of, self._directory.iterdir()))
         except (DbClosedError, OSError):
-            return StoreSize()  # the store is being opened again, or a file was just removed
+            return StoreSize()  # the store is being opened again
         return StoreSize(
             disk_bytes=disk_bytes,
             block_cache_bytes=self._block_cache.get_usage(),
@@ -332,3 +332,11 @@ class RocksDbStore(OrderedStore):
         if self._directory.exists():
             shutil.rmtree(self._directory)
         self._errors.damage = ""
+
+
+def _size_of(file: Path) -> int:
+    """Return a file's size, 0 if RocksDB has just removed it."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
