@@ -51,7 +51,7 @@ PYTEST := $(BIN)/python -m pytest --services=processes
 IN_MEMORY := $(shell [ -z "$$TMPDIR" ] && [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts \
 	&& [ "$$(df --output=avail -m /dev/shm | tail -n 1)" -gt 2000 ] && echo TMPDIR=/dev/shm)
 # Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
-# three or more, the last one only computes, at a lower priority, while the others wait. Brokers that
+# three or more, the last one first computes, at a lower priority, while the others wait. Brokers that
 # wait too long for a processor elect new leaders: raise the numbers only with the processors.
 CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3

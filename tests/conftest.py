@@ -29,9 +29,12 @@ from tests.work_units import (
     is_whole_folder,
     lower_priority,
     rank,
+    restore_priority,
+    uses_services,
 )
 
 _MAX_NAME_CHARACTERS = 80
+_HAS_LOW_PRIORITY = pytest.StashKey[bool]()
 
 register_profiles()
 
@@ -60,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # it would take a third of the time to collect the tests
     if is_filling_worker(os.environ):
         lower_priority()
+        config.stash[_HAS_LOW_PRIORITY] = True
     config.pluginmanager.register(RunReport())
     config.pluginmanager.register(RunNeeds())
     if not hasattr(config, "workerinput"):
@@ -90,6 +94,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: rank(item.nodeid))
     if is_filling_worker(os.environ):
         give_more_time(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let services of the worker that fills pauses have the priority of the others."""
+    if uses_services(item.nodeid) and item.config.stash.get(_HAS_LOW_PRIORITY, False):
+        item.config.stash[_HAS_LOW_PRIORITY] = False
+        restore_priority()
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -10,15 +10,17 @@ stack is the last of these folders for the same reason. Nothing enforces that, s
 brokers must tolerate leaders that move under load. Among equals the order stays random.
 
 Tests with services wait a part of their time. Of three or more workers, the last one fills these
-pauses: it takes only tests that compute, and its processes have a lower priority. The other workers
-take such tests, too, once no other tests are left. Next to busy processes, that worker has a tenth
-of a processor, so its tests have more time before they count as hanging.
+pauses: it first takes the tests that compute, and its processes have a lower priority. Next to busy
+processes, that worker has a tenth of a processor, so its tests have more time before they count as
+hanging. Without such tests, half of the processors' time would be free. So it then takes tests with
+services as the others do, at their priority if it is permitted to raise its own.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -58,13 +60,6 @@ class WorkUnits(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ship
                 self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
 
-    def _reschedule(self, node: Any) -> None:
-        is_filling = _is_filling(node.gateway.id, len(self.nodes))
-        if is_filling and not node.shutting_down and next_computing(self.workqueue) is None:
-            node.shutdown()
-        else:
-            super()._reschedule(node)
-
 
 class WholeFolder(pytest.Package):
     """A folder that is one unit: fixtures of the scope "package" end with its last test."""
@@ -87,6 +82,12 @@ def is_filling_worker(environ: Mapping[str, str]) -> bool:
 def lower_priority() -> None:
     """Lower this process' priority, and that of the processes it starts."""
     os.nice(_FILLING_NICENESS)
+
+
+def restore_priority() -> None:
+    """Give this process its priority back, if it may."""
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) - _FILLING_NICENESS)
 
 
 def give_more_time(items: Iterable[pytest.Item]) -> None:
