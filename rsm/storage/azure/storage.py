@@ -17,7 +17,13 @@ from uuid import uuid4
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
-from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, ExponentialRetry
+from azure.storage.blob import (
+    BlobBlock,
+    BlobClient,
+    BlobProperties,
+    ContainerClient,
+    ExponentialRetry,
+)
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
@@ -146,38 +152,36 @@ class AzureChunkStorage(ObjectChunkStorage):
 
     def _put(self, name: str, reader: PartReader, metadata: dict[str, str]) -> None:
         with self._senders.only_part(reader) as content:
-            self._container.upload_blob(
-                name,
-                bytes(content),
-                length=len(content),
-                overwrite=False,
-                metadata=metadata,
-                validate_content=True,
-            )
+            try:
+                self._container.upload_blob(
+                    name,
+                    bytes(content),
+                    length=len(content),
+                    overwrite=False,
+                    metadata=metadata,
+                    validate_content=True,
+                )
+            except HttpResponseError as error:
+                if not is_taken(error) or self.exists(name):
+                    raise
+                # Blocks that an aborted upload left, which Azure keeps for a week, take the name.
+                blob, block_id = self._container.get_blob_client(name), _block_id(uuid4().hex, 0)
+                _stage(blob, block_id, content)
+                _commit(blob, [block_id], metadata)
 
     def _put_in_blocks(
         self, name: str, reader: PartReader, lengths: Iterable[int], metadata: dict[str, str]
     ) -> None:
         blob = self._container.get_blob_client(name)
         upload_id = uuid4().hex  # concurrent uploads to this name have other blocks
-
-        def block_id(number: int) -> str:
-            return f"{upload_id}-{number:06}"
-
-        blocks: dict[int, BlobBlock] = {}
+        blocks: dict[int, str] = {}
 
         def stage(number: int, content: bytearray) -> None:
-            blocks[number] = BlobBlock(block_id(number))
-            blob.stage_block(
-                block_id(number), bytes(content), length=len(content), validate_content=True
-            )
+            blocks[number] = _block_id(upload_id, number)
+            _stage(blob, blocks[number], content)
 
         self._senders.send(reader, lengths, stage)
-        blob.commit_block_list(
-            [blocks[number] for number in sorted(blocks)],
-            metadata=metadata,
-            match_condition=MatchConditions.IfMissing,
-        )
+        _commit(blob, [blocks[number] for number in sorted(blocks)], metadata)
 
     def _is_own_blob(self, name: str, creation: str) -> bool:
         """Return whether an earlier attempt of the same request created the blob."""
@@ -226,4 +230,21 @@ def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
         length_bytes=found.size,
         last_modified_ms=int(found.last_modified.timestamp() * 1000),
         attributes=attributes,
+    )
+
+
+def _block_id(upload_id: str, number: int) -> str:
+    """Return a block's id; Azure wants all ids of a blob to have the same length."""
+    return f"{upload_id}-{number:06}"
+
+
+def _stage(blob: BlobClient, block_id: str, content: bytearray) -> None:
+    blob.stage_block(block_id, bytes(content), length=len(content), validate_content=True)
+
+
+def _commit(blob: BlobClient, block_ids: Sequence[str], metadata: dict[str, str]) -> None:
+    blob.commit_block_list(
+        [BlobBlock(each) for each in block_ids],
+        metadata=metadata,
+        match_condition=MatchConditions.IfMissing,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import AlreadyExistsError, InvalidConfigError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.azure.storage import AzureChunkStorage
@@ -16,7 +16,7 @@ from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 from tests.contract.ledger_offloader_contract import LedgerOffloaderContract
-from tests.contract.sources import UnsizedSource, source_of
+from tests.contract.sources import PiecesSource, UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.azure import AzureServer
 from tests.services.http_faults import Fault, FaultyProxy
@@ -78,6 +78,28 @@ def test_probe_when_the_container_is_there_then_what_is_needed_works(
 
     assert [step for step in steps if step.result is ProbeResult.FAILED] == []
     assert not list(storage.list(""))
+
+
+def test_creation_when_an_aborted_upload_left_blocks_then_created_at_once(
+    storage: AzureChunkStorage,
+) -> None:
+    """Azure keeps blocks that are not committed for a week, and a put then finds a blob."""
+
+    def break_off(piece: int) -> None:
+        if piece == 2:
+            raise RetriableError("it broke off")
+
+    broken = PiecesSource(pieces=(bytes(MIB),) * 3, before_piece=break_off)
+    with pytest.raises(RetriableError, match="it broke off"):
+        storage.create_with_content("a", broken)
+    assert not storage.exists("a")
+
+    storage.create_with_content("a", source_of(b"whole"), attributes={"k": "v"})
+
+    assert storage.read_range("a", ByteRange(start_position=0, end_position=9)) == b"whole"
+    assert storage.info("a").attributes == {"k": "v"}
+    with pytest.raises(AlreadyExistsError):
+        storage.create_with_content("a", source_of(b"other"))
 
 
 @pytest.mark.parametrize("length_bytes", [MIB, MIB + 1, 3 * MIB])
