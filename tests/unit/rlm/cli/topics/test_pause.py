@@ -9,30 +9,17 @@ import pytest
 
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.topics.pause import change_pauses
-from rlm.config.load import client_command_config
 from rlm.operator.pause import ALL_TASKS
 from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicyChanged
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import id_to_text
 from tests.twins.world import KEEP_REMOTE
-from tests.unit.rlm.cli.command_session import session_of
-from tests.unit.rlm.topics.tiering_world import TOPIC, TOPIC_ID, Process, World
+from tests.unit.rlm.topics.tiering_world import TOPIC, TOPIC_ID, Process
 
 DELETE = frozenset({PausableTask.DELETE})
 DELETED_ID = UUID(int=0xDE1E7ED)
 DELETED = "deleted-orders"
-
-
-@pytest.fixture
-def process() -> Process:
-    """A cluster that has the topic `orders` and no other one."""
-    return World().process()
-
-
-@pytest.fixture
-def session(process: Process) -> CommandSession:
-    return session_of(process, client_command_config("broker1:9092", None, lambda _: None))
 
 
 def tier(process: Process, topic: str, topic_id: UUID) -> None:

@@ -9,25 +9,13 @@ import pytest
 
 from rlm.cli.invocation.session import CommandSession
 from rlm.cli.topics.uninstall import end_all
-from rlm.config.load import client_command_config
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from tests.log_dir_builder import ManualClock
-from tests.unit.rlm.cli.command_session import session_of
-from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TOPIC, Process, World
+from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TOPIC, Process
 
 LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
-
-
-@pytest.fixture
-def process() -> Process:
-    return World().process()
-
-
-@pytest.fixture
-def session(process: Process) -> CommandSession:
-    return session_of(process, client_command_config("broker1:9092", None, lambda _: None))
 
 
 class ActingClock(ManualClock):
