@@ -56,6 +56,7 @@ from rlmm.events.registration import ProcessRole, registrations
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
+from rsm.storage.chunk_storage import ChunkStorage
 from rsm.system_clock import SystemClock
 
 _DISTRIBUTION = "kafka-rlm"
@@ -93,12 +94,13 @@ def compose(
         metrics.count_plugin_error,
     )
     metrics.registry.register(MetadataCollector(metadata.metrics))
+    storage = observed_store(external.storage, config.storage, metrics, clock)
     ports = Ports(
         broker=external.broker,
         source=external.source,
         storage=open_storage_manager(
             config.storage,
-            observed_store(external.storage, config.storage, metrics, clock),
+            storage,
             ObjectOrigin(
                 software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
                 cluster_id=external.identity.cluster_id,
@@ -114,7 +116,7 @@ def compose(
         ),
         clock=clock,
         new_id=fresh_id,
-        witness=_witness(config, external, metadata),
+        witness=_witness(config, storage, metadata),
     )
     return _manage(config, ports, metadata, external, listener, metrics)
 
@@ -209,12 +211,12 @@ def _cycle(
 
 
 def _witness(
-    config: Config, external: ExternalSystems, metadata: RemoteLogMetadataManager
+    config: Config, storage: ChunkStorage, metadata: RemoteLogMetadataManager
 ) -> StoreWitness | None:
     """Return the witness; None if it is off, or if a plug-in decides where segments are."""
     if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
         return None
-    return StoreWitness(external.storage, metadata)
+    return StoreWitness(storage, metadata)
 
 
 def _leadership(
