@@ -8,15 +8,15 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /source
 RUN python3 -m venv /opt/builder && python3 -m venv --without-pip /opt/rlm
 COPY requirements.txt requirements-image.txt ./
-# requirements.txt also has the packages that build rlm itself. Of the AWS services that botocore
-# describes, in 25 MB, only those stay that a client of S3 and its credentials use.
+# requirements.txt also has the packages that build rlm itself. botocore describes all AWS services, in
+# 25 MB. Only those that a client of S3 and its credentials use stay in the image.
 RUN /opt/builder/bin/pip install --quiet --only-binary=:all: --require-hashes -r requirements.txt \
     && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --only-binary=:all: \
         --require-hashes -r requirements-image.txt \
     && find /opt/rlm/lib/python3*/site-packages/botocore/data -mindepth 1 -maxdepth 1 -type d \
         ! -name s3 ! -name sts ! -name 'sso*' ! -name signin -exec rm -r {} +
 
-# Below /installed is what rlm adds to its dependencies.
+# /installed has the files that rlm adds to its dependencies.
 FROM dependencies AS build
 COPY pyproject.toml README.md LICENSE ./
 COPY rlm rlm/
@@ -45,7 +45,7 @@ WORKDIR /var/lib/rlm
 VOLUME ["/var/lib/rlm", "/var/cache/rlm"]
 EXPOSE 9464 19092
 # Port 9464 of metrics.listener, or of rest.listener for `rlm gateway`. Neither has a default: while
-# nothing listens there, the container counts as healthy as long as it runs.
+# nothing listens there, a running container counts as healthy.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD python3 -c "import socket, urllib.request as r; socket.socket().connect_ex(('127.0.0.1', 9464)) or r.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"
 ENTRYPOINT ["rlm"]
@@ -65,7 +65,7 @@ WORKDIR /source
 COPY spark_tools/connector.xml ./
 RUN mvn --quiet --batch-mode --file connector.xml dependency:copy-dependencies -DoutputDirectory=/jars
 
-# Below /spark is what Spark jobs add to the dependencies of rlm. Spark itself has no wheel.
+# /spark has the packages that Spark jobs add to the dependencies of rlm. Spark itself has no wheel.
 FROM dependencies AS spark-dependencies
 COPY requirements-spark.txt requirements-pyspark.txt ./
 RUN /opt/builder/bin/pip wheel --quiet --no-deps --no-build-isolation --require-hashes \
@@ -77,7 +77,8 @@ RUN /opt/builder/bin/pip wheel --quiet --no-deps --no-build-isolation --require-
 COPY --from=connector /jars /jars
 RUN cp /jars/*.jar /spark/lib/python3*/site-packages/pyspark/jars/
 
-# Spark's master and workers, and the jobs. It has no entry point: the command names one of them.
+# The image of Spark's master and workers, and of the jobs. It has no entry point: the command of a
+# container names the program.
 FROM runtime AS spark
 LABEL org.opencontainers.image.title="kafka-rlm-spark" \
     org.opencontainers.image.description="Audit, repair and export of tiered storage for Apache Kafka, with Apache Spark"

@@ -40,29 +40,29 @@ JAVA_READER := $(wildcard tests/clients/java/*.java)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench deploy)
 JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/spark/log4j2.properties
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
-# Setuptools warns at length that an editable installation is one. Modules are compiled when they are
-# first imported: most of what is installed here never is.
+# Setuptools warns at length about editable installations. pip compiles no modules, because most of
+# the installed ones are never imported.
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
-# One after the other: two Mavens at once can spoil each other's downloads.
+# Mavens run one after the other, because two at once can spoil each other's downloads.
 MVN := $(if $(shell command -v flock),flock Makefile) mvn -q -B -Dstyle.color=never
-# By itself, pytest starts services in containers where an engine answers.
+# Without this option, pytest starts services in containers if an engine answers.
 PYTEST := $(BIN)/python -m pytest --services=processes
-# For tests that sync many small files, where programs can run in a large enough /dev/shm.
+# Tests sync many small files: they use /dev/shm if it is large enough and programs may run there.
 IN_MEMORY := $(shell [ -z "$$TMPDIR" ] && [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts \
 	&& [ "$$(df --output=avail -m /dev/shm | tail -n 1)" -gt 2000 ] && echo TMPDIR=/dev/shm)
 # Processes for the tests without services, and for all tests. 0 runs the tests in one process. Of
-# three or more, the last one first computes, at a lower priority, while the others wait. Brokers that
-# wait too long for a processor elect new leaders: raise the numbers only with the processors.
+# three or more, the last one has a lower priority and first runs the tests that need no services.
+# Brokers that wait too long for a processor elect new leaders: raise the numbers only with more processors.
 CHECK_WORKERS ?= 3
 TEST_WORKERS ?= 3
-# At most this many failed tests with services are repeated, and listed if they pass then. Of the tests
-# of containers, one at most: it starts the stack again.
+# At most this many failed tests with services are repeated, and listed if they then pass. For the tests
+# of containers the limit is one, because a repetition starts the stack again.
 REPEAT ?= 0
 WITH_CONTAINERS = $(filter-out 0,$(CONTAINERS))
 CONTAINERS ?= 1
 # Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount systemd-analyze
-# Stamps, and the directories whose removal makes them void.
+# Stamps, and the directories without which they do not count.
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
 	prometheus:prometheus reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
 	schema-registry:schema-registry kafka-tiering:kafka-tiering \
@@ -88,9 +88,9 @@ check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract t
 	$(IN_MEMORY) $(PYTEST) -q -n $(CHECK_WORKERS) -o tmp_path_retention_policy=failed --checks "make --no-print-directory static" \
 		--hypothesis-profile=few tests/architecture tests/unit tests/contract
 
-# The tests of containers run by themselves: their clusters would starve those of the others. What they
-# need is made ready before.
-test: services ## The static checks and every test (CONTAINERS=0: but those of containers)
+# The tests of containers run after all others, whose clusters would get too little of the processors
+# next to theirs. Their images are made ready before.
+test: services ## The static checks and every test (CONTAINERS=0: all but those of containers)
 	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static $(if $(WITH_CONTAINERS),images-of-tests)" \
 		--repeat=$(REPEAT) --ignore=tests/containers tests
 	$(if $(WITH_CONTAINERS),$(PYTEST) -v -n 0 --repeat=$(if $(filter-out 0,$(REPEAT)),1,0) tests/containers)
@@ -109,14 +109,14 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 	@$(MAKE) --no-print-directory -j12 $(STAMPS)/dev $(MAVEN_STAMPS) $(SPARK_ENVIRONMENT) \
 		$(addprefix $(STAMPS)/,broker reader-java versitygw fake-gcs azurite reader-go prometheus)
 
-test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (some hours)
+test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much data (some hours)
 	$(PYTEST) -q -n 2 --hypothesis-profile=long --timeout=0 tests/unit tests/contract \
 		tests/integration/rlm/wire
 
 test-kafka-versions: $(STAMPS)/dev $(STAMPS)/broker $(addprefix $(STAMPS)/kafka-,$(filter-out $(KAFKA_VERSION),$(VERSIONS))) ## A tiered topic's life on each version of Kafka that rlm is tested on (VERSIONS="3.9.2 …")
 	KAFKA_VERSIONS="$(VERSIONS)" $(PYTEST) -q -n 0 --long tests/e2e/kafka_versions
 
-# That Spark leaves sockets open.
+# The oldest Spark leaves sockets open, so the warnings about them are ignored.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/schema-registry $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
 		LAKE_JARS=$(CURDIR)/$(SPARK_OLDEST)/lake-jars \
@@ -174,10 +174,10 @@ test-services: services ## Tests of stores and brokers whose services run in con
 		tests/integration/rlm/broker tests/integration/rlm/wire/test_secured_listeners.py \
 		tests/integration/rlmm tests/e2e/test_s3.py
 
-test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The rules and boards, by a real Prometheus
+test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The tests of rules and boards, with a real Prometheus
 	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
 
-containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## Where no registry is reachable: Podman, and stand-ins for official images
+containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## Install Podman and stand-ins for official images, if no registry is reachable
 	@$(BIN)/python -m tests.containers.local_engine up
 
 containers-end: ## End what make containers-here started, and all its containers
@@ -196,7 +196,7 @@ wheels: $(STAMPS)/dev ## Check that every package of the images, but Spark, has 
 		done; \
 		echo "wheels: $$(ls $(WHEELS)/$$each | wc -l) for linux $$each"; done
 
-# The packages of the first image are among those of Spark's environment.
+# The packages of the image of rlm are among those of Spark's environment.
 sbom: $(STAMPS)/dev $(STAMPS)/spark-jars ## Write bills of materials (CycloneDX) to build/sbom (IMAGES="rlm spark": with the Debian packages of these images)
 	@mkdir -p $(SBOM)
 	@cat requirements-spark.txt requirements-pyspark.txt >$(SBOM)/requirements-spark-image.txt
@@ -259,7 +259,7 @@ proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 boards: $(STAMPS)/dev ## Write the boards of Grafana in deploy/grafana/dashboards
 	$(BIN)/python -W ignore::DeprecationWarning -m deploy.grafana
 
-golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
+golden: $(STAMPS)/dev ## Generate the golden texts of commands again, to review the difference
 	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli tests/unit/spark_tools/invocation
 
 docs: $(STAMPS)/product ## Generate the reference pages and the schema in docs
@@ -294,7 +294,7 @@ static: $(STAMPS)/dev
 	$(BIN)/mypy --no-error-summary $(OURS)
 	$(BIN)/lint-imports --cache-dir build/import-linter
 
-# Compiled modules go with it: they are made where it is, whatever the environment says.
+# The environment is packed with its compiled modules: pip writes them there, not to build/pycache.
 $(STAMPS)/spark-packages: requirements-spark.txt
 	@echo "Installing what executors need into build/spark-env"
 	@rm -rf build/spark-env
@@ -314,25 +314,26 @@ $(SPARK_ENVIRONMENT): $(STAMPS)/spark-packages $(STAMPS)/dev $(JOB_SOURCES)
 
 # rlm as a user installs it: enough for the demo.
 $(STAMPS)/product: requirements.txt pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not on the PATH" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "cannot install rlm: $(PYTHON) is not on the PATH. Install it, or name" \
+		"another one: make PYTHON=python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "$$($(PYTHON) --version) is too old: Python 3.11 or newer is needed;" \
-			"name one with make PYTHON=python3.11" >&2; exit 1; }
+		echo "cannot install rlm: $$($(PYTHON) --version) is too old. Name Python 3.11 or newer:" \
+			"make PYTHON=python3.11" >&2; exit 1; }
 	@echo "Installing rlm into .venv"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) --require-hashes -r requirements.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@mkdir -p $(@D) && touch $@
 
-# What checks, tests and benchmarks need too, Spark among it.
+# The packages that checks, tests and benchmarks also need, among them Spark.
 $(STAMPS)/dev: requirements-dev.txt $(STAMPS)/product
 	@echo "Installing the packages of tests and checks into .venv"
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/jars: tests/services/pom.xml
-	@command -v java >/dev/null || { echo "Java 17 or newer is needed: no java" >&2; exit 1; }
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v java >/dev/null || { echo "cannot fetch Kafka: java is not on the PATH. Install Java 17 or newer." >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching Kafka's jars into $(KAFKA)"
 	@rm -rf $(KAFKA)
 	@$(MVN) -f $< dependency:copy-dependencies -DincludeScope=runtime \
@@ -344,9 +345,9 @@ $(STAMPS)/broker: $(STAMPS)/jars $(STAMPS)/product
 	@$(BIN)/python -m tests.services.kafka_setup
 	@touch $@
 
-# The same for other versions, which only tests of them use.
+# The same for other versions of Kafka, which only the tests of these versions use.
 $(STAMPS)/kafka-%: tests/services/pom.xml $(STAMPS)/product
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching the jars of Kafka $* into $(OLDER_KAFKA)/$*"
 	@rm -rf $(OLDER_KAFKA)/$*
 	@$(MVN) -f $< -P older -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime \
@@ -354,9 +355,9 @@ $(STAMPS)/kafka-%: tests/services/pom.xml $(STAMPS)/product
 	@$(BIN)/python -m tests.services.kafka_setup $*
 	@touch $@
 
-# What `rlm-repair --jars build/spark-jars` wants.
+# The jars of `rlm-repair --jars build/spark-jars`.
 $(STAMPS)/spark-jars: spark_tools/connector.xml
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching Spark's Kafka connector into build/spark-jars"
 	@rm -rf build/spark-jars
 	@$(MVN) -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
@@ -364,13 +365,13 @@ $(STAMPS)/spark-jars: spark_tools/connector.xml
 
 # Delta and Iceberg, for the tests of examples.
 $(STAMPS)/lake-jars: tests/services/lakes/pom.xml
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching Delta and Iceberg into build/lake-jars"
 	@rm -rf build/lake-jars
 	@$(MVN) -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/lake-jars
 	@mkdir -p $(@D) && touch $@
 
-# In front of the installed one on Python's path.
+# Tests put this Spark in front of the installed one on Python's path.
 $(STAMPS)/spark-oldest: spark_tools/connector.xml tests/services/lakes/pom.xml $(STAMPS)/dev
 	@echo "Fetching Spark $(SPARK_OLDEST_VERSION) and its Kafka connector into $(SPARK_OLDEST)"
 	@rm -rf $(SPARK_OLDEST)
@@ -383,28 +384,28 @@ $(STAMPS)/spark-oldest: spark_tools/connector.xml tests/services/lakes/pom.xml $
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/hadoop: tests/services/hadoop/pom.xml
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching the jars of Hadoop's mini cluster into $(HADOOP)"
 	@rm -rf $(HADOOP)
 	@$(MVN) -f $< dependency:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
 	@mkdir -p $(@D) && touch $@
 
-# The readers are programs of the tests that run real clients; all else does without Go and javac.
+# The readers are programs of the tests that run real clients.
 $(STAMPS)/reader-go: $(GO_READER)
-	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "cannot build a program of tests: go is not on the PATH. Install Go 1.26 or newer." >&2; exit 1; }
 	@echo "Building the reader over franz-go"
 	@go -C tests/clients/go build -o $(CURDIR)/$(CLIENTS)/reader-go .
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/reader-java: $(JAVA_READER) $(STAMPS)/jars
-	@command -v javac >/dev/null || { echo "A JDK is needed for all tests: no javac" >&2; exit 1; }
+	@command -v javac >/dev/null || { echo "cannot build a reader: javac is not on the PATH. Install a JDK 17 or newer." >&2; exit 1; }
 	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $(JAVA_READER)
 	@mkdir -p $(@D) && touch $@
 
 # Apicurio Registry, which speaks Confluent's REST API, for the tests of decoded columns.
 $(STAMPS)/schema-registry:
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching Apicurio Registry into build/schema-registry"
 	@rm -rf build/schema-registry
 	@$(MVN) dependency:copy -DoutputDirectory=$(CURDIR)/build/schema-registry \
@@ -414,7 +415,7 @@ $(STAMPS)/schema-registry:
 
 # An S3 server, for the tests of that store and its benchmark.
 $(STAMPS)/versitygw:
-	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "cannot build a program of tests: go is not on the PATH. Install Go 1.26 or newer." >&2; exit 1; }
 	@echo "Building versitygw, an S3 server"
 	@GOBIN=$(CURDIR)/build/versitygw go install \
 		github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
@@ -427,7 +428,7 @@ $(STAMPS)/prometheus:
 	@cd build/prometheus && if apt-get -q download prometheus >/dev/null 2>&1; then \
 		dpkg -x prometheus_*.deb . && mv usr/bin/prometheus usr/bin/promtool . && rm -rf etc lib usr var *.deb; \
 	else \
-		command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }; \
+		command -v go >/dev/null || { echo "cannot build a program of tests: go is not on the PATH. Install Go 1.26 or newer." >&2; exit 1; }; \
 		echo "Building Prometheus"; \
 		GOBIN=$(CURDIR)/build/prometheus go install -tags remove_all_sd \
 			$(foreach each,prometheus promtool,github.com/prometheus/prometheus/cmd/$(each)@$(PROMETHEUS_VERSION)); \
@@ -436,20 +437,20 @@ $(STAMPS)/prometheus:
 
 # Azure's own emulation of its Blob Storage, for the tests of that store.
 $(STAMPS)/azurite:
-	@command -v npm >/dev/null || { echo "Node is needed for all tests: no npm" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "cannot fetch Azurite: npm is not on the PATH. Install Node." >&2; exit 1; }
 	@echo "Fetching Azurite, an Azure Blob Storage server"
 	@npm install --silent --no-audit --no-fund --prefix build/azurite azurite@$(AZURITE_VERSION)
 	@mkdir -p $(@D) && touch $@
 
 # A stand-in for Google Cloud Storage, for the tests of that store.
 $(STAMPS)/fake-gcs:
-	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "cannot build a program of tests: go is not on the PATH. Install Go 1.26 or newer." >&2; exit 1; }
 	@echo "Building fake-gcs-server, a stand-in for Google Cloud Storage"
 	@GOBIN=$(CURDIR)/build/fake-gcs go install \
 		github.com/fsouza/fake-gcs-server@$(FAKE_GCS_VERSION)
 	@mkdir -p $(@D) && touch $@
 
-# In an environment of its own: it wants other versions of much that tests need.
+# Airflow has an environment of its own: it needs other versions of many packages that tests need.
 $(STAMPS)/airflow:
 	@echo "Installing Airflow $(AIRFLOW_VERSION) into build/airflow"
 	@rm -rf build/airflow && $(PYTHON) -m venv build/airflow
@@ -457,7 +458,7 @@ $(STAMPS)/airflow:
 		apache-airflow==$(AIRFLOW_VERSION)
 	@mkdir -p $(@D) && touch $@
 
-# In front of the installed ones on Python's path, for the notebook needs pyspark and rlm as well.
+# These packages come before the installed ones on Python's path: the notebook also needs pyspark and rlm.
 $(STAMPS)/jupyter: $(STAMPS)/dev
 	@echo "Installing what runs notebooks into build/jupyter"
 	@rm -rf build/jupyter
@@ -466,7 +467,7 @@ $(STAMPS)/jupyter: $(STAMPS)/dev
 
 # A peer of the gateway: Kafka's own tiering with the store that Kafka's tests use.
 $(STAMPS)/kafka-tiering: tests/services/pom.xml
-	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "cannot fetch jars: mvn is not on the PATH. Install Maven." >&2; exit 1; }
 	@echo "Fetching Kafka's LocalTieredStorage into $(KAFKA_TIERING)"
 	@rm -rf $(KAFKA_TIERING)
 	@$(MVN) dependency:copy -DoutputDirectory=$(CURDIR)/$(KAFKA_TIERING) \

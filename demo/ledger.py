@@ -72,7 +72,7 @@ class RecordLedger:
         return _digest(noted[offset] for offset in sorted(noted))
 
     def compare(self, partition: int, records: Iterable[LoggedRecord]) -> str:
-        """Require that `records` are all of a partition's, in order; return their own digest.
+        """Require that `records` are all records of a partition, in order; return their digest.
 
         Raises DemoFailedError with the first record that differs from the produced one.
         """

@@ -83,7 +83,7 @@ class Phases:
         return produced
 
     def wait(self, title: str, done: Callable[[Report], bool]) -> None:
-        """Wait until `done`, while `rlm run` runs."""
+        """Wait until `done` returns true. `rlm run` must keep running."""
         with self.narrator.step(title) as report:
 
             def checked() -> bool:

@@ -1,8 +1,8 @@
 """Runs the demo of streaming: produce, offload, lose the broker with its disk, read the store.
 
 The topic is offloaded as a stream (PIP-76). When all of it is stored, the demo kills the broker and
-deletes its disk, on which the metadata topic is, too. What `rlm read --from-store` then prints must
-be what was produced.
+deletes its disk, which also has the metadata topic. `rlm read --from-store` must then print what
+was produced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROLLOVER = "5s"
 
 
 class StreamScenario:
-    """One demo with running services, which it ends. Every phase raises DemoFailedError."""
+    """One demo with running services, whose broker it kills. Every phase raises DemoFailedError."""
 
     def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self._stage = stage
@@ -63,7 +63,7 @@ class StreamScenario:
         self._phases.wait("offloading all records", offloaded)
 
     def _last_offloaded_ms(self) -> int:
-        """Show when the last segment was offloaded."""
+        """Print and return the time at which the last segment was offloaded."""
         found = self._phases.commands.offload_segments(TOPIC)
         require_equal("status of all offload segments", {e["status"] for e in found}, {"offloaded"})
         last_ms = max(int(each["offloaded_ms"]) for each in found)

@@ -1,1 +1,1 @@
-"""What runs rlm: images, configurations, rights, rules and boards."""
+"""Deploys and monitors rlm: images, configurations, rights, alert rules and boards."""

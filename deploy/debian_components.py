@@ -20,7 +20,7 @@ _INSTALLED = "installed"
 
 
 def debian_components(status: str) -> list[Component]:
-    """Return the installed packages, by name. Raises ValueError if there are none."""
+    """Return the installed packages, ordered by name. Raises ValueError if there are none."""
     paragraphs = map(Parser().parsestr, status.strip().split("\n\n"))
     components = [_component(each) for each in paragraphs if _is_installed(each)]
     if not components:
@@ -29,7 +29,7 @@ def debian_components(status: str) -> list[Component]:
 
 
 def _is_installed(package: Message) -> bool:
-    """Return whether its status ends so; of a removed package, settings may remain."""
+    """Return whether dpkg lists the package as installed. It also lists removed packages."""
     return package.get("Status", "").split()[2:] == [_INSTALLED]
 
 

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tag=${RLM_TAG:-latest}
 targets="rlm${SPARK:+ spark}"
-# All of them: `down` ends the services of these only.
+# All profiles, because `down` ends only the services of the profiles that it gets.
 profiles="--profile cluster --profile client --profile quickstart --profile streaming --profile monitoring --profile spark --profile spark-job"
 
 main() {
@@ -79,7 +79,7 @@ engine_advice() {
 
 # Sets $compose, a command with its first arguments.
 find_compose() {
-    # Of `podman compose`, which runs another program.
+    # `podman compose` otherwise warns that it runs another program.
     export PODMAN_COMPOSE_WARNING_LOGS=false
     if has_compose; then
         compose="$engine compose"
@@ -87,7 +87,7 @@ find_compose() {
         compose=docker-compose
     else
         # Not podman-compose: it treats profiles and health checks in another way.
-        fail "cannot start the stack: $engine is here, but no compose." \
+        fail "cannot start the stack: $engine has no compose." \
             "Install Docker's compose plugin (docker-compose-plugin) or docker-compose. podman-compose does not suffice."
     fi
     [ "$engine" = docker ] || use_podman_socket
@@ -147,7 +147,7 @@ buildkit() {
     if [ "$engine" = docker ] && docker buildx version >/dev/null 2>&1; then echo 1; else echo 0; fi
 }
 
-# The Debian packages of a target's image, as dpkg has noted them.
+# The Debian packages of a target's image, as dpkg's status file lists them.
 print_packages() {
     image=$(image_of "$1")
     "$engine" image inspect "$image" >/dev/null 2>&1 \
@@ -242,7 +242,7 @@ port_advice() {
     esac
 }
 
-# If the container $1 may not use something that is mounted: the owners, and what to do.
+# Prints the owners of the mounts and what to do, if the container $1 may not use one of them.
 volume_advice() {
     [ -n "$1" ] || return 0
     case $("$engine" logs --tail 50 "$1" 2>&1) in
@@ -259,11 +259,11 @@ volume_advice() {
     rights=u:${user%%:*}:rX
     echo "As root, give the volume to that user: chown -R ${user:-0} DIRECTORY. A broker's log directory keeps"
     echo "its owner; let rlm read it: setfacl -R -m $rights,d:$rights DIRECTORY. With podman without rights"
-    echo "of root, run these commands by podman unshare."
+    echo "of root, run these commands with podman unshare."
     checkout_advice "$mounts"
 }
 
-# What to do if files of the checkout are among the mounts $1, and umask or SELinux closed them.
+# Prints what to do if umask or SELinux prevents reading those mounts $1 that are files of the checkout.
 checkout_advice() {
     for source in $(printf '%s\n' "$1" | sed -n 's|.*/deploy/|deploy/|p'); do
         case $(stat -c %A "$source" 2>/dev/null) in

@@ -55,7 +55,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
         "TOPICS": "list of topics",
     }
 )
-"""What a user types for the name of a value in the help."""
+"""The type of a value, by the value's name in the help."""
 
 
 def render() -> str:
@@ -141,8 +141,8 @@ def _json_sections() -> Iterator[str]:
 
 def _data_source_sections() -> Iterator[str]:
     intro = (
-        "Names have any case. `rlm-export` takes them by `--option`, except `kafka.*` and those "
-        "that [would leave records out](spark.md#what-an-export-skips)."
+        "Case does not matter in names. `rlm-export` takes them by `--option`, except `kafka.*` "
+        "and those that [would leave records out](spark.md#what-an-export-skips)."
     )
     yield f"## Options of the data source\n\n{intro}\n"
     yield _options("### Cluster and store", CONNECTION_OPTIONS)

@@ -1,4 +1,4 @@
-"""Boards, rows and panels as values: which queries, in which unit. rlm.metrics has the metrics."""
+"""Represents boards, rows and panels with their queries and units. rlm.metrics has the metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Chart(Enum):
-    """How a panel shows its queries: their course, or their latest values."""
+    """How a panel shows its queries: as lines over time, or as their latest values."""
 
     LINES = "lines"
     NUMBER = "number"
@@ -23,7 +23,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One chart. `unit` is Grafana's id of a unit; `if_empty` is shown if no series answers."""
+    """One chart. `unit` is Grafana's id of a unit; It shows `if_empty` without a series."""
 
     title: str
     meaning: str
@@ -70,7 +70,7 @@ class Board:
 def lines(
     title: str, meaning: str, *queries: tuple[str, str], unit: str = "short", if_empty: str = ""
 ) -> Panel:
-    """Return a panel of the course of queries, each with its legend."""
+    """Return a panel that shows queries over time, each with its legend."""
     return Panel(
         title=title, meaning=meaning, queries=_queries(queries), unit=unit, if_empty=if_empty
     )
@@ -91,7 +91,7 @@ def number(
 
 
 def rate(metric: str, *, by: str = "") -> str:
-    """Return the query of a counter's rate in a second, as a sum by labels."""
+    """Return the query of a counter's rate per second, as a sum by labels."""
     return f"sum{_by(by)} (rate({metric}[$__rate_interval]))"
 
 

@@ -22,12 +22,12 @@ GATEWAY = Board(
                 ),
                 lines(
                     "New connections",
-                    "In a second, including those that were refused at once.",
+                    "Per second, including those that were refused at once.",
                     (rate("rlm_gateway_connections_accepted_total", by="instance"), "{{instance}}"),
                 ),
                 lines(
                     "Closed connections",
-                    "In a second, by the disconnect cause.",
+                    "Per second, by the disconnect cause.",
                     (rate("rlm_gateway_connections_closed_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
@@ -74,7 +74,7 @@ GATEWAY = Board(
                 ),
                 lines(
                     "Partitions of fetches that needed stored data",
-                    "In a second, by what became of them.",
+                    "Per second, by what became of them.",
                     (rate("rlm_gateway_remote_partitions_total", by="outcome"), "{{outcome}}"),
                 ),
                 lines(
@@ -112,17 +112,17 @@ GATEWAY = Board(
                 ),
                 lines(
                     "Lookups of chunks",
-                    "In a second: in memory, already being read, or neither.",
+                    "Per second: in memory, already being read, or neither.",
                     (rate("rlm_chunk_cache_requests_total", by="result"), "{{result}}"),
                 ),
                 lines(
                     "Lookups in the disk cache",
-                    "In a second, by result.",
+                    "Per second, by result.",
                     (rate("rlm_chunk_disk_cache_results_total", by="result"), "{{result}}"),
                 ),
                 lines(
                     "Prefetched and evicted chunks",
-                    "In a second.",
+                    "Per second.",
                     (rate("rlm_chunk_cache_read_ahead_total"), "prefetched"),
                     (rate("rlm_chunk_cache_evictions_total"), "evicted"),
                 ),
@@ -135,7 +135,7 @@ GATEWAY = Board(
                 ),
                 lines(
                     "Objects dropped from caches",
-                    "In a second, because no client can read their segment.",
+                    "Per second, because no client can read their segment.",
                     (rate("rlm_gateway_cache_objects_dropped_total", by="reason"), "{{reason}}"),
                 ),
             ),

@@ -42,7 +42,7 @@ METADATA = Board(
             panels=(
                 lines(
                     "Accepted events",
-                    "In a second, by process.",
+                    "Per second, by process.",
                     (
                         rate("rlm_metadata_events_applied_total", by="instance, process"),
                         _OF_PROCESS,
@@ -50,12 +50,12 @@ METADATA = Board(
                 ),
                 lines(
                     "Refused events",
-                    "In a second. Some refusals are normal while leaders move.",
+                    "Per second. Some refusals are normal while leaders move.",
                     (rate("rlm_metadata_events_refused_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
                     "Skipped records",
-                    "In a second, by reason.",
+                    "Per second, by reason.",
                     (rate("rlm_metadata_events_skipped_total", by="reason"), "{{reason}}"),
                 ),
                 lines(
@@ -71,7 +71,7 @@ METADATA = Board(
                 ),
                 lines(
                     "Next offset to apply",
-                    "By metadata partition, of the process that is farthest.",
+                    "By metadata partition, of the process that is furthest ahead.",
                     (
                         largest("rlm_metadata_position", by="metadata_partition"),
                         "{{metadata_partition}}",

@@ -128,7 +128,7 @@ OVERVIEW = Board(
                 ),
                 lines(
                     "Deleted topics with stored data",
-                    "Tiered topics that no broker knows, by how far the deletion of their data is.",
+                    "Tiered topics that no broker knows, by the state of their data's deletion.",
                     (largest("rlm_deleted_topics", by="topic, removal"), "{{topic}} {{removal}}"),
                     if_empty="0",
                 ),
@@ -139,7 +139,7 @@ OVERVIEW = Board(
                 ),
                 lines(
                     "Refused requests of commands",
-                    "Requests in a second that the managers' HTTP API rejected, by reason.",
+                    "Requests per second that the managers' HTTP API refused, by reason.",
                     (rate("rlm_http_requests_refused_total", by="reason"), "{{reason}}"),
                 ),
             ),

@@ -1,4 +1,4 @@
-"""Converts a board into the dashboard that Grafana loads, by Grafana's own SDK."""
+"""Converts a board into the dashboard that Grafana loads, with Grafana's own SDK."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def render(board: Board) -> str:
 def of_chosen_clusters(expression: str) -> str:
     """Return the query with a selector of `$cluster` for each metric.
 
-    Its default selects all clusters, and also series without the label.
+    The variable's default selects all clusters, and also series without the label.
     """
 
     def selected(found: re.Match[str]) -> str:

@@ -83,18 +83,18 @@ STORE = Board(
             panels=(
                 lines(
                     "HTTP requests",
-                    "In a second, by operation of S3 or HTTP method, with repeated ones.",
+                    "Per second, including retries, by operation of S3 or HTTP method.",
                     (rate(_HTTP_REQUESTS, by="operation"), "{{operation}}"),
                     if_empty="0",
                 ),
                 lines(
                     "Operations",
-                    "In a second. An upload in parts is one operation.",
+                    "Per second. An upload in parts is one operation.",
                     (rate("rlm_storage_request_seconds_count", by="operation"), "{{operation}}"),
                 ),
                 lines(
                     "Operations that failed",
-                    "In a second, by operation and error class.",
+                    "Per second, by operation and error class.",
                     (
                         rate(
                             'rlm_storage_request_seconds_count{result!="ok"}',
@@ -129,7 +129,7 @@ STORE = Board(
                 ),
                 lines(
                     "Errors of plug-ins",
-                    "In a second, by class and method.",
+                    "Per second, by class and method.",
                     (rate("rlm_plugin_errors_total", by="class, method"), "{{class}} {{method}}"),
                 ),
             ),
@@ -160,7 +160,7 @@ STORE = Board(
                 ),
                 lines(
                     "Wait for the rate limit",
-                    "Milliseconds in a second that copies waited, all together.",
+                    "Milliseconds per second that all copies waited, added up.",
                     (
                         rate("kafka_server_remote_copy_throttle_time_ms_total", by="instance"),
                         "{{instance}}",
@@ -169,27 +169,27 @@ STORE = Board(
                 ),
                 lines(
                     "Streamed bytes",
-                    "Bytes in a second of segments in successful streams, by topic, and those that "
-                    "were not sent again.",
+                    "Bytes per second of segments in successful streams, by topic, and the part "
+                    "that was not sent again.",
                     (rate("rlm_stream_bytes_total", by="topic"), "{{topic}}"),
                     (rate("rlm_stream_reused_bytes_total", by="topic"), "{{topic}}, not resent"),
                     unit="Bps",
                 ),
                 lines(
                     "Streams",
-                    "In a second: attempts to stream a segment, and those that failed.",
+                    "Per second: attempts to stream a segment, and those that failed.",
                     (rate("rlm_stream_requests_total"), "attempts"),
                     (rate("rlm_stream_errors_total"), "failed"),
                 ),
                 lines(
                     "Merged bytes",
-                    "Bytes in a second that merges of small streamed segments wrote, by topic.",
+                    "Bytes per second that merges of small streamed segments wrote, by topic.",
                     (rate("rlm_stream_merge_bytes_total", by="topic"), "{{topic}}"),
                     unit="Bps",
                 ),
                 lines(
                     "Merges",
-                    "In a second: small segments replaced, attempts, and those that failed.",
+                    "Per second: small segments replaced, attempts, and those that failed.",
                     (rate("rlm_stream_merged_segments_total"), "replaced"),
                     (rate("rlm_stream_merge_requests_total"), "attempts"),
                     (rate("rlm_stream_merge_errors_total"), "failed"),
@@ -201,7 +201,7 @@ STORE = Board(
                 ),
                 lines(
                     "Bytes that wait for a merge",
-                    "Their size, by topic. It stays low while merges keep up.",
+                    "Their size, by topic. The size stays low while merges keep up.",
                     (total("rlm_stream_merge_waiting_bytes", by="topic"), "{{topic}}"),
                     unit="bytes",
                 ),
@@ -212,12 +212,12 @@ STORE = Board(
             panels=(
                 lines(
                     "Checked segments",
-                    "In a second, by kind of check.",
+                    "Per second, by kind of check.",
                     (rate("rlm_scrubbed_segments_total", by="check"), "{{check}}"),
                 ),
                 lines(
                     "Read by the scrub",
-                    "Bytes in a second.",
+                    "Bytes per second.",
                     (rate("rlm_scrubbed_bytes_total", by="instance"), "{{instance}}"),
                     unit="Bps",
                 ),
@@ -229,7 +229,7 @@ STORE = Board(
                 ),
                 lines(
                     "Since the last whole pass",
-                    "Of the partitions that a host leads.",
+                    "Of the partitions that the host's broker leads.",
                     ("time() - rlm_scrub_pass_ended_timestamp_seconds", "{{instance}}"),
                     unit="s",
                 ),

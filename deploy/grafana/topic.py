@@ -30,7 +30,7 @@ TOPIC = Board(
                 ),
                 lines(
                     "Attempts to copy",
-                    "In a second: all, those that failed, and those that passed their deadline.",
+                    "Per second: all, those that failed, and those that passed their deadline.",
                     (_of_topics("kafka_server_remote_copy_requests_total"), "all"),
                     (_of_topics("kafka_server_remote_copy_errors_total"), "failed"),
                     (_of_topics("rlm_copies_written_off_total"), "given up"),
@@ -88,7 +88,7 @@ TOPIC = Board(
                 ),
                 lines(
                     "Deletions",
-                    "Attempts in a second to delete a segment: all, and those that failed.",
+                    "Attempts per second to delete a segment: all, and those that failed.",
                     (_of_topics("kafka_server_remote_delete_requests_total"), "all"),
                     (_of_topics("kafka_server_remote_delete_errors_total"), "failed"),
                     (_of_topics("rlm_dead_letters_total"), "dead letters"),
@@ -140,7 +140,7 @@ TOPIC = Board(
                 ),
                 lines(
                     "Reads of the store",
-                    "Reads of a partition in a second: all, and those that failed.",
+                    "Reads of a partition per second: all, and those that failed.",
                     (_of_topics("kafka_server_remote_fetch_requests_total"), "all"),
                     (_of_topics("kafka_server_remote_fetch_errors_total"), "failed"),
                 ),

@@ -14,8 +14,8 @@ from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
 
 _HEAD = """# HTTP API
 
-Every process of `rlm` answers HTTP. Nothing changes state by HTTP, except that a cycle of a manager
-can run earlier, and that it gets requests to delete streamed segments. `rlm` commands use these
+Every process of `rlm` answers HTTP. Requests change no state, with two exceptions: they can start a
+manager's next cycle earlier, and ask it to delete streamed segments. `rlm` commands use these
 endpoints; the bodies are in [JSON](json.md). `make docs` writes this page.
 
 A response with status 400 or 503 has the body `{"error": "<text>"}`, except for `/readyz`. An

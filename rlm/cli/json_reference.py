@@ -85,11 +85,11 @@ COMMAND_OUTPUTS: Mapping[str, CommandOutput] = MappingProxyType(
 
 _HEAD = """# JSON
 
-What commands print with `--json`, and what the [HTTP API](http.md) answers. Every field is always
-there unless its type says `optional`, and is null only where its type says so. A newer version may
-add fields: ignore those that you do not know. Offsets after a range are exclusive: a range from 0
-to 10 ends with offset 9.
-The [Spark jobs](spark-jobs.md#json) have reports of their own. `make docs` writes this page.
+This page describes what commands print with `--json`, and what the [HTTP API](http.md) answers.
+Every field is always there unless its type says `optional`, and is null only where its type says
+so. A newer version may add fields: ignore those that you do not know. The end of a range of offsets
+is exclusive: a range from 0 to 10 ends with offset 9. The [Spark jobs](spark-jobs.md#json) have
+reports of their own. `make docs` writes this page.
 
 | output of | object |
 |---|---|

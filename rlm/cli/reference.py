@@ -21,7 +21,7 @@ Every command has `-h`. Options of a command can be written before and after its
 |---|---|
 | 0 | done |
 | 1 | failed during its work, or found what it looks for (`status --check`, `check`) |
-| 2 | you must correct something first: the command line, the configuration, or what it names |
+| 2 | you must correct something first: the command line, the configuration, or what they name |
 | 130 | ended by Ctrl-C |
 
 An error is one line on standard error, which ends with what to do. Exit code 1 is for:
@@ -30,9 +30,9 @@ An error is one line on standard error, which ends with what to do. Exit code 1 
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
 - a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,
-- a work that another process took over, and a time limit of a wait.
+- work that another process took over, and a time limit of a wait.
 
-The same command can succeed later, and part of its work can be done. Exit code 2 is for:
+The same command can succeed later, and it may have done a part of its work. Exit code 2 is for:
 
 - an unknown option, a value out of range, options that exclude each other, and a missing `--yes`,
 - a configuration file that is missing or invalid, or does not fit this host,
@@ -40,7 +40,7 @@ The same command can succeed later, and part of its work can be done. Exit code 
 - a state that forbids the command: a topic that cannot be tiered, a pause, a live process.
 
 The same command fails again, and it has changed nothing. A command that waits for managers can find
-such a state later; what the managers did before stays. A command that reports a condition by its
+such a state later; the managers' earlier work stays. A command that reports a condition by its
 exit code says so in its description.
 
 | command | what it does |
@@ -58,7 +58,7 @@ def render() -> str:
 
 
 def _commands(group: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - typer's are private
-    """Return all commands that do something, with their names, in the order of the help."""
+    """Yield all commands, without groups and hidden ones, in the order of the help."""
     context = group.context_class(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)

@@ -28,16 +28,16 @@ A Java `.properties` file in UTF-8. Every command reads the file of `--config FI
 that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that is not listed here is an error.
 If a key occurs twice, the last value applies. `make docs` writes this page.
 
-The address `config.md#KEY` leads to a key. Each key has these facts:
+The address `config.md#KEY` leads to a key. Each key has these attributes:
 
 - **type**: as in Kafka's reference. An `int` is at most 2147483647, a `long` at most
   9223372036854775807. A `path` is a file or a directory of this host. An `enum` is one of the
   values of its range, a `class` is `package.module:Class`. The parts of a `list` are
   comma-separated.
-- **unit**: that of a plain number. Settings in ms or seconds also accept a duration: `7d`, `12h`,
-  `30m`, `90s`, `500ms`. Settings in bytes or bytes per second also accept a size: `50GiB` (powers
-  of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to the Kafka
-  client, which knows no units.
+- **unit**: the unit of a plain number. Settings in ms or seconds also accept a duration: `7d`,
+  `12h`, `30m`, `90s`, `500ms`. Settings in bytes or bytes per second also accept a size: `50GiB`
+  (powers of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to the
+  Kafka client, which knows no units.
 - **range**: the permitted numbers or values.
 - **restart**: whether a change needs a restart of `rlm run` or `rlm gateway` as a whole. They read
   the file when they start. A process that the supervisor restarts after a failure reads the file

@@ -161,7 +161,7 @@ def test_configuration_when_loaded_then_fits_the_service(service: str) -> None:
 def test_configurations_when_compared_then_differ_in_the_gateways_lines_only() -> None:
     texts = [_properties_path(f"rlm-{number}").read_text() for number in (1, 2, 3)]
 
-    of_all = {re.sub(r"(?m)^gateway\..*\n|^# Of the rlm.*\n", "", text) for text in texts}
+    of_all = {re.sub(r"(?m)^gateway\..*\n|^# For the rlm.*\n", "", text) for text in texts}
     assert len(of_all) == 1
 
 
