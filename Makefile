@@ -60,7 +60,7 @@ TEST_WORKERS ?= 3
 REPEAT ?= 0
 WITH_CONTAINERS = $(filter-out 0,$(CONTAINERS))
 CONTAINERS ?= 1
-# Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
+# make looks for these before it installs anything, and the tests look again (tests/run_needs.py).
 PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount systemd-analyze
 # Stamps, and the directories without which they do not count.
 INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \

@@ -44,7 +44,7 @@ def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[Logg
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                     return
                 else:
-                    raise DemoFailedError(f"the consumer of partition {partition}: {error}")
+                    raise DemoFailedError(f"the consumer of partition {partition} failed: {error}")
     raise DemoFailedError(f"the consumer of partition {partition} got nothing for {_SILENCE_S} s")
 
 
@@ -52,7 +52,7 @@ def _next_messages(consumer: Consumer) -> list[Message]:
     try:
         return consumer.consume(_AT_ONCE, timeout=_POLL_S)
     except KafkaException as error:
-        raise DemoFailedError(f"the consumer: {error}") from error
+        raise DemoFailedError(f"the consumer failed: {error}") from error
 
 
 def _seen(message: Message) -> LoggedRecord:

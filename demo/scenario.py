@@ -63,7 +63,7 @@ class Scenario:
         local = self._phases.local()
         rolled = [files.rolled_count for files in local]
         if min(rolled) < 2:
-            raise DemoFailedError("too little was produced: nothing would be trimmed")
+            raise DemoFailedError("too little was produced to trim anything. Raise --megabytes.")
 
         def stored(report: Report) -> bool:
             counts = self._remote_segments()

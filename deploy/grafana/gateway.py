@@ -74,7 +74,7 @@ GATEWAY = Board(
                 ),
                 lines(
                     "Partitions of fetches that needed stored data",
-                    "Per second, by what became of them.",
+                    "Per second, by outcome.",
                     (rate("rlm_gateway_remote_partitions_total", by="outcome"), "{{outcome}}"),
                 ),
                 lines(

@@ -36,8 +36,8 @@ The address `config.md#KEY` leads to a key. Each key has these attributes:
   comma-separated.
 - **unit**: the unit of a plain number. Settings in ms or seconds also accept a duration: `7d`,
   `12h`, `30m`, `90s`, `500ms`. Settings in bytes or bytes per second also accept a size: `50GiB`
-  (powers of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to the
-  Kafka client, which knows no units.
+  (powers of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to
+  the Kafka client, which knows no units.
 - **range**: the permitted numbers or values.
 - **restart**: whether a change needs a restart of `rlm run` or `rlm gateway` as a whole. They read
   the file when they start. A process that the supervisor restarts after a failure reads the file
