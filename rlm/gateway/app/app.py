@@ -1,4 +1,4 @@
-"""Builds, from a configuration, the objects of a gateway process (composition root)."""
+"""Builds the objects of a gateway process from a configuration (composition root)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def build_gateway(
 ) -> GatewayWorker:
     """Build the gateway of the broker in `log.dirs`, or of the whole cluster without `log.dirs`.
 
-    `http_bound`: the address that its HTTP server is bound to. `worker` numbers the processes of
+    `http_bound`: the bound address of the gateway's HTTP server. `worker` numbers the processes of
     one gateway, from 1. Does not contact the cluster. Raises InvalidConfigError if the
     configuration or a file that it names is invalid.
     """

@@ -1,9 +1,9 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
 Each refresh reads the metadata, which is in this process. If the cluster's last response is 5
-seconds old or lacks a topic, it also asks for topic ids and broker addresses. While the cluster
-does not answer, the last response is used. Before the first one there is no view, and the gateway
-cannot serve.
+seconds old or lacks a topic, the refresh also asks for topic ids and broker addresses. While the
+cluster does not answer, the gateway uses the last response. Before the first response there is no
+view, and the gateway cannot serve.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class LiveFacts:
     def applied(self) -> Mapping[int, int]:
         """Return the positions that the newest view covers; empty before the first refresh.
 
-        Sessions do not use later events yet. For them, a topic tiered by such an event still
-        starts at the local start offset.
+        Sessions do not use later events yet: a topic that such an event tiers still counts as not
+        tiered.
         """
         return self._applied
 
@@ -117,7 +117,7 @@ class LiveFacts:
                 raise RetriableError(_UNREAD, reason=error) from error
             if error.message not in self._logged:
                 self._logged.add(error.message)
-                _log.warning(LogLine(f"{_UNREAD}: keeping the last ones", error=error))
+                _log.warning(LogLine(f"{_UNREAD}: using the last response", error=error))
             return
         self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}

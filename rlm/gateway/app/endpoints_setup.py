@@ -70,7 +70,7 @@ class ServingContext:
 
     @property
     def route(self) -> BrokerRoute:
-        """The route from this host to the broker, or to the cluster without one."""
+        """The route from this host to the broker or, without a broker, to the cluster."""
         broker_id = NO_BROKER if self.identity is None else self.identity.node_id
         return BrokerRoute(broker_id=broker_id, towards=self.towards)
 
@@ -94,9 +94,10 @@ class ServingContext:
 class ServingMode:
     """The brokers that a gateway serves, and its identity.
 
-    `address`: where clients find the first endpoint. `own` may be called once `address` is known.
-    `process_id` is the same in every run. `confirm` checks that the cluster is the right one
-    before the gateway writes to it. Raises ForeignClusterError, NotFoundError or RetriableError.
+    `address`: where clients find the first endpoint. `own` describes this gateway; call it once
+    `address` is known. `process_id` is the same in every run. Call `confirm` before the gateway
+    writes to the cluster: it checks that this is the expected cluster, or raises
+    ForeignClusterError, NotFoundError or RetriableError.
     """
 
     routing: Routing
@@ -108,7 +109,7 @@ class ServingMode:
 
 
 def identity_of_host(config: Config) -> BrokerIdentity | None:
-    """Return the broker that owns `log.dirs`, None without them. Raises as `check_host`."""
+    """Return the broker that owns `log.dirs`, None if not set. Raises as `check_host`."""
     if config.host.log_dirs:
         return check_host(config)
     check_directories(config)
@@ -205,7 +206,7 @@ def _whole_cluster_mode(
         process_id=uuid5(
             state_id(context.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
-        # The processes of the brokers create the metadata topic; a wrong cluster lacks it.
+        # The manager or gateway next to a broker creates this topic; a wrong cluster lacks it.
         confirm=lambda: _require_topic(context.topic),
     )
 
@@ -213,7 +214,7 @@ def _whole_cluster_mode(
 def _own_gateway(
     context: ServingContext, broker_id: int, address: OwnAddress
 ) -> Callable[[], OwnGateway]:
-    """Return a function for use once the address is known, when `listener` may be closed."""
+    """Return a function to call once the address is known; `listener` may be closed by then."""
     settings, bound = context.config.gateway, context.bound
     is_set = settings.advertised_listener is not None
     fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]
@@ -241,7 +242,7 @@ def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
     found = cluster.view(()).cluster_id
     if found != identity.cluster_id:
         raise ForeignClusterError(
-            "bootstrap.servers and log.dirs are of different clusters",
+            "bootstrap.servers and log.dirs belong to different clusters",
             expected=identity.cluster_id,
             found=found,
         )

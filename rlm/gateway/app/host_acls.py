@@ -1,4 +1,4 @@
-"""Counts ACLs that name a host: for a gateway's clients, brokers see the gateway's address."""
+"""Counts ACLs that name a host: they match the gateway's address, not its clients'."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_MEANING = "ACLs that name a host see the gateway's address instead of its clients'"
+_MEANING = "ACLs that name a host match the gateway's address instead of its clients'"
 _ANY_HOST = "*"
 _ALL = DescribeAclsRequest(
     resource_type_filter=ANY,
@@ -29,7 +29,7 @@ _ALL = DescribeAclsRequest(
 
 
 def count_host_acls(broker: Requester) -> int:
-    """Count the cluster's ACLs for certain hosts; 0 without an authorizer.
+    """Count the cluster's ACLs that name a host; 0 without an authorizer.
 
     Raises RetriableError if DESCRIBE on the cluster is missing.
     """

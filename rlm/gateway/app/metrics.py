@@ -1,7 +1,7 @@
 """Exports a gateway process's metrics, read from the counters of its parts at each scrape.
 
-Names are Kafka's in Prometheus spelling wherever Kafka measures the same. Values are of one
-process; the supervisor adds a label with its name.
+Names are Kafka's in Prometheus spelling wherever Kafka measures the same. Each value is that
+of one process; the supervisor adds a label with the process's name.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ _THROTTLE_TIME = MetricDescription(
     kind="summary",
     unit=MetricUnit.MILLISECONDS,
     labels=(),
-    meaning="Milliseconds that the remote-read quota delayed fetches; the count is of delayed "
-    "fetches.",
+    meaning="Milliseconds that the remote-read quota delayed fetches. The count is the number of "
+    "delayed fetches.",
 )
 _FIRST_BATCH_SOURCES = ("memory", "store")
 _FIRST_BATCH = MetricDescription(
@@ -110,7 +110,8 @@ _FIRST_BATCH = MetricDescription(
     kind="histogram",
     unit=MetricUnit.SECONDS,
     labels=(one_of("source", *_FIRST_BATCH_SOURCES),),
-    meaning="Time from the start of a read to its batches. `source`: where the first batch was.",
+    meaning="Time from the start of a remote read until its batches are ready. `source`: where the "
+    "first batch was.",
 )
 _REMOTE_LOG = "kafka_log_remote"
 _MEASURES: tuple[Measure[GatewaySources], ...] = (
@@ -127,7 +128,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (TOPIC,),
-        "Reads of a partition from the store that started.",
+        "Started reads of a partition from the store.",
         _by_topic(lambda counts: counts.requests),
     ),
     Measure(
@@ -143,7 +144,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Reads of a partition from the store that run or wait for a thread.",
+        "Reads of a partition from the store, both running and waiting for a thread.",
         _one(lambda sources: sources.permits.taken_count),
     ),
     Measure(
@@ -185,7 +186,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Connections of clients that are open.",
+        "Open connections of clients.",
         _one(lambda sources: sources.counts.connections),
     ),
     Measure(
@@ -193,7 +194,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (),
-        "Connections of clients accepted, including those that were refused at once.",
+        "Accepted connections of clients, including those that the gateway closed at once.",
         _one(lambda sources: sources.counts.accepted),
     ),
     Measure(
@@ -201,7 +202,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (one_of("reason", *(cause.value for cause in DisconnectCause)),),
-        "Connections of clients closed. `reason`: the disconnect cause.",
+        "Closed connections of clients. `reason`: the disconnect cause.",
         lambda sources: [
             ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
         ],
@@ -215,7 +216,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
             PARTITION,
             one_of("kind", AnomalyKind.MISSING.label, AnomalyKind.CORRUPT.label),
         ),
-        "Reads that failed because of a stored object.",
+        "Reads that failed because a stored object is missing or corrupt.",
         lambda sources: list(sources.anomalies().items()),
     ),
     Measure(

@@ -1,4 +1,4 @@
-"""Raise the process's limit of open files, and warn if its clients need a higher one.
+"""Raises the process's limit of open files, and warns if its clients need a higher one.
 
 Container engines start processes with a soft limit of 1024, and with a much higher hard limit.
 """
@@ -10,10 +10,10 @@ import resource
 
 from rsm.segment.log_line import LogLine
 
-# One of the client and one of the broker. A large response takes four more while it is in flight,
-# and passes without them if there are none left.
+# One socket to the client and one to the broker. A spliced response uses four more file descriptors
+# while it is in flight; if none are left, the gateway relays it without a splice.
 _OF_CONNECTION = 2
-# Metadata cache, disk cache, clients of the store and of the cluster, and listening sockets.
+# For the metadata and disk caches, connections to store and cluster, and listening sockets.
 _OF_OTHERS = 1024
 _log = logging.getLogger(__name__)
 

@@ -42,8 +42,8 @@ class _Pools:
     """Thread pools, separate so that rewrites never delay fetches.
 
     `store` only reads the store; `fetch_starts` starts remote fetches. Rewrites that may wait for
-    the store run in `lookups`, the others in `rewrites`. For them, `rewrite_reads` reads the store
-    and `rewrite_writes` writes to the metadata topic.
+    the store run in `lookups`, the others in `rewrites`. For all rewrites, `rewrite_reads` reads
+    the store and `rewrite_writes` writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor

@@ -7,8 +7,8 @@
     loop        serves the clients' connections
 
 The gateway accepts clients only after it has read the metadata topic to its end and the cluster
-has answered. While clients must not get its address, it accepts none. It then registers without
-the address, so that no other gateway redirects clients to it. rlm.gateway.app.app composes it.
+has answered. While clients must not get its address, it accepts no clients and registers without
+the address, so that no other gateway redirects clients to it. rlm.gateway.app.app builds it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GatewayWorker:
         serving: ExitStack,
         resources: ExitStack,
     ) -> None:
-        """`confirm_cluster` runs before anything is written to the cluster; it may raise.
+        """`confirm_cluster` runs before the gateway writes to the cluster; it may raise.
 
         `server` serves clients with `parts`. `stop` closes `serving`, the clients' connections,
         before `resources`.
@@ -137,7 +137,7 @@ class GatewayWorker:
             for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
-        # Only now: others count this gateway as gone once it has registered as stopped.
+        # Last, because other processes count this gateway as gone once it registers as stopped.
         if self._started and self._signs_off.is_set():
             left_ms = deadline_ms - self._clock.monotonic_ms()
             self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))

@@ -31,7 +31,7 @@ class BrokerAddresses:
         return self._known
 
     def update(self, view: ClusterView) -> None:
-        """Replace the live brokers. Raises NotFoundError if the cluster shows none."""
+        """Replace the live brokers. Raises NotFoundError if the cluster lists none."""
         if not view.brokers:
             raise NotFoundError("cannot update the brokers' addresses: the cluster lists none")
         live = {b.node_id: HostPort(host=b.host, port=b.port) for b in view.brokers.values()}

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class CheckedRouting:
-    """A routing with a check of whether clients may get this gateway's address.
+    """A routing that also checks whether clients may get this gateway's address.
 
     Call `update` and `topology` from one thread; the properties are thread-safe.
     """
@@ -39,7 +39,7 @@ class CheckedRouting:
     ) -> None:
         """`own` is called once `address` is known.
 
-        `is_own_host`: whether a host name resolves to `host`; None if it does not resolve.
+        `is_own_host` returns whether a name resolves to `host`; None if it does not resolve.
         """
         self._http = http
         self._routing = routing

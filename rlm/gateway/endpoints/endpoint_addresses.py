@@ -1,7 +1,7 @@
 """Computes the listening and the advertised address of each broker's endpoint. Pure.
 
-Without a map, a broker's endpoint uses the bootstrap endpoint's host and its port + 1 + node id.
-Operators can derive all ports from it, for example for firewall rules.
+Without a map, a broker's endpoint has the bootstrap endpoint's host, and as port the bootstrap
+endpoint's port + 1 + node id. Operators can thus compute all ports, for example for firewall rules.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class EndpointAddresses:
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:
-        """Return the address for clients of the endpoint on a port. Raises InvalidConfigError."""
+        """Return the address that clients get for a broker. Raises InvalidConfigError.
+
+        `bound_port`: the port that the broker's endpoint listens on.
+        """
         if node_id in self.addresses:
             return self.addresses[node_id]
         if not self.listeners:
@@ -57,6 +60,10 @@ def _address_after(first: HostPort, node_id: int) -> HostPort:
     port = first.port + 1 + node_id
     if port > _LAST_PORT:
         raise InvalidConfigError(
-            "no port is left for the broker: map one", key=LISTENERS_KEY, node_id=node_id, port=port
+            "the port of the broker's endpoint is above 65535",
+            key=LISTENERS_KEY,
+            node_id=node_id,
+            port=port,
+            advice="Map the broker to an address",
         )
     return HostPort(host=first.host, port=port)

@@ -1,9 +1,9 @@
-"""Finds the addresses that a gateway registers: that of its clients, and that of its HTTP server.
+"""Finds the addresses that a gateway registers: one for clients, and one for its HTTP server.
 
 If a listener is bound to a wildcard, its address is the local address of the route to the broker,
-because other hosts reach the broker by that network too. If that address is loopback, clients get
-this host's name, and the HTTP server has no address. With TLS clients always get the name, because
-certificates name hosts.
+because other hosts reach the broker over the same network. If that address is loopback, clients get
+this host's name, and the gateway registers no address for its HTTP server. With TLS, clients always
+get the name, because certificates name hosts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class OwnAddress:
         self._known = given if isinstance(given, HostPort) else None
 
     def update(self, view: ClusterView) -> None:
-        """Decide the address at the first call that succeeds. Raises as `address`."""
+        """Decide the address at the first call that succeeds.
+
+        Raises as `WildcardListener.address`.
+        """
         if self._known is None and self._listener is not None:
             self._known = self._listener.address(view)
 
@@ -86,10 +89,10 @@ class OwnAddress:
 
 
 class HttpAddress:
-    """The address of a gateway's HTTP server, to register. Call `update` from one thread.
+    """The address that a gateway registers for its HTTP server. Call `update` from one thread.
 
-    Empty while other hosts cannot reach it. A server on loopback serves only the supervisor on its
-    own host, whatever `rest.advertised.listener` says.
+    It is empty while other hosts cannot reach the server. A server on loopback serves only the
+    supervisor on its own host, whatever `rest.advertised.listener` says.
     """
 
     def __init__(self, bound: HostPort, *, advertised: HostPort | None, route: BrokerRoute) -> None:
@@ -100,7 +103,7 @@ class HttpAddress:
         self._registered = _reachable(bound if bound.is_loopback else advertised or bound)
 
     def update(self, view: ClusterView) -> None:
-        """Replace a wildcard by the route's address; keep it while there is no route. May block."""
+        """Replace a wildcard with the route's local address, once there is a route. May block."""
         if self._is_given or not self._bound.is_unspecified:
             return
         with suppress(NotFoundError, RetriableError):

@@ -1,12 +1,12 @@
 """Opens and closes the endpoints of a gateway for a whole cluster: one for each broker.
 
 The bootstrap endpoint, which leads to any broker, stays open. The gateway opens a broker's endpoint
-when it first sees the broker, and closes it after the broker was absent for 10 minutes. Until then
-it disconnects clients of the absent broker. At each update the gateway retries the endpoints that
-it could not open. Clients of an unserved broker are redirected to the bootstrap endpoint, where
-they ask again.
+when it first sees the broker, and closes it after the broker has been absent for 10 minutes. Until
+then the gateway disconnects clients of the absent broker. At each update it retries the endpoints
+that it could not open. It redirects clients of an unserved broker to the bootstrap endpoint, where
+they request metadata again.
 
-Clients are redirected to this gateway's endpoints only, never to gateways of single brokers.
+It redirects clients to its own endpoints only, never to gateways of single brokers.
 """
 
 from __future__ import annotations

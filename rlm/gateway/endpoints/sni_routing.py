@@ -52,7 +52,7 @@ class SniRouting:
     def __init__(
         self, names: ServerNames, advertised: HostPort, *, direct_if_unserved: bool = False
     ) -> None:
-        """`advertised` is the clients' address of the gateway; all brokers get its port."""
+        """`advertised` is the gateway's address for clients; all brokers get its port."""
         self._names = names
         self._advertised = advertised
         self._direct_if_unserved = direct_if_unserved
@@ -79,6 +79,6 @@ class SniRouting:
         return self._addresses.rotate()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
-        """Return the upstreams of a server name; all live brokers if it names none."""
+        """Return the upstreams of a server name; all live brokers if it names no broker."""
         node_id = self._names.node_of(server_name)
         return self._addresses.rotate() if node_id is None else self._addresses.of(node_id)

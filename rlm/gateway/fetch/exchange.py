@@ -1,4 +1,4 @@
-"""Serves one Fetch that asks for offsets the broker lacks, until the client's response. Pure.
+"""Serves one Fetch for offsets that the broker lacks, up to the client's response. Pure.
 
     sent -> [ends requested] -> answered -> [ends requested again] -> [store read] -> merged
 
@@ -141,10 +141,11 @@ class FetchExchange:
     def record_topic_ids(self, topic_ids: Mapping[str, UUID]) -> None:
         """Record which topic ids the broker reported for the names, if the Fetch has names.
 
-        A name may now belong to another topic than the plan assumed. That partition gets the
-        broker's own response, with two exceptions. The client gets a retriable error for an
-        OFFSET_OUT_OF_RANGE, because the plan's metadata is that of another topic. It also gets one
-        if the gateway requested another offset than the client did.
+        A name may now belong to another topic than the plan assumed. The client then gets the
+        broker's own response for that topic, with two exceptions. Instead of an
+        OFFSET_OUT_OF_RANGE it gets a retriable error, because the plan's metadata is that of
+        another topic. It also gets a retriable error if the gateway requested another offset than
+        the client did.
         """
         others = {
             key
@@ -179,7 +180,10 @@ class FetchExchange:
         )
 
     def merge(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
-        """Return the response from an outcome for each read; it uses the slices' buffers."""
+        """Return the client's response, given an outcome for each read.
+
+        The response refers to the buffers of the slices.
+        """
         found = dict(zip(self._reads, outcomes, strict=True))
         for key, outcome in found.items():
             if isinstance(outcome, GapBelow):
@@ -209,7 +213,7 @@ class FetchExchange:
         return found
 
     def _permit_wait_ms(self) -> int:
-        """Return how long the response may be delayed only to wait for a permit.
+        """Return how long the response may wait for nothing but a permit.
 
         Other partitions' records and errors must not wait. If the other partitions are empty, the
         wait is short, because only the next Fetch gets their new records.

@@ -1,8 +1,9 @@
 """Remembers where brokers' local logs start, to plan fetches.
 
-It also remembers gaps at the end of the last stored segment: offsets without a batch. With both it
-predicts which partitions of a fetch the broker lacks, because the gateway must buffer such a
-response. A wrong prediction costs a client one retry, or buffers a response needlessly.
+It also remembers gaps at the end of the last stored segment: offsets without a batch. From both, it
+predicts for which partitions of a fetch the broker lacks the offset, because the gateway must
+buffer the response to such a fetch. A wrong prediction costs a client one retry, or buffers a
+response needlessly.
 
 Memory: up to `limit_count` starts, missing offsets and gaps each.
 """
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class LocalStarts:
-    """Predicts what brokers have. Shared by the sessions of one loop; not thread-safe."""
+    """Predictions of what brokers have. Shared by the sessions of one loop; not thread-safe."""
 
     def __init__(self, *, limit_count: int = 100_000) -> None:
         self._starts: OrderedDict[TopicIdPartition, int] = OrderedDict()
@@ -36,7 +37,7 @@ class LocalStarts:
     def record_missing(self, partition: TopicIdPartition, offset: int) -> None:
         """Record that the broker lacks `offset`; the next fetch finds out whether it is too low.
 
-        Above the log end, this proves nothing about other offsets.
+        The offset may also be above the log end, so this proves nothing about other offsets.
         """
         _remember(self._doubted, (partition, offset), None, self._limit_count)
 

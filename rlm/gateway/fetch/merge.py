@@ -69,8 +69,8 @@ def remote_reads(
 ) -> dict[FetchKey, PartitionFetch]:
     """Return what to read from the store within the byte budget, in the request's order.
 
-    A first batch may exceed its limit; `merge` decides whether it is sent. Partitions with an error
-    for their log ends, and those after the budget is used up, are not read.
+    A first batch may exceed its limit; `merge` decides whether it is sent. The result omits
+    partitions whose log ends have an error, and those after the budget is used up.
     """
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
@@ -141,7 +141,8 @@ def refuse(
 ) -> FetchResponse:
     """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, so that clients retry.
 
-    For the partitions `out_of_range` it replaces OFFSET_OUT_OF_RANGE, for `any_records` a success.
+    This replaces OFFSET_OUT_OF_RANGE for the partitions in `out_of_range`, and a success for those
+    in `any_records`.
     """
     refused = {
         *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),
@@ -219,7 +220,7 @@ def _success_row(
         diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
     return PartitionData(
         partition_index=row.partition_index,
-        # The known ends may be older than the stored records, and only stable ones are stored.
+        # The known ends may be older than the stored records, all of which are stable.
         high_watermark=max(ends.high_watermark, stored_end_offset),
         last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
         log_start_offset=log_start_offset,

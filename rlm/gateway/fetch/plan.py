@@ -1,8 +1,8 @@
 """Plans a client's Fetch: what to send to the broker, and which partitions need the store. Pure.
 
 The gateway always requests all partitions from the broker, which authorizes each and checks leader
-epochs. It uses no fetch session (KIP-227), because the broker's session would be based on responses
-before the gateway changed them.
+epochs. It uses no fetch session (KIP-227), because the broker would base the session on its own
+responses, which the gateway changes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class TieredFetch:
 
     `is_remote`: the broker probably lacks the offset, or its response must be checked first.
     `sent_offset`: the offset that the gateway requests from the broker. It is above the client's
-    only across a known gap between the stored batches and the local log. For a Fetch by name, that
-    response counts only after the topic id is confirmed.
+    only across a known gap between the stored batches and the local log. For a Fetch by name, the
+    gateway uses the response to that offset only after it has confirmed the topic id.
     """
 
     topic_id_partition: TopicIdPartition
@@ -51,7 +51,7 @@ class TieredFetch:
 
     @property
     def is_below_log_start(self) -> bool:
-        """Return whether the offset may not be served, even if the broker has it."""
+        """Return whether the offset must not be served, even if the broker has it."""
         return self.asked.fetch_offset < (self.facts.recorded_start_offset or 0)
 
 

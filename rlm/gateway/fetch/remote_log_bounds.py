@@ -48,7 +48,7 @@ class RemoteLogBoundsView(Protocol):
 
 
 class LookupCache(Generic[_FoundT]):
-    """Caches lookups of partitions in this process's metadata until that changes.
+    """Caches lookups of partitions in this process's metadata until the metadata changes.
 
     Thread-safe; it calls `look_up` without a lock. Memory: results for 50,000 partitions.
     """
@@ -65,7 +65,7 @@ class LookupCache(Generic[_FoundT]):
         self._lock = Lock()
 
     def forget_changed(self) -> None:
-        """Remove the results of partitions that have changed until now."""
+        """Remove the results of partitions that changed since the last call."""
         with self._lock:
             changed = self._metadata.changed_partitions(self._seen_count)
             if changed.partition_keys is None:
@@ -84,7 +84,7 @@ class LookupCache(Generic[_FoundT]):
             return known
         found = self._look_up(partition)
         with self._lock:
-            # Otherwise it may predate a change that `forget_changed` has handled.
+            # Otherwise the result may predate a change that `forget_changed` has handled.
             if seen_count == self._seen_count:
                 if len(self._known) >= _LIMIT_COUNT:
                     self._known.clear()

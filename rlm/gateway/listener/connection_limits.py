@@ -31,7 +31,7 @@ class ConnectionRoom:
         self.taken_count = 0
 
     def enter(self, address: str) -> ConnectionSlot | DisconnectCause:
-        """Take a slot for a connection, or return the cause for which it is refused."""
+        """Take a slot for a connection, or return why it is refused."""
         if self.taken_count >= self._limit_count:
             return DisconnectCause.TOO_MANY_CONNECTIONS
         if self._of_address[address] >= self._limit_count_of_address:

@@ -59,10 +59,10 @@ _WAITING_CLIENTS = 1_024
 class ServerLimits:
     """The limits of a server's connections, in counts and milliseconds.
 
-    The server closes a connection after `idle_ms` without a byte in either direction, later than
-    brokers do. The first request, and each one partly received, must be complete within
-    `progress_timeout_ms`. Within the same time a client must receive some of the responses that
-    wait for it. While other clients wait for memory, that limit is `pressure_timeout_ms`.
+    The server closes a connection after `idle_ms` without a byte in either direction. The default
+    is longer than that of brokers. The first request, and each partly received one, must be
+    complete within `progress_timeout_ms`. A client must receive some of its waiting responses
+    within the same time or, while other clients wait for memory, within `pressure_timeout_ms`.
     """
 
     connection_count: int = 10_000
@@ -193,7 +193,7 @@ class GatewayServer:
     def _accept(
         self, endpoint: Endpoint, client: asyncio.Transport, slot: ConnectionSlot | None
     ) -> Relay | None:
-        """Create the relay of a client, or refuse it. `slot`: the slot of a TLS client."""
+        """Create the relay of a client, or refuse the client. `slot`: the slot of a TLS client."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
         entered = slot or self._enter(address)

@@ -1,12 +1,12 @@
 """StrayConnections: clients that failed over to this gateway and must go back. Pure.
 
-A client keeps such a connection, although this gateway's broker leads none of its partitions and
-the client knows another address. When the gateway of its broker is back, this gateway closes all
-connections accepted meanwhile. It cannot distinguish stray connections from others, so other
-clients lose theirs too.
+A client keeps such a connection, although this gateway's broker leads none of the client's
+partitions and the client knows another address. When the gateway of the other broker is back, this
+gateway closes all connections that it accepted meanwhile. It cannot distinguish stray connections
+from others, so other clients lose theirs too.
 
-A client with old metadata may connect at any later time. The broker refuses its requests, by which
-rlm.gateway.session.misdirected_requests finds it.
+A client with old metadata may connect at any later time. The broker refuses the requests of such a
+client, so rlm.gateway.session.misdirected_requests finds the client by these errors.
 
 Connections are numbered in the order in which they were accepted.
 """
@@ -30,7 +30,7 @@ _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heartbeat(NamedTuple):
-    """A gateway's heartbeat, and the next connection's number some looks before it was read."""
+    """A gateway's heartbeat, and the next connection's number some looks before it came."""
 
     heartbeat_ms: int
     next_number: int
@@ -49,9 +49,9 @@ class StrayConnections:
     def find_first_to_close(
         self, topology: GatewayTopology, *, next_number: int, now_s: float
     ) -> int | None:
-        """Return the first connection to close now, together with all above it; None for none.
+        """Return the first connection to close now, with all later ones; None to close none.
 
-        `next_number` is the number of the next connection. Call it about once a second.
+        `next_number` is the number of the next connection. Call this about once a second.
         """
         started = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
@@ -70,7 +70,7 @@ class StrayConnections:
     def _see(self, topology: GatewayTopology) -> None:
         """Find leases that ran out between two calls: other gateways may redirect clients here.
 
-        All gateways' leases may run out at once, if none could be read for a while.
+        All gateways' leases may run out at once, if no registration could be read for a while.
         """
         ran_out: dict[int, int] = {}
         for node_id, heartbeat_ms in topology.heartbeats_ms.items():
@@ -91,7 +91,7 @@ class StrayConnections:
         return [self._first_numbers.pop(node_id) for node_id in back]
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
-        """Return whether a broker whose clients came here has its first own gateway now."""
+        """Return whether a broker whose clients came here now has a gateway for the first time."""
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))

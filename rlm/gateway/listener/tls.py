@@ -85,12 +85,12 @@ def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[
     if config.upstream_keystore is not None and own.sasl is None:
         warnings.append(
             f"every client has the rights of the certificate in {UPSTREAM_KEYSTORE_KEY}"
-            + ("" if config.client_auth is ClientAuth.REQUIRED else ", also those without one")
+            + ("" if config.client_auth is ClientAuth.REQUIRED else ", also clients without one")
         )
     if config.client_auth is not ClientAuth.NONE and own.sasl is None:
         warnings.append(
-            f"the broker does not see the certificates that {CLIENT_AUTH_KEY} asks clients for:"
-            " its ACLs see one principal for all of them"
+            f"the broker does not see the clients' certificates that {CLIENT_AUTH_KEY} requests:"
+            " its ACLs apply to one principal for all clients"
         )
     if own.tls is not None and own.tls.certificate_path and config.upstream_keystore is None:
         warnings.append(
@@ -135,7 +135,7 @@ def _upstream_context(config: GatewayTlsConfig, trusted: TlsSettings) -> ssl.SSL
 def _restrict(context: ssl.SSLContext, protocols: Sequence[str]) -> None:
     versions = sorted(_VERSIONS[name] for name in protocols)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    # A renegotiation could block a write, and the buffer being written is reused at once.
+    # A renegotiation could block a write, and the gateway reuses the write's buffer at once.
     context.options |= ssl.OP_NO_RENEGOTIATION
 
 

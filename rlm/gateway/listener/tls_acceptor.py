@@ -29,9 +29,9 @@ class TlsAcceptorCallbacks:
     """The functions that an acceptor calls, on its loop.
 
     `context` returns the TLS context of a new connection. `protocol` returns its protocol, which
-    is connected after the handshake. `enter` takes a slot for an address or returns a cause to
-    refuse it. The acceptor releases the slot if the handshake fails; after it, the protocol owns
-    the slot. `failed` is called for each connection that was refused or failed.
+    is connected after the handshake. `enter` takes a slot for an address, or returns the cause of
+    a refusal. If the handshake fails, the acceptor releases the slot; otherwise the protocol then
+    owns it. The acceptor calls `failed` for each connection that was refused or failed.
     """
 
     context: Callable[[], ssl.SSLContext]

@@ -36,7 +36,7 @@ class ToClient:
 class ResponseToClient:
     """Requests to send these parts to the client, and then to call `release`.
 
-    They are valid until then.
+    The parts are valid until then.
     """
 
     parts: list[Buffer]
@@ -64,9 +64,9 @@ class PartitionFetch:
 class RemoteFetch:
     """Requests these reads, and then a call of the session's `finish_fetch` with their outcomes.
 
-    A read that is not finished within `max_wait_ms` continues and is `ReadPending`. Without a
-    permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is from the request
-    header.
+    If a read is not finished within `max_wait_ms`, its outcome is `ReadPending` and it continues.
+    Without a permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is that of
+    the request header.
     """
 
     reads: tuple[PartitionFetch, ...]
@@ -80,8 +80,8 @@ class RemoteFetch:
 class PrefetchHint:
     """Announces that a `RemoteFetch` of these reads is likely to come soon.
 
-    The owner may prepare what is in memory. Without `reads`, none is expected and the owner drops
-    what it prepared.
+    The owner may prepare data that is in memory. Without `reads`, no read is expected and the owner
+    drops what it prepared.
     """
 
     reads: tuple[PartitionFetch, ...]
@@ -90,7 +90,7 @@ class PrefetchHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteExchange:
-    """Requests a rewrite where it may block, and then a call of `finish_exchange`."""
+    """Requests a rewrite on a thread that may block, and then a call of `finish_exchange`."""
 
     rewrite: ExchangeRewrite[Message, Message]
     exchange: Exchange[Message, Message]

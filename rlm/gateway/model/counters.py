@@ -35,7 +35,7 @@ _BOUNDS_S = (
 
 
 class RemoteCount(Enum):
-    """The outcome of a partition that was to be read from the store."""
+    """The outcome of reading one partition from the store."""
 
     SERVED = "served"
     READING = "reading"
@@ -59,8 +59,8 @@ class TopicCounts:
 class ClientBytes:
     """The bytes that each client id received. Not thread-safe.
 
-    It counts `limit_count` ids separately. A further id replaces the one idle for longest, if that
-    is idle for `idle_ms`; otherwise it counts as OTHER. No count ever decreases.
+    It counts `limit_count` ids separately. A further id replaces the longest idle one, if that has
+    been idle for `idle_ms`; otherwise the further id counts as OTHER. No count ever decreases.
     """
 
     def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:
@@ -76,7 +76,7 @@ class ClientBytes:
             self._other_bytes += size_bytes
             return
         self._sizes[client_id] = self._sizes.get(client_id, 0) + size_bytes
-        # Moved to the end, so that the first is always the one idle for longest.
+        # At the end, so that the first id is always the longest idle one.
         self._seen_ms.pop(client_id, None)
         self._seen_ms[client_id] = now_ms
 
@@ -122,8 +122,8 @@ class Latencies:
 class GatewayCounts:
     """A gateway's counts. Only its loop writes; any thread may read.
 
-    The quota throttled `throttled_count` responses for `throttled_ms` in all. `warm` and `cold`:
-    the durations of reads that found their first batch in memory, or did not.
+    The quota throttled `throttled_count` responses for `throttled_ms` in all. `warm`: the durations
+    of reads that found their first batch in memory; `cold`: those of all other reads.
     """
 
     connections: int = 0

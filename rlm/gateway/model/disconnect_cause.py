@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DisconnectCause(Enum):
-    """The cause as counted. The first two are normal: client or broker closed the connection."""
+    """The disconnect cause. The first two are normal: client or broker closed the connection."""
 
     CLIENT_LEFT = "client_left"
     BROKER_CLOSED = "broker_closed"
@@ -35,7 +35,7 @@ class DisconnectCause(Enum):
 
 
 class ConnectionRefusedByGatewayError(Exception):
-    """Closes only the connection whose bytes raised it."""
+    """An error that closes only the connection whose bytes caused it."""
 
     def __init__(self, reason: DisconnectCause, detail: str = "") -> None:
         super().__init__(f"{reason.value} {detail}".rstrip())

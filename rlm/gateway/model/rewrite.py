@@ -58,9 +58,9 @@ class StreamRewrite(Generic[RequestT, ResponseT]):
 class Exchange(Generic[RequestT, ResponseT]):
     """A request as the client sent it, and the broker's response to what the gateway sent.
 
-    `sent` is the changed request; None if it passed unchanged. If the gateway requested the topic
-    ids of names, `leader_epochs` are what the broker reported together with them, by topic and
-    partition.
+    `sent` is the changed request; None if it passed unchanged. `leader_epochs`: the epochs that the
+    broker reported with the ids of the topics, by topic and partition; empty if the gateway
+    requested no ids.
     """
 
     version: int
@@ -78,8 +78,8 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     the client's request needs a change; otherwise both pass unchanged. `names` returns the topics
     that the request identifies only by name; empty if irrelevant.
 
-    `response` may block on the metadata topic and on the store, so it runs off the loop. It raises
-    none of their errors but returns them as error codes of partitions. `waits_for_store` returns
+    `response` may block on the metadata topic and on the store, so it runs off the loop. It returns
+    their errors as error codes of partitions, and never raises them. `waits_for_store` returns
     whether the client's request may block on the store.
     """
 

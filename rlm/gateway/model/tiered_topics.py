@@ -2,7 +2,7 @@
 
 Requests of older versions have only names. A topic that was deleted and created again has its old
 name, another id, and none of the old data. The cluster's own id for a name therefore comes first.
-Policies alone decide only while that is unknown.
+Policies alone decide only while that id is unknown.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NO_LIMIT = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredTopics:
-    """All topics with a policy in any state: stored data stays readable.
+    """All topics with a policy in any state, because stored data stays readable.
 
-    `managed` are the names of topics whose policy is not disabled, so that the broker's retention
-    stays off. `unconfirmed` are names whose topic ids the broker did not report. `partition_counts`
-    are the counts that the cluster last reported. A partition number far above the count is
-    rejected, so that clients cannot cause unlimited lookups.
+    `managed` are the names of topics whose policy is not disabled; for them, the broker's retention
+    must stay off. `unconfirmed` are names whose topic ids the broker did not report.
+    `partition_counts` are the counts that the cluster last reported. A partition number far above
+    the count is rejected, so that clients cannot cause unlimited lookups.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
@@ -42,7 +42,10 @@ class TieredTopics:
         return None if topic_id is None else self._partition(topic_id, topic, partition)
 
     def confirmed(self, names: Iterable[str], topic_ids: Mapping[str, UUID]) -> TieredTopics:
-        """Return these topics with the reported ids of `names`, unconfirmed without one."""
+        """Return these topics with the reported ids of `names`.
+
+        A name without a reported id is unconfirmed.
+        """
         id_by_name = dict(self.id_by_name)
         for name in names:
             topic_id = topic_ids.get(name)
