@@ -1,9 +1,9 @@
 """Writes to the client in order, and no faster than the client receives.
 
 The gateway writes its own responses directly to the socket, if that is possible and the transport's
-buffer is empty: past the transport, to avoid copies of unsent data. The loop does not watch a
-socket that belongs to a transport. So a direct write waits for writability on a duplicate, open
-only while it waits.
+buffer is empty. Such a write bypasses the transport, to avoid copies of unsent data. The loop does
+not watch a socket that belongs to a transport, so a direct write waits for writability on a
+duplicate of the socket. The duplicate is open only during the wait.
 
 Memory: the transport's buffer (its high-water mark and one piece), broker bytes received before
 the broker's side was paused, and unsent parts of responses. The memory of responses is accounted
@@ -83,8 +83,8 @@ class DirectWrites:
 class ClientOutput:
     """The output of one connection. Use on its loop.
 
-    `client` is its socket, if it can be written to directly
-    (rlm.gateway.relay.splice.plain_socket). With it, `moved` is called when the socket has taken
+    `client` is the connection's socket, if the gateway can write to it directly
+    (rlm.gateway.relay.splice.plain_socket). With it, this calls `moved` when the socket has taken
     all waiting data, and `failed` if the client has left. `taken_count`: responses sent whole.
     """
 
@@ -118,7 +118,7 @@ class ClientOutput:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the caller should add nothing at present."""
+        """Whether the caller should wait before it adds data."""
         return self._is_paused or bool(self._waiting)
 
     def write(self, data: Buffer) -> None:
@@ -180,7 +180,7 @@ class ClientOutput:
             self._failed()
 
     def _write_some(self, direct: DirectWrites) -> bool:
-        """Write once; return whether the socket took all of it."""
+        """Write once; return whether the socket took all offered bytes."""
         offered = [
             memoryview(each) for each in islice(self._waiting, _PARTS_AT_ONCE) if not callable(each)
         ]
@@ -219,7 +219,7 @@ class ClientOutput:
 
 
 def _joined(parts: list[Buffer]) -> list[Buffer]:
-    """Join small parts, so that they are not sent as a packet each."""
+    """Join small parts, so that the socket does not send a packet for each."""
     joined: list[Buffer] = []
     small = bytearray()
     for part in parts:

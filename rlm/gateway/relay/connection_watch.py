@@ -1,6 +1,6 @@
 """Finds idle connections, and those whose client does not send or receive in time. Pure.
 
-The watch compares all connections with its previous look at an interval. It costs nothing per byte
+At an interval, the watch compares all connections with its previous look. It costs nothing per byte
 that passes.
 """
 
@@ -44,7 +44,7 @@ class _Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standstill:
-    """The progress that a connection must make, and the cause to close it for if it does not.
+    """The progress that a connection must make, and the disconnect cause if it makes none.
 
     `moved`: the count that must change. `whole`: responses that the client received whole.
     """

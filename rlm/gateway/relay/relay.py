@@ -1,9 +1,9 @@
 """Carries out a session's actions on two transports, the store and the rewrite threads.
 
-While the broker's transport is full, the relay pauses reading the client. While the client's is
-full it pauses both, because the gateway itself answers some requests. While a response waits for
-the client's socket, the relay pauses only after further bytes have arrived. Usually none come, and
-pausing costs more than a read.
+While the broker's transport is full, the relay pauses reading the client. While the client's
+transport is full, it pauses reading both, because the gateway itself answers some requests. While a
+response waits for the client's socket, the relay pauses reading only after further bytes have
+arrived. Usually none come, and pausing costs more than a read.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Relay:
 
     def _end_side(self, reason: DisconnectCause) -> None:
         self.close(reason)
-        if reason is DisconnectCause.CLIENT_LEFT:  # the transport may not have noticed it yet
+        if reason is DisconnectCause.CLIENT_LEFT:  # the transport may not have noticed yet
             self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:

@@ -12,7 +12,7 @@ _RELAYED_BYTES = 256 * 1024
 _RESPONSE_BYTES = 2 << 20
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
-# Every Linux kernel has it and every user may set it.
+# Every Linux kernel has Reno, and every user may set it.
 _UNPACED = b"reno"
 _PACED_BEGIN = b"bbr"  # prefix of the names of all BBR versions
 _CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux only

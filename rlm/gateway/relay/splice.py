@@ -3,7 +3,8 @@
 The relay splices the records of responses, which it does not read. The kernel moves received pages
 through a pipe to the other socket, at half the cost of receive and send. The sockets still belong
 to their transports. During a splice the broker's transport is paused, the client's has nothing to
-send, and the splice waits for readiness on duplicates. TLS connections cannot be spliced.
+send, and the splice waits for readiness on duplicates of the sockets. The kernel cannot splice TLS
+connections.
 
 Memory: PIPE_BYTES of kernel memory for each connection during a splice.
 """

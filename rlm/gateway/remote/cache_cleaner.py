@@ -97,7 +97,7 @@ class CacheCleaner:
         readiness = self._metadata.readiness()
         if not readiness.is_ready:
             raise RetriableError(readiness.reason or "metadata is not ready")
-        # Requested before any lookup, so that the next pass gets the changes made meanwhile.
+        # Read before any lookup, so that the next pass gets the changes made meanwhile.
         changed = self._metadata.changed_partitions(self._seen_count)
         now_ms = self._clock.monotonic_ms()
         is_whole = changed.partition_keys is None or now_ms >= self._whole_due_ms
@@ -169,7 +169,7 @@ def why_gone(
 ) -> GoneReason | None:
     """Return why the metadata lets no client read a segment; None if it can be read.
 
-    Segments that an unclean election cut off stay cached, because a later one may restore them.
+    Segments that an unclean election cut off stay cached: a later election may restore them.
     Raises RetriableError if the metadata cannot answer now.
     """
     state = metadata.partition_state(segment_id.topic_id_partition)

@@ -1,7 +1,7 @@
 """CachedSegments: reads stored segments for lookups by time, through the cache of fetches.
 
-The data counts in the cache's one budget and is read once for all requests. It is still in memory
-when the consumer starts to read at the offset it looked up.
+The data counts against the cache's budget and is read once for all requests. It is still in memory
+when the consumer starts to read at the offset that it looked up.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")
-_TIME_INDEX = 1  # the other indexes are cached as 0
+_TIME_INDEX = 1  # a chunk number; the other indexes have 0
 _RUN_BYTES = 1 << 20
 
 
 class CachedSegments:
-    """Reads segments. Thread-safe. A read blocks for `patience_ms`, then RetriableError."""
+    """Reads segments. Thread-safe. A read that lasts `patience_ms` raises RetriableError."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class CachedSegments:
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Return a time index, which costs as much as its object. Raises as the storage manager."""
+        """Return a time index, cached at its companion's size. Raises as the storage manager."""
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
             key=ChunkKey(part_name(companion.key, INDEXES), _TIME_INDEX),

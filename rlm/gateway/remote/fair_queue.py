@@ -103,7 +103,7 @@ class ReadPermits:
         return len(self._waiting)
 
     def throttle_ms(self) -> int:
-        """Return how long the quota lets no fetch start; 0 if one may start."""
+        """Return how long the quota blocks all new fetches; 0 if one may start now."""
         return self._quota.throttle_ms(
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )

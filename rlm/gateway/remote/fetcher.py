@@ -166,7 +166,7 @@ class RemoteFetcher:
 
         The future raises NotFoundError (an object is missing) or CorruptError; both name the
         segment and are recorded as anomalies. It also raises RetriableError, and UnsupportedError
-        for a batch larger than the cache. Cancelling it releases everything; a read of the store
+        for a batch larger than the cache. Canceling it releases everything; a read of the store
         that has started finishes for the cache.
         """
         return run_chain(self._read_chain(fetch, state), unwanted=_release)
@@ -227,7 +227,7 @@ class RemoteFetcher:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
                 if isinstance(error, NotFoundError) and not self._can_still_answer(wanted):
-                    continue  # the metadata allowed its deletion meanwhile
+                    continue  # the metadata allowed the segment's deletion meanwhile
                 self._anomalies.record(stored.metadata, error, offset=offset)
                 failed.add(stored.metadata.segment_id.id)
                 if locate_sound(self._metadata, partition, offset, failed) is None:

@@ -22,7 +22,7 @@ def run_chain(
 ) -> Future[ResultT]:
     """Run `chain` up to the first wait here, the rest on the threads that complete the futures.
 
-    Cancelling the result cancels the awaited future. If that is too late, `chain` continues and
+    Canceling the result cancels the awaited future. If that is too late, `chain` continues and
     its result is passed to `unwanted`.
     """
     runner = _Runner(chain, unwanted)
@@ -79,7 +79,7 @@ class _Runner(Generic[AwaitedT, ResultT]):
             self._unwanted(value)
 
     def cancel(self) -> None:
-        """Cancel the awaited future, because the result was cancelled."""
+        """Cancel the awaited future, because the result was canceled."""
         awaited = self._awaited
         if awaited is not None:
             awaited.cancel()

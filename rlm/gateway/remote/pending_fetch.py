@@ -59,7 +59,7 @@ class PendingFetch:
         self._in_pool(self._begin)
 
     def give_up(self) -> None:
-        """Release what the read returned or will return; the outcome may not be used afterwards."""
+        """Release what the read returned or will return; do not use the outcome afterwards."""
         self.is_given_up = True
         if self.outcome.done():
             release_all([self.outcome.result()])
@@ -95,7 +95,8 @@ class PendingFetch:
     def _in_pool(self, step: Callable[[], RemoteOutcome | None]) -> None:
         try:
             self._pool.submit(self._take, step)
-        except RuntimeError as error:  # shut down; or no new thread, and the call may still come
+        except RuntimeError as error:
+            # The pool is shut down, or cannot start a thread and may call `_take` later.
             self._fail(error)
 
     def _take(self, step: Callable[[], RemoteOutcome | None]) -> None:
@@ -112,7 +113,7 @@ class PendingFetch:
         self._end(_STORAGE_ERROR)
 
     def _end(self, outcome: RemoteOutcome) -> None:
-        """Set the outcome, or release a later one."""
+        """Set the outcome; release it if another one is set already."""
         try:
             self._ended.set_result(outcome)
         except InvalidStateError:

@@ -1,4 +1,4 @@
-"""ReadAheadDepth: how far to prefetch for a reader, by whether its requests find the data. Pure.
+"""ReadAheadDepth: how far to prefetch for a reader, from how often it waits for data. Pure.
 
 A reader that waits for prefetched data consumes faster than the store responds. Each such wait
 multiplies the depth, until it covers what the reader consumes during one response of the store. If
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-# The depth shrinks by one after this many chunks in time. This is rare, because a late chunk costs
-# the reader a full response time of the store.
+# The depth shrinks by one chunk after this many chunks that were in memory in time. The number is
+# high, because a late chunk costs the reader a full response time of the store.
 _CALM_COUNT = 16
 
 _DEEPER_FACTOR = 4
@@ -55,7 +55,7 @@ class ReadAheadDepth:
     def bytes_for(self, given_bytes: int) -> int:
         """Return how much to prefetch for a reader that just received `given_bytes`.
 
-        It will probably request as much again; the full depth is in flight after that.
+        The reader will probably request as much again; after that, the full depth is in flight.
         """
         wanted_count = self.chunk_count + given_bytes // self.chunk_bytes
         return self.chunk_bytes * min(wanted_count, max(self.most_count, self.chunk_count))

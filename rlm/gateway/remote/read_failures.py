@@ -1,4 +1,4 @@
-"""ReadFailures: logs that the store cannot be read, seldom enough for an outage.
+"""ReadFailures: logs that the store cannot be read, at a limited rate during an outage.
 
 While the store is down, each client fetches again at once, so that each partition fails many times
 a second. This module does not count the failures: metrics do.
@@ -38,7 +38,7 @@ class ReadFailures:
     def record(self, read: PartitionFetch, error: BaseException) -> None:
         """Log a failed read, unless the same was logged within the last minute."""
         if isinstance(error, NotFoundError | CorruptError):
-            # ReadAnomalies warns once.
+            # ReadAnomalies logs the warning, once.
             _log.debug(LogLine("cannot read a stored segment", error=error))
             return
         cause = error.message if isinstance(error, TieredStorageError) else type(error).__name__

@@ -59,9 +59,9 @@ class ReadPlans:
         position: int,
         reach_position: int = 0,
     ) -> ReadPlan:
-        """Plan one read of the requested bytes; it extends to `reach_position` if that is near.
+        """Plan one read of the requested bytes, extended to `reach_position` if that is near.
 
-        It uses shared chunks if these are cached and this range is not.
+        The plan uses shared chunks if they are cached and the range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
         asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._max_requested_bytes)

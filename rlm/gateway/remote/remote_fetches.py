@@ -1,11 +1,11 @@
 """RemoteFetches: one client's reads of the store, in parallel, within the client's wait time.
 
 A read that is not finished in time continues. The client gets an empty response, fetches again and
-finds the same read, so nothing is read twice. The read is given up if the client reads that
-partition elsewhere or disconnects.
+finds the same read, so nothing is read twice. The gateway gives up the read if the client reads
+another offset of that partition or disconnects.
 
-A sequential reader usually finds its data in memory. The loop prepares that while the broker
-answers, and the response is sent at once. Everything else may block and starts in the pool.
+A sequential reader usually finds its data in memory. The loop prepares that data while the broker
+answers, and then responds at once. Everything else may block and starts in the pool.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ class RemoteFetches:
         for pending in self._pending.values():
             pending.give_up()
         self._permits.forget(self._client)
-        with suppress(RuntimeError):  # shut down; or no new thread, and another one takes the call
+        # The pool is shut down, or cannot start a thread; then another thread takes the call.
+        with suppress(RuntimeError):
             self._pool.submit(self._tier.forget, self._client)
 
     async def wait_closed(self) -> None:
@@ -174,7 +175,7 @@ class RemoteFetches:
                     read, read_committed=asked.read_committed, client=self._client
                 )
             except TieredStorageError:
-                found = None  # `read` meets the error too, and reports it
+                found = None  # `read` gets the same error, and reports it
             if found is None:
                 for each in slices:
                     each.release()

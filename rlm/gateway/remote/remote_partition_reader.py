@@ -50,7 +50,7 @@ class Fetcher(Protocol):
 
 
 class RemotePartitionReader:
-    """Reads the remote tier of partitions. Thread-safe except for `ready`, which one loop calls.
+    """Reads the remote tier of partitions. Thread-safe.
 
     `begin` and `absent` may block on the metadata topic, never on the store. They block for at most
     `catch_up_ms`, because fetches that do not need the topic use the same threads.
@@ -124,7 +124,7 @@ class RemotePartitionReader:
     def _after_gap(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """Return the outcome if the store has no batch from `read.offset` up to `found.offset`.
 
-        Nothing is missing in between unless the local log starts above `found.offset`.
+        No record is missing in between, unless the local log starts above `found.offset`.
         """
         if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
             return _STORAGE_ERROR
@@ -133,7 +133,7 @@ class RemotePartitionReader:
         return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
     def _above_end(self, read: PartitionFetch) -> ReadRefused:
-        """Return a retriable error if the store has this offset above the broker's log end."""
+        """Return OFFSET_OUT_OF_RANGE, or a retriable error if the store has the offset."""
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR

@@ -1,8 +1,8 @@
 """ResponseRounds: spreads responses from the store over the loop's iterations.
 
-A response from the store takes the loop ten times as long as relaying one of the broker. If several
-readers wait, each iteration sends one such response, in order of arrival. Clients that read from
-the broker meanwhile wait for one of them, not for all.
+A response from the store takes the loop ten times as long as relaying one from the broker. If
+several readers wait, each iteration sends one response from the store, in order of arrival. Clients
+that read from the broker meanwhile wait for one such response, not for all.
 """
 
 from __future__ import annotations

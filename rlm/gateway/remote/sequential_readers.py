@@ -47,7 +47,7 @@ class _ReaderState:
 
     It reads on if it requests the next offset, or the same one again because the response was not
     sent. `last_index` is the index of the last chunk that it received bytes from. `is_ahead`: all
-    chunks to prefetch for it are in memory or in-flight.
+    chunks to prefetch for it are in memory or being read.
     """
 
     located: LocatedSegment
@@ -68,7 +68,7 @@ class _ReaderState:
 
 
 class SequentialReaders:
-    """The `limit_count` readers that read last. Thread-safe.
+    """The `limit_count` most recent readers. Thread-safe.
 
     Memory: about 3 KiB for each; prefetched data counts in the cache.
     """
@@ -91,7 +91,7 @@ class SequentialReaders:
         self._lock = threading.Lock()
 
     def check_sequential(self, reader: SequentialReader, offset: int) -> bool:
-        """Check whether a fetch requests its reader's next offset, and not the same one again.
+        """Return whether a fetch requests its reader's next offset, not the last one again.
 
         Ends the prefetches of a reader that continues elsewhere.
         """
@@ -209,7 +209,7 @@ class SequentialReaders:
     def _read_ahead(
         self, reader: SequentialReader, stored: StoredRange, index: int, left_bytes: int
     ) -> bool:
-        """Prefetch `left_bytes`, including what is in memory; return False without room."""
+        """Prefetch `left_bytes`, including what is in memory; return False if there is no room."""
         for request in self._following(reader, stored, index):
             if left_bytes <= 0:
                 break

@@ -1,6 +1,6 @@
 """Rewrites the addresses of brokers in responses, so that clients reach gateways.
 
-A test finds these responses in Kafka's schemas. Node ids stay unchanged, because clients and
+A test searches Kafka's schemas for such responses. Node ids stay unchanged, because clients and
 brokers identify each other by them.
 """
 
@@ -88,9 +88,9 @@ def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
 def remove_leader_endpoints(response: FetchResponse) -> FetchResponse:
     """Remove the addresses of leader hints from Fetch (KIP-951).
 
-    Clients find the named leader at its address from Metadata. While a gateway is not live for some
-    gateways and live for others, a hint's address can differ from that of Metadata. Kafka's Java
-    consumer then has two nodes of one id with one fetch session, and discards responses.
+    Clients find the named leader at its address from Metadata. While only some gateways see another
+    gateway as live, a hint's address can differ from that of Metadata. Kafka's Java consumer then
+    has two nodes with the same id and one fetch session, and discards responses.
     """
     return replace(response, node_endpoints=()) if response.node_endpoints else response
 

@@ -1,8 +1,8 @@
 """Extends DeleteRecords to both tiers: what the broker accepts becomes a requested log start.
 
 The broker deletes local records and does not know of stored ones. When it has accepted a request,
-the gateway records that in the metadata, and the leader's manager makes it the log start. The
-gateway responds once the record is accepted, so that it cannot be lost. A client that gets
+the gateway records the offset in the metadata, and the leader's manager makes it the log start. The
+gateway responds once its record is accepted, so that the request cannot be lost. A client that gets
 REQUEST_TIMED_OUT does not know the result and retries.
 """
 

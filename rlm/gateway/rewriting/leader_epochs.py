@@ -4,8 +4,8 @@ After a trim the broker's lineage starts at the local log start, so its response
 are wrong, without an error. The stored lineage is complete. The gateway uses it for every epoch up
 to the one in which the local log may start. For later epochs the broker's lineage is newer.
 
-If another program removed local records, the broker's response shows it. For a forgotten epoch it
-returns its log start, which is above the end of the stored epoch. (Source: Kafka's
+If another program removed local records, the broker's response shows it. For a forgotten epoch the
+broker returns its log start, which is above the end of the stored epoch. (Source: Kafka's
 LeaderEpochFileCache.endOffsetFor.)
 """
 

@@ -4,15 +4,15 @@
 |---|---|
 | latest (-1), earliest local (-4) | the broker's |
 | earliest (-2) | the log start over both tiers |
-| max timestamp (-3) | the greater of both tiers', the lower offset if they are equal |
+| max timestamp (-3) | the greater of both tiers' maximums; if they are equal, the lower offset |
 | latest tiered (-5) | the last stored offset, -1 if nothing is stored |
 | earliest pending upload (-6) | last stored offset + 1; the log start if nothing is stored |
 | a time | the lower offset of both tiers |
 
 The gateway first sends the same request to the broker, which authorizes, checks the leader epoch
-and rejects versions. Its errors pass unchanged. Times are looked up in the store, for several
-partitions at once, within the client's timeout. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075;
-Kafka's UnifiedLog.)
+and rejects unsupported versions. The broker's errors pass unchanged. The gateway looks up times in
+the store, for several partitions at once, within the client's timeout. (Source: KIP-405, KIP-1005,
+KIP-1023, KIP-1075; Kafka's UnifiedLog.)
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Runs the queries of rewrites about the remote log of tiered partitions.
 
-**Data loss:** a client skips records that a response omits. The gateway therefore queries only
-after it has followed the metadata to its end, as read after the broker's response. If the metadata
-topic is unavailable, for example while its leader moves, the gateway retries briefly. If that
-fails, the result is KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the timeout. Clients retry
-both, and find in memory what was read meanwhile.
+**Data loss:** a client skips records that a response omits. The gateway therefore waits for the
+broker's response, reads the metadata topic's end, and queries only after it has followed the topic
+to that end. If the metadata topic is unavailable, for example while its leader moves, the gateway
+retries briefly. If that fails, the result is KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the
+timeout. Clients retry both, and find in memory what the gateway read meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-# The duration of an orderly leader change. A waiting request occupies a thread, so not longer.
+# Covers an orderly leader change. It is not longer, because a waiting request occupies a thread.
 _PATIENCE_MS = 2_000
 _RETRY_MS = 50
 
@@ -40,7 +40,7 @@ class QueryDependency(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogQuery(Generic[_ResultT]):
-    """A query about one partition: `run` returns its result, `failed` that for an error code.
+    """A query about one partition: `run` returns its result, `failed` the result for an error.
 
     `waits_for` is what `run` may block on; several such queries run at once.
     """
@@ -56,7 +56,7 @@ def run_queries(
 ) -> list[_ResultT]:
     """Return the result of each query, in order, within the timeout.
 
-    `timeout_ms` is the client's, 0 if it gave none; the gateway's own limits it. Both times count
+    `timeout_ms` is the client's, 0 if it gave none; the gateway's own timeout limits it. Both count
     from when the client began to wait, even if it waits only for a thread. A running query
     continues after the timeout.
     """

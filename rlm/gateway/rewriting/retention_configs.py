@@ -1,9 +1,9 @@
 """Keeps the broker's retention of tiered topics off, in AlterConfigs and IncrementalAlterConfigs.
 
 **Data loss:** the broker's retention deletes records whether or not they are stored. The gateway
-therefore rejects such a change with POLICY_VIOLATION. The message says how to change a tiered
-topic's retention. Changes of other topics in the same request pass, and so do other settings of
-this topic in a separate request.
+therefore rejects a change that enables it, with POLICY_VIOLATION. The message says how to change a
+tiered topic's retention. Changes of other topics in the same request pass, and so do other settings
+of this topic in a separate request.
 
 A client without permission to change the topic gets only the broker's refusal. The gateway replaces
 a rejected change with a value that the broker cannot accept. The broker first authorizes, and

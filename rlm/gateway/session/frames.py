@@ -3,8 +3,8 @@
 The stream buffers the start of a frame until its owner can choose a sink. After that, it passes all
 bytes to the sink as they arrive, including the size field.
 
-Memory: the start of a frame, which the owner limits by raising; while stopped, the bytes of one
-`feed`.
+Memory: the start of a frame, until the owner chooses a sink or raises; while stopped, the bytes of
+one `feed`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FrameSink(Protocol):
         """Finish the frame: all bytes were taken or spliced."""
 
 
-# Takes a frame's bytes so far, after its size field, and its size; None: needs more bytes.
+# Takes a frame's bytes so far, without its size field, and its size; returns None to get more.
 BeginFrame = Callable[[memoryview, int], FrameSink | None]
 
 

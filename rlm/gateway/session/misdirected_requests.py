@@ -5,9 +5,9 @@ address by now: Kafka's Java client looks at an address only when it connects. T
 each request with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. Other clients see these errors only
 until they know the new leader or coordinator.
 
-The error code is read from the start of a response; for Fetch, the session reads it. If a response
-has one for each partition, that of the first partition is read: a misdirected request names only
-partitions of another broker. Forms, after the head:
+This module reads the error code from the start of a response; for Fetch, the session reads it. If a
+response has an error code for each partition, the first one counts: a misdirected request names
+only partitions of another broker. Forms of responses, after the head:
 
     group, transaction   throttle time, error code
     partitions           [throttle time], topics (name or id, partitions (index, error code))
@@ -46,9 +46,9 @@ class MisdirectedRequests:
         self._first_ms = self._last_ms = -LASTING_MS
 
     def lasts(self, error_code: int, now_ms: int) -> bool:
-        """Record a response's error code; return whether refusals last for LASTING_MS.
+        """Record a response's error code; return whether refusals have lasted for LASTING_MS.
 
-        They end when none comes for as long.
+        They end when no refusal comes for LASTING_MS.
         """
         if error_code not in _REFUSALS:
             return False
@@ -74,7 +74,7 @@ class _Form(NamedTuple):
 
 _OFFSET_COMMIT = _Form(3, is_per_partition=True, topic_ids_from=10)
 _ADD_PARTITIONS_TO_TXN = _Form(0, is_per_partition=True), _Form(4)
-# Without an error of the whole fetch, its message is null: one byte.
+# If the whole fetch has no error, its error message is null: one byte.
 _SHARE_FETCH = _Form(1, before_bytes=11, is_per_partition=True, topic_ids_from=1)
 # By API key, ascending by version.
 _FORMS: Mapping[int, tuple[_Form, ...]] = MappingProxyType(
@@ -104,7 +104,7 @@ _FORMS: Mapping[int, tuple[_Form, ...]] = MappingProxyType(
 def first_error_code(
     api_key: int, version: int, data: memoryview, *, frame_bytes: int
 ) -> int | None:
-    """Return the first error code of a response frame; NONE if its API is not known here.
+    """Return the first error code of a response frame; NONE if _FORMS lacks its API.
 
     `data` are the frame's bytes so far, without its size field. Returns None if more are needed.
     """

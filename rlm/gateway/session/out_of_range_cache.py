@@ -24,7 +24,7 @@ _NOTHING_BUT_ROWS = FetchResponse()
 
 
 class CachedResponse(NamedTuple):
-    """The response expected of the broker, from a request at `asked_ms`; valid until `ends_ms`."""
+    """The broker's probable response, from a request at `asked_ms`; valid until `ends_ms`."""
 
     response: FetchResponse
     asked_ms: int
@@ -53,8 +53,8 @@ class OutOfRangeCache:
     ) -> None:
         """Cache the response to a request sent at `asked_ms`, of FIRST_VERSION or later.
 
-        Removes old entries of its partitions, of other clients and above the age limit. Does not
-        cache a response with more than partition rows, such as a throttle time.
+        Removes entries of the same partitions, of other clients, and those above the age limit.
+        Does not cache a response with more than partition rows, such as a throttle time.
         """
         asker = _asker(plan.asked, client_id)
         oldest_ms = asked_ms - self._max_age_ms()

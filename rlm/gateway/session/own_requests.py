@@ -1,10 +1,10 @@
 """Sends the gateway's own requests on a client's upstream connection, as that client. Pure.
 
 One kind asks for the ids of the topics that a request names. A topic that is deleted and created
-again keeps its name and gets another id. The gateway must not serve the old topic's records for it,
-but its own view may be some seconds old. So directly after a request by name, it asks the broker
-for the ids on the client's own connection. Ids are never reused, so the returned id was also valid
-when the broker answered the request. (Source: KIP-516.)
+again keeps its name and gets another id. The gateway must not serve the old topic's records for the
+new one, but the gateway's own view may be some seconds old. So directly after a request by name, it
+asks the broker for the ids on the client's upstream connection. Ids are never reused, so the
+returned id was also valid when the broker answered the request. (Source: KIP-516.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlm.wire.frames import request_frame
 # The client id in the broker's request log; these requests do not use the client's own quota.
 _CLIENT_ID = "kafka-rlm-gateway"
 _CORRELATION_ID = -1
-# The first with topic ids; every broker since 2.8 speaks it.
+# The first version with topic ids; every broker since 2.8 supports it.
 METADATA_VERSION = 10
 _NO_ID = UUID(int=0)
 

@@ -63,7 +63,7 @@ def has_response(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bo
 
 
 def _is_withheld(head: RequestHead) -> bool:
-    """Return whether the gateway does not offer this version, because it could not process it."""
+    """Return whether the gateway withholds this version, because it cannot process it."""
     if head.api_key == FETCH.key:
         return head.api_version not in FETCH.versions
     if head.api_key == SASL_HANDSHAKE.key:

@@ -235,7 +235,7 @@ class ClientRequests:
         self.stream.stopped = True
 
     def _expect(self, exchange: FetchExchange) -> None:
-        """Prefetch from the store while the broker answers."""
+        """Announce the likely reads, to prepare them while the broker answers."""
         expected = exchange.foresee_reads(self._parts.clock.monotonic_ms())
         if expected is not None:
             self._state.actions.append(expected)

@@ -2,10 +2,10 @@
 
 A session takes the bytes of both sides and returns actions (rlm.gateway.model.actions), which its
 owner carries out in order. Requests and responses keep their order and correlation ids. Opaque
-frames pass in pieces as they arrive. The halves are ClientRequests and BrokerResponses; between
-them is the queue of in-flight requests.
+frames pass in pieces as they arrive. The session's halves are ClientRequests and BrokerResponses;
+between them is the queue of in-flight requests.
 
-The session starts no further request of the client (`reads_client`) while
+The session starts no further request of the client (`reads_client` is false) while
 
  - it gathers a Fetch with a part from the store: responses to the gateway's own requests must come
    before those to later requests of the client,
@@ -67,9 +67,9 @@ class Session:
 
     @property
     def is_blocked_by_client(self) -> bool:
-        """Whether requests wait until the client receives its responses.
+        """Whether requests wait until the client has received its responses.
 
-        Then call `process_buffered`.
+        Call `process_buffered` once it has received them.
         """
         return self._state.is_client_full and self._requests.stream.stopped
 
@@ -166,7 +166,7 @@ class Session:
         state = self._state
         try:
             take(taken)
-            # Skipped when neither side is stopped: this runs for every piece that passes.
+            # Only if a side is stopped, because this method runs for every piece that passes.
             if self._requests.stream.stopped or self._responses.stream.stopped:
                 self._settle()
         except ConnectionRefusedByGatewayError as error:

@@ -1,10 +1,10 @@
 """A speculative fetch, and the conditions under which a client's Fetch uses its response. Pure.
 
-The gateway sends it on the client's own connection with its client id, so that the broker
+The gateway sends it on the client's upstream connection, with the client's id, so that the broker
 authorizes, counts and throttles it as the client's own. The client's next request uses the response
-if it differs only in its correlation id, comes in time, and nothing else is in flight. Otherwise
-the gateway drops the response, which normally has no records. It then sends no speculative
-fetches for the client's next PAUSE_COUNT fetches.
+if the request differs only in its correlation id and comes in time, and nothing else is in flight.
+Otherwise the gateway drops the response, which normally has no records. The gateway then sends no
+speculative fetches for the client's next PAUSE_COUNT fetches.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SpeculativeFetch:
         )
 
     def is_request(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Return whether a client's decoded request equals it."""
+        """Return whether a client's decoded request equals the expected one."""
         return (
             request == self.request
             and version == self.version

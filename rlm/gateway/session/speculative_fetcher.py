@@ -4,7 +4,8 @@ A reader of the remote log waits mostly for the broker's OFFSET_OUT_OF_RANGE res
 While the reader processes a response, broker and gateway are idle. So after a response from the
 store alone, the gateway plans the reader's next Fetch and sends it to the broker. If the
 out-of-range cache has the broker's response (rlm.gateway.session.out_of_range_cache), the gateway
-uses that instead. rlm.gateway.session.speculative_fetch defines when the reader's Fetch may use it.
+uses that instead. rlm.gateway.session.speculative_fetch defines when the reader's Fetch may use the
+response.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class SpeculativeFetcher:
     def speculate(self) -> None:
         """Send the planned Fetch, if nothing else is in flight, and prefetch its records.
 
-        Do not call it while a client's request passes in pieces, which the sent bytes would split.
+        Do not call this while a client's request passes in pieces: the sent bytes would split it.
         """
         following, self._following = self._following, None
         if following is None or not is_only_speculative(self._state.pending):
@@ -120,7 +121,7 @@ class SpeculativeFetcher:
                 self._state.actions.append(expected)
 
     def _ask(self, before: GatheredFetch, request: FetchRequest) -> None:
-        """Start a speculative fetch, unless the broker has a part or log ends are unknown."""
+        """Start a speculative fetch, unless the broker may have records or log ends are unknown."""
         state, parts = self._state, self._parts
         version, client_id = before.version, before.exchange.client_id
         try:
