@@ -1,9 +1,9 @@
 """ReadAnomalies: stored objects that a reader found missing or corrupt.
 
 An anomaly is open from the first failed read to the first successful read of the same offsets. The
-first failed read of a segment is logged. Later ones are only counted, until a minute after its last
-anomaly closed. This module does not know the metadata topic: rlm.remote_read.anomaly_reporter
-records open anomalies there.
+first failed read of a segment is logged. Later ones are only counted, until a minute after the
+segment's last anomaly closed. This module does not know the metadata topic:
+rlm.remote_read.anomaly_reporter records open anomalies there.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class ReadAnomalies:
             del self._closed_segments[each]
 
     def _summary(self) -> tuple[int, int] | None:
-        """Return failing segments and unlogged failures since the last one; None if too soon."""
+        """Return failing segments and unlogged failures since the last call; None if too soon."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._summary_at_ms:
             return None

@@ -1,8 +1,8 @@
 """AnomalyReporter: records in the metadata topic which stored objects a process cannot read.
 
-It also clears them once they can be read again. Readers are not fenced: there is one record for
-each segment, object and kind, and the last writer wins. No deletion may follow from a report, so
-the leader's manager checks the object itself.
+It also clears the record of an object once the process can read the object again. Readers are not
+fenced: there is one record for each segment, object and kind, and the last writer wins. No deletion
+may follow from a report alone, so the leader's manager checks the object itself.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class AnomalyReporter:
         )
 
     def _forget_reports_except(self, open_ids: Iterable[UUID]) -> None:
-        """Remove reports of closed anomalies if they delay no further report, or above 1,000."""
+        """Remove reports of closed anomalies after the interval, and the oldest above 1,000."""
         oldest_ms = self._clock.monotonic_ms() - UPDATE_INTERVAL_MS
         closed = sorted(
             self._reported.keys() - open_ids, key=lambda each: self._reported[each].at_ms

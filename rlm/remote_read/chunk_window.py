@@ -1,6 +1,6 @@
 """ChunkWindow: complete, verified record batches in chunks of a stored segment's log.
 
-A chunk starts and ends anywhere in a batch. It remembers its verified batches, so that each is
+A chunk may start and end within a batch. It remembers its verified batches, so that each is
 verified once for all readers. A batch belongs to the chunk in which it starts, and is verified when
 all its bytes are present. This module does not know where chunks come from.
 """
@@ -28,7 +28,7 @@ from rsm.segment.indexes import OffsetIndexEntry
 
 
 class SegmentChunk:
-    """Bytes of a log from `position`. `run` are its verified batches; use it only under `lock`."""
+    """Bytes of a log from `position`. `run`: its verified batches, for use only under `lock`."""
 
     def __init__(self, content: bytes | bytearray | memoryview, position: int) -> None:
         self.content = content if isinstance(content, memoryview) else memoryview(content)
@@ -47,9 +47,10 @@ class SegmentChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStart:
-    """The start of a batch. `entry` is its index entry; None if it is known from a read.
+    """The start of a batch. `entry` is its index entry; None if the start is known from a read.
 
-    `at_least_offset` is the lowest possible offset: the one after the batch before it, if known.
+    `at_least_offset` is the lowest possible offset of the batch: the next offset after the previous
+    batch, if known.
     """
 
     position: int
@@ -83,7 +84,7 @@ class Incomplete:
     next_offset: int
 
 
-# A verification releases the chunk's lock after this many bytes, if no fetch waits for it.
+# A verification that no fetch waits for releases the chunk's lock after this many bytes.
 _CHECKED_AT_ONCE_BYTES = 262_144
 
 
@@ -211,7 +212,7 @@ class ChunkWindow:
         return Incomplete(position=position, end_position=end_position, next_offset=next_offset)
 
     def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
-        """Extend the first batch while batches are complete, correct and readable."""
+        """Return the end of the complete, correct and readable batches from `first` on."""
         position, next_offset = first.end_position, first.next_offset
         limit_position = min(limit_position, self._end_position)
         for chunk in self._chunks:

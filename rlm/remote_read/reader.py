@@ -1,7 +1,7 @@
 """Reads the stored part of a partition as runs of verified record batches.
 
 rlmm.lookup finds the segments, and rsm.read.segment_scan reads them, for one consumer of a large
-range. rlm.gateway.remote.fetcher is for many readers of a few batches.
+range. rlm.gateway.remote.fetcher serves many readers, each of a few batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import RemoteStorageManager
 
 Lookup = Callable[[int], StoredRange | NotStored]
-"""Returns what to read an offset of one partition from."""
+"""Returns the stored range from which to read an offset of one partition."""
 
 
 class LookedUpReader:
@@ -45,7 +45,7 @@ class LookedUpReader:
     def scan_log(
         self, look_up: Lookup, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
-        """Read from the batch that contains `from_offset`; the last run may pass `end_offset`.
+        """Read from the batch that contains `from_offset`; the last run may exceed `end_offset`.
 
         The scan ends at the first offset without a readable stored segment.
         """
@@ -63,7 +63,7 @@ class LookedUpReader:
 
 
 class RemoteLogReader(LookedUpReader):
-    """Reads the segments that the metadata has. Thread-safe as its base."""
+    """Reads the segments that the metadata has. Thread-safe like its base class."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
-"""SegmentDivision: the chunk size of each segment, by measurements of the store.
+"""SegmentDivision: the chunk size of each segment, from measurements of the store.
 
 The first sequential reader of a segment fixes the size for all, because readers share chunks.
 
-The transfer of a chunk should take as long as the store takes to start. A smaller one mostly waits;
-a larger one uses memory for little gain. A store with a high latency thus gets fewer and larger
-requests. So does a very fast one, such as a directory, where this process's overhead is the
-latency. Small reads show the latency, large ones the throughput.
+The transfer of a chunk should take as long as the store takes to start. The read of a smaller chunk
+mostly waits; a larger one uses memory for little gain. A store with a high latency thus gets fewer
+and larger requests. So does a very fast one, such as a directory, where this process's overhead is
+the latency. Small reads show the latency, large ones the throughput.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 
 from rsm.segment.ids import RemoteLogSegmentId
 
-# A segment beyond this is divided again, and its cached chunks age out of the cache.
+# Above this count, the oldest segment is forgotten. If it is read again, it is divided again, and
+# its old chunks age out of the cache.
 _LIMIT_COUNT = 10_000
-_WEIGHT = 0.125  # of the newest measurement in an average
+_WEIGHT = 0.125  # the weight of the newest measurement in an average
 _LEAST_MS = 20.0  # for a range's transfer, so that this process's overhead is small
 _SHARE_PARTS = 4  # ranges that a share has room for, so that some can be prefetched
 
@@ -38,11 +39,10 @@ class _Average:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeSize:
-    """How much of a segment to read at once, by latency and throughput of the store. Immutable.
+    """How much of a segment to read at once, from the latency and throughput of the store.
 
-    Represents measurements of a store, of small and large reads separately.
-
-    Ranges are `least_bytes` doubled repeatedly, `most_bytes` at most.
+    Immutable. Has the measurements of small and of large reads. A range is `least_bytes` times a
+    power of two, at most `most_bytes`.
     """
 
     least_bytes: int
@@ -65,7 +65,10 @@ class RangeSize:
         return found
 
     def _worthwhile_bytes(self) -> int:
-        """Return the range size by measurements; one kind of reads alone counts as throughput."""
+        """Return the range size from the measurements.
+
+        With only small or only large reads, they count as throughput without latency.
+        """
         nothing = _Average(size_bytes=0.0, duration_ms=0.0)
         less = self.small if self.small and self.large else nothing
         more = self.large or self.small or nothing

@@ -1,7 +1,7 @@
 """SegmentParts: the parts of stored segments that are read at once: log chunks and indexes.
 
-This module decides how a segment is divided for a chunk cache, and what each part costs. Others
-look up offsets and positions.
+This module decides how a segment is divided for a chunk cache, and the size at which the cache
+counts each part. Other modules look up offsets and positions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from rsm.spi import RemoteStorageManager
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
 INDEXES = "indexes"
-_AFTER_KEY = "|"  # the last one of a name, because a prefix of keys may contain others
+_AFTER_KEY = "|"  # the last `|` of a name ends the key, because a key may contain others
 
 
 class SegmentParts:
     """Requests for the parts of segments in `storage`. Thread-safe.
 
     Their `load` raises what the storage raises; NotFoundError and CorruptError name the segment.
-    `peek` returns a part that is in memory.
+    `peek` returns a part that is in memory, else None.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class SegmentParts:
     ) -> ChunkRequest[SegmentPart]:
         """Return one chunk of the log; the last one of a segment is shorter.
 
-        With `is_ahead` the reading thread also verifies its batches, and those of neighbors that
-        waited for it. Fetches then do not wait for the verification.
+        With `is_ahead` the reading thread also verifies the chunk's batches, and those of neighbors
+        that lacked only this chunk. Fetches then do not wait for the verification.
         """
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
         positions = ByteRange(
@@ -115,7 +115,7 @@ class SegmentParts:
         return ChunkKey(part_name(metadata.objects[-1].key, INDEXES), 0)
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
-        """Return the indexes of a segment, which cost as much as their object."""
+        """Return the indexes of a segment; the cache counts them at the size of their object."""
         return ChunkRequest(
             key=self.indexes_key(metadata),
             size_bytes=metadata.objects[-1].length_bytes or 1,
@@ -143,9 +143,9 @@ class SegmentParts:
                 raise CorruptError("a segment is shorter than its record says", read=read_bytes)
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
-        """Verify what became verifiable with a chunk in memory, from a known start of a batch.
+        """Verify the batches that a chunk now in memory completes, from a known start of a batch.
 
-        The start may be in an earlier chunk that waited for one in between.
+        The start may be in an earlier chunk, if all chunks in between are in memory.
         """
         chunk = self._chunk_in_memory(metadata, index)
         while chunk is not None and chunk.unchecked_position is None:
@@ -171,7 +171,7 @@ class SegmentParts:
 
 
 def part_name(object_key: str, part: str) -> str:
-    """Return the chunk cache's name for the parts of one kind of an object."""
+    """Return the name of an object's parts of one kind in the chunk cache."""
     return f"{object_key}{_AFTER_KEY}{part}"
 
 

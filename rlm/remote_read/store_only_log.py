@@ -5,9 +5,9 @@ read from a complete segment that has it in the lineage. Of several such segment
 decides: the highest end in the lineage, the lowest start, the highest leader epoch of the writer,
 the newest copy, the lowest segment id. All of them have the same records of these offsets.
 
-If a segment is damaged, another one that has the next offset is read instead. An
-offset that no complete segment has is an error, because the store does not know recorded gaps. So
-is a log that may continue in a segment that cannot be read.
+If a segment is damaged, another one that has the next offset is read instead. An offset that no
+complete segment has is an error, because the store does not know recorded gaps. It is also an error
+if the log may continue in an unreadable segment.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class StoreOnlyLog:
         return None if found is None else found.offset
 
     def read(self, from_offset: int, end_offset: int | None = None) -> Iterator[TierRecords]:
-        """Read the records of [from_offset, end_offset), to the end of what is stored if None.
+        """Read the records of [from_offset, end_offset); None: to the end of what is stored.
 
         Raises NotFoundError for an offset that no complete segment has, CorruptError with the
-        object and the position of damage, and RetriableError. With the stored end it raises the
-        error of an unreadable segment that may have later offsets, after all records.
+        object and the position of damage, and RetriableError. Without `end_offset`, it raises,
+        after all records, the error of an unreadable segment that may have later offsets.
         """
         position = from_offset
         until_offset = self.offsets().end_offset if end_offset is None else end_offset
@@ -124,7 +124,11 @@ class StoreOnlyLog:
         )
         self._segments, self._log = remaining, log
         _log.warning(
-            LogLine("reading a damaged segment's offsets from another", offset=offset, reason=error)
+            LogLine(
+                "reading a damaged segment's offsets from another segment",
+                offset=offset,
+                reason=error,
+            )
         )
 
     def _absent(self, found: NotStored) -> TieredStorageError:

@@ -58,8 +58,8 @@ def _decoded(
         if header.is_control or aborted.are_aborted(header):
             continue
         records = decode_records(header, run.data[position : position + header.length_bytes])
-        # Only the first and last batch can contain others. The header of a compressed message of
-        # magic 0 or 1 has only its last offset, so records are compared.
+        # Only the first and last batch can contain records outside of `wanted`. The header of a
+        # compressed message of magic 0 or 1 has only its last offset, so records are compared.
         if records and not (
             wanted.start_offset <= records[0].offset and records[-1].offset < wanted.end_offset
         ):

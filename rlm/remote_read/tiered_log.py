@@ -42,7 +42,7 @@ class BrokerLog(Protocol):
         """
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Yield the records of [from_offset, end_offset), without control records, to the log end.
+        """Yield the records in [from_offset, end_offset) and the log, without control records.
 
         Raises NotFoundError if the broker no longer has an offset; the records yielded before are
         complete up to it. Raises RetriableError.

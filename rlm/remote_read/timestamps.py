@@ -1,4 +1,4 @@
-"""RemoteTimestamps: finds stored records by time: segments' maximum, time index, then batches.
+"""RemoteTimestamps: finds stored records by time, with segments' maximum, time index and batches.
 
 Like Kafka's RemoteLogManager.findOffsetByTimestamp, it skips segments whose greatest timestamp is
 older. It never returns records outside of the lineage or below the log start.
@@ -24,7 +24,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRecord:
-    """A record's offset and timestamp; `leader_epoch` is None in batches older than epochs."""
+    """A record's offset and timestamp; `leader_epoch` is None if its batch has none."""
 
     offset: int
     timestamp_ms: int
