@@ -1,1 +1,1 @@
-"""Speak Kafka's protocol: message tables, a codec, a client without I/O, a blocking connection."""
+"""Speaks Kafka's protocol: message tables, a codec, a client without I/O, a blocking connection."""

@@ -16,7 +16,7 @@ from rlm.wire.schema import Versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerApi:
-    """Represents an API; its messages may be unknown."""
+    """Represents an API; `rlm` may have no tables of its messages."""
 
     key: int
     name: str

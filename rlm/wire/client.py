@@ -1,6 +1,6 @@
 """Encodes requests and decodes responses of one connection, without its I/O.
 
-Owns correlation ids and the choice of versions. On a new connection
+The client assigns correlation ids and chooses versions. On a new connection
 
     data = client.hello()                    the first bytes to send
     client.receive(received)                 any received bytes, in any pieces
@@ -45,8 +45,8 @@ class ProtocolClient:
     def learn(self, response: ApiVersionsResponse) -> bytes | None:
         """Store the broker's versions; return None once they are known.
 
-        A broker that supports only older ApiVersions responds with its range of it. Then the
-        result is the request to send instead. Raises UnsupportedError for any other error.
+        A broker that supports only older versions of ApiVersions responds with their range. Then
+        the result is the request to send instead. Raises UnsupportedError for any other error.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
@@ -91,7 +91,7 @@ class ProtocolClient:
     ) -> bytes:
         """Return the bytes of a request in the version of `version_of`.
 
-        Raises UnsupportedError as that does, and if the version cannot carry the message.
+        Raises UnsupportedError as `version_of` does, and if the version cannot carry the message.
         """
         return self._frame(api, self.version_of(api, at_least=at_least), message)
 
@@ -148,5 +148,5 @@ def named_api_versions_request() -> ApiVersionsRequest:
 
 
 def _refuses_version(frame: bytes) -> bool:
-    """Return whether it is UNSUPPORTED_VERSION, which brokers write as version 0."""
+    """Return whether the error is UNSUPPORTED_VERSION, which brokers write as version 0."""
     return frame[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

@@ -2,9 +2,9 @@
 
 This is the only module of the package with I/O. A deadline bounds each request as a whole, from the
 first byte sent to the last byte received: a peer that sends its bytes slowly does not extend it. A
-failure of the network or of the broker's login is a RetriableError, because it may be repaired
-there. Bytes that are not the protocol are a CorruptError. Any error during a request closes the
-connection, because the remaining bytes in transit are unknown.
+failure of the network or of the login is a RetriableError, because the network or the broker may be
+repaired. Bytes that do not follow the protocol are a CorruptError. Any error during a request
+closes the connection, because the remaining bytes in transit are unknown.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Connection:
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> ResponseT:
-        """Send as `Requester.request`, within the request timeout."""
+        """Send a request as `Requester.request` does, within the request timeout."""
         data = self._protocol.request(api, message, at_least=at_least)
         remaining_s = _deadline(self._clock, self._settings.request_timeout_ms)
         response = self._exchange(data, remaining_s)
@@ -176,7 +176,7 @@ class Connector:
         """Connect, and authenticate.
 
         Raises RetriableError if the broker is unreachable, not trusted, or refuses the login.
-        Raises CorruptError if no Kafka broker answers, or it cannot prove that it knows the
+        Raises CorruptError if the peer is no Kafka broker, or cannot prove that it knows the
         password.
         """
         address = f"{host}:{port}"

@@ -51,7 +51,8 @@ _FIRST_FETCH_WITH_STORAGE_ERROR = 6
 def in_fetch(code: int, version: int) -> int:
     """Return an error as brokers send it in that version of Fetch (KafkaApis.handleFetchRequest).
 
-    Clients of old versions do not know KAFKA_STORAGE_ERROR; they retry after this one too.
+    Clients of old versions do not know KAFKA_STORAGE_ERROR. They get NOT_LEADER_OR_FOLLOWER,
+    after which they retry too.
     """
     if code == ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_FETCH_WITH_STORAGE_ERROR:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -26,7 +26,7 @@ _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
 _MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: no client sends more
-_MAX_TAG_COUNT = 16  # they are counted again with every piece of a head that arrives in pieces
+_MAX_TAG_COUNT = 16  # low, because each received piece of a head makes the tags be read again
 
 
 class RequestHead(NamedTuple):
@@ -40,11 +40,11 @@ class RequestHead(NamedTuple):
 
 
 def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
-    """Read the head of a request frame from `data`, its bytes received so far.
+    """Read the head of a request frame from `data`, the frame's bytes so far.
 
     Neither `data` nor `frame_bytes` includes the frame's size field. Returns None until `data` has
     the whole head, at most 128 KiB. Raises CorruptError if a frame of `frame_bytes` cannot contain
-    it. Invalid UTF-8 in a client id is replaced, as by brokers: it only serves for counting.
+    the head. Replaces invalid UTF-8 in a client id, as brokers do.
     """
     if len(data) < _REQUEST.size:
         _check_fits(_REQUEST.size, frame_bytes)

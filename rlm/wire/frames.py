@@ -110,7 +110,7 @@ def response_parts(
 ) -> list[Buffer]:
     """Encode a whole response in consecutive parts, its size first.
 
-    Records in `message` become parts without a copy. `header_tags` and errors are as of
+    Records in `message` become parts without a copy. `header_tags` and errors are as in
     `request_frame`.
     """
     header_version = api.response_header_version(version)
@@ -138,7 +138,7 @@ class FrameBuffer:
     def next_frame(self) -> bytes | None:
         """Return the next frame without its size, None until it is whole.
 
-        Raises CorruptError for a size that is negative or above the limit, before it arrives.
+        Raises CorruptError if the size is negative or above the limit, before the frame arrives.
         """
         if len(self._received) < SIZE_BYTES:
             return None

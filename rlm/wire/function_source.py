@@ -11,7 +11,7 @@ from rlm.wire.schema import WireType
 
 
 class FunctionSource(ABC):
-    """Collects lines, first `head`; names of called functions begin with `verb`."""
+    """The source lines of one function, from `head` on. It calls functions named `<verb>_...`."""
 
     def __init__(
         self, message_plan: MessagePlan, *, verb: str, head: str, names: Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Plans one version of a message as `steps`, from which decoder and encoder are compiled.
 
-Adjacent fields of fixed width are one of `steps`, because a single struct call reads them all.
+Adjacent fields of fixed width form one of `steps`, because one struct call reads them all.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
 
 
 def smallest_message_bytes(message_type: type[Message], version: int, *, flexible: bool) -> int:
-    """Return the minimum bytes of a whole structure; as `smallest_bytes`."""
+    """Return the minimum bytes of a whole structure, to check an array's count."""
     planned = plan(message_type, version, flexible=flexible)
     fixed = sum(
         smallest_bytes(field.type, flexible=flexible) for step in planned.steps for field in step

@@ -1,6 +1,6 @@
 """Reads one primitive, with each length checked against the remaining bytes.
 
-Defines the byte forms that compiled decoders consist of:
+The byte forms of primitives, arrays, structures and tags:
 
     string           int16 length, -1 null, UTF-8         compact: varint of length + 1, 0 null
     bytes, array     int32 length or count, -1 null       compact: varint of length + 1, 0 null

@@ -1,8 +1,8 @@
 """Defines message tables: how each field is encoded, and in which versions.
 
-A message is a frozen dataclass with fields declared by `wire(...)`, in the order of writing; the
-codec is compiled from that. Tables come from Kafka's message schemas (the JSON resources of
-kafka-clients), encodings from KIP-482 and the protocol guide.
+A message is a frozen dataclass with fields declared by `wire(...)`, in the order of writing. The
+codec is compiled from these tables. The tables come from Kafka's message schemas (the JSON
+resources of kafka-clients), encodings from KIP-482 and the protocol guide.
 
 This module only describes tables and handles no bytes.
 """
@@ -21,7 +21,7 @@ _LAST_VERSION = 0x7FFF
 UnknownTags = tuple[tuple[int, bytes], ...]
 
 # Record batches. Decoding returns a slice of its input buffer, which must not be resized or reused
-# while the slice exists. Encoding takes several pieces as one.
+# while the slice exists. Encoding accepts several pieces as one value.
 Buffer = bytes | memoryview
 Records = Buffer | tuple[Buffer, ...]
 NULL_ID = UUID(int=0)
@@ -125,10 +125,10 @@ def wire(
     tag: int | None = None,
     default: object = dataclasses.MISSING,
     secret: bool = False,
-) -> Any:  # noqa: ANN401 - likewise
-    """Declare a field of a message; in versions without it, it has its default.
+) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Declare a field of a message; in versions without the field, it has its default.
 
-    If `default` is missing, it is zero, false, empty, the null id, or a structure of defaults. A
+    A missing `default` means zero, false, empty, the null id, or a structure of defaults. A
     tagged field is tagged in all its versions. A secret never appears in repr.
     """
     if default is dataclasses.MISSING:

@@ -194,7 +194,7 @@ def _pieces(value: Records | None) -> tuple[Buffer, ...]:
 
 
 def _null_refused() -> UnsupportedError:
-    return UnsupportedError("this version of the message has no null here")
+    return UnsupportedError("this version of the message does not allow null for the field")
 
 
 def _append(out: bytearray, pieces: tuple[Buffer, ...]) -> None:

@@ -1,1 +1,1 @@
-"""Defines one module per Kafka API: the tables of its request and response, for all versions."""
+"""Defines the tables of requests and responses, one module for each Kafka API."""

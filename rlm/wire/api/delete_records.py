@@ -25,7 +25,7 @@ class DeleteRecordsTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsRequest(Message):
-    """`timeout_ms` is how long the leader waits for its followers. It has no leader epoch."""
+    """`timeout_ms` limits the leader's wait for followers. The request has no leader epoch."""
 
     topics: tuple[DeleteRecordsTopic, ...] = wire(ArrayOf(DeleteRecordsTopic), "0+")
     timeout_ms: int = wire(WireType.INT32, "0+")
@@ -33,7 +33,7 @@ class DeleteRecordsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult(Message):
-    """`low_watermark` is the lowest log start of the live replicas, 0 with an error."""
+    """`low_watermark` is the lowest log start of the live replicas; ignore it with an error."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     low_watermark: int = wire(WireType.INT64, "0+")

@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResource(Message):
-    """A resource; `configuration_keys` None requests all."""
+    """A resource; `configuration_keys` None requests all settings."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")

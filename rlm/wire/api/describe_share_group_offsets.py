@@ -18,7 +18,7 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    """A group; topics None requests all that it reads and the user may see."""
+    """A group; `topics` None requests all that the group reads and the user may see."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsRequestTopic, ...] | None = wire(
@@ -37,7 +37,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """`start_offset`: the first offset that the group still needs; -1 before the first is done."""
+    """`start_offset`: the first offset that the group still needs; -1 if it finished none."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     start_offset: int = wire(WireType.INT64, "0+")

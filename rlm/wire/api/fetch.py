@@ -50,7 +50,7 @@ class ForgottenTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest(Message):
-    """`replica_id` -1 is a client; session id 0 with epoch -1 is a fetch without session."""
+    """`replica_id` -1 is a client; session id 0 with epoch -1 means no fetch session."""
 
     cluster_id: str | None = wire(WireType.STRING, "12+", nullable="12+", tag=0, default=None)
     replica_id: int = wire(WireType.INT32, "0-14", default=-1)

@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest(Message):
-    """One key, from version 4 several; `key_type` 0 group, 1 transaction, 2 share partition."""
+    """One key, from version 4 several. `key_type`: 0 group, 1 transaction, 2 share partition."""
 
     key: str = wire(WireType.STRING, "0-3")
     key_type: int = wire(WireType.INT8, "1+")

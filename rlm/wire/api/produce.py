@@ -37,7 +37,7 @@ class ProduceRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchIndexAndErrorMessage(Message):
-    """The record for which its batch was refused, and the reason."""
+    """The record because of which the broker refused the batch, and the reason."""
 
     batch_index: int = wire(WireType.INT32, "8+")
     batch_index_error_message: str | None = wire(WireType.STRING, "8+", nullable="8+", default=None)

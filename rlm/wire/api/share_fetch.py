@@ -11,7 +11,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition(Message):
-    """A partition to acquire records of, with acknowledgements of earlier ones."""
+    """A partition to acquire records from, with acknowledgements of earlier records."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     partition_max_bytes: int = wire(WireType.INT32, "0")

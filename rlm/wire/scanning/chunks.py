@@ -1,4 +1,4 @@
-"""Reads a frame that passes by in chunks: reads its units, and skips the bytes between.
+"""Reads a frame that passes in chunks: reads its units, and skips the bytes between them.
 
 A grammar is a set of `Step` functions. Each reads one unit, a few fields together, from `data` at
 `position`, and returns the position after it. If the data ends within the unit, it raises
@@ -9,7 +9,7 @@ bytes of its unit in place.
     data = reader.feed(chunk)        bytes to relay now, in order
 
 A unit that is cut by the end of a chunk is buffered until the next chunks have completed it. So the
-largest unit bounds the memory, and a unit to be changed never leaves unchanged.
+largest unit bounds the memory, and a `Step` sees its whole unit before any of it is relayed.
 """
 
 from __future__ import annotations

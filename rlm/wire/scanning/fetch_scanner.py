@@ -81,7 +81,7 @@ class FetchVisitor(Protocol):
     def partition(
         self, topic: str | UUID, found: ScannedPartition, *, position: int
     ) -> ScannedPartition:
-        """Handle a partition at `position` in the frame; its topic by name or by id."""
+        """Handle a partition at `position` in the frame; `topic` is a name or an id."""
         ...
 
     def records(self, records_bytes: int) -> None:

@@ -74,7 +74,7 @@ class MetadataScanner:
         """Read the next bytes of the frame after its size; return the bytes to relay.
 
         The chunk is within the frame, else ValueError. The result may be views of it. Raises
-        CorruptError if no brokers can be read.
+        CorruptError if the brokers cannot be read.
         """
         if len(chunk) > self._left_bytes:
             raise ValueError("more bytes than the frame has")

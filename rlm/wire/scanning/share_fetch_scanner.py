@@ -11,8 +11,8 @@
 
 with tags after each structure. The scanner skips records and never reads them. An address has no
 fixed width, and the frame's size precedes everything. So if endpoints follow, their count becomes
-0. They and all bytes after them become one unknown tagged field. The client then connects to the
-named leader at its address from Metadata.
+0. The endpoints and all bytes after them become one unknown tagged field. The client then connects
+to the named leader at its address from Metadata.
 
 Source: ShareFetchResponse.json of kafka-clients, KIP-482, KIP-932, KIP-951.
 """
@@ -138,9 +138,9 @@ class ShareFetchScanner(StructureScanner):
 
 
 def _hidden(left_bytes: int) -> bytes:
-    """Return the first of the last `left_bytes` of a response, which hide its endpoints.
+    """Return what to write at the start of a response's last `left_bytes` to hide its endpoints.
 
-    The size of the tagged field is a varint, of the width that makes the total exact.
+    The size of the tagged field is a varint of the width that makes the field end with the frame.
     """
     for width in range(1, 6):
         size_bytes = left_bytes - len(_NO_ENDPOINTS) - width

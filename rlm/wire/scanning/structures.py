@@ -1,4 +1,4 @@
-"""Shares code of the scanners of flexible messages: relays bytes, and skips tags (KIP-482)."""
+"""Relays bytes and skips tags, for all scanners of flexible messages (KIP-482)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rlm.wire.scanning.chunks import ChunkReader, Step
 from rlm.wire.scanning.units import Data, varint_unit
 
-UNKNOWN_TAG = 0x7F  # of one byte, and far above the assigned tags
+UNKNOWN_TAG = 0x7F  # takes one byte, and is far above the assigned tags
 
 
 class StructureScanner:
@@ -31,7 +31,7 @@ class StructureScanner:
         return self._reader.passing_bytes
 
     def skip(self, count: int) -> None:
-        """Skip `count` of them; as ChunkReader.skip."""
+        """Skip `count` of the `passing_bytes`; as ChunkReader.skip."""
         self._reader.skip(count)
 
     def _end_structure(self, then: Callable[[], None]) -> None:

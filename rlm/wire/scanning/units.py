@@ -1,8 +1,8 @@
 """Reads one field of a frame that arrives in chunks; the data may end within the field.
 
-Like rlm.wire.reading, which defines the byte forms, but every function raises IncompleteUnit if the
-data ends before the field. It returns the field with the position after it. CorruptError is for
-errors that more data cannot resolve.
+The byte forms are those of rlm.wire.reading. Every function raises IncompleteUnit if the data ends
+within the field, else it returns the field and the position after it. CorruptError is for errors
+that more data cannot resolve.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Secure a connection: settings, SASL exchanges, TLS."""
+"""Secures connections to brokers: settings, SASL exchanges, TLS."""

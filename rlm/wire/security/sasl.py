@@ -1,8 +1,9 @@
 """Runs SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
 
-Owns the messages, not their transport: `first_message`, then `answer` to each message of the server
-until `is_done`. User names and passwords are used as UTF-8 without normalization, as by Kafka's
-ScramFormatter. An exchange is used once, by one thread, and never prints its password.
+An exchange creates the messages and leaves their transport to the caller: `first_message`, then
+`answer` to each message of the server until `is_done`. User names and passwords are used as UTF-8
+without normalization, as by Kafka's ScramFormatter. An exchange is used once, by one thread, and
+never prints its password.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class SaslExchange(Protocol):
         """Return the client's first message."""
 
     def answer(self, challenge: bytes) -> bytes:
-        """Return the client's message after the server's; nothing follows if `is_done`.
+        """Return the client's answer to the server's message; send nothing if `is_done`.
 
         Raises CorruptError if the server cannot prove its identity, or its message is malformed.
         """
@@ -122,7 +123,7 @@ def _challenge_of(attributes: dict[str, str], *, client_nonce: str) -> tuple[str
     text = attributes.get("i", "")
     iterations = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
-        raise CorruptError("SCRAM iteration count out of bounds", iteration_count=text)
+        raise CorruptError("SCRAM iteration count is out of bounds", iteration_count=text)
     salt = _base64(attributes.get("s", ""))
     if not salt:
         raise CorruptError("server's SCRAM message has no salt")

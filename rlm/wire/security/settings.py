@@ -1,8 +1,8 @@
-"""Reads the security settings of the client, in librdkafka's names.
+"""Reads the client's security settings, in librdkafka's names.
 
-Decides which of them this client supports. An unsupported security setting is an error, because a
-connection must not be less secure than requested. Other settings are ignored. Secrets never appear
-in repr.
+This module decides which of them the client supports. An unsupported security setting is an error,
+because a connection must not be less secure than requested. Other settings are ignored. Secrets
+never appear in repr.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KNOWN = frozenset(
 class TlsSettings:
     """Represents TLS towards the broker; the certificate is always verified.
 
-    If `ca_path` is None, it trusts the system's certificates.
+    If `ca_path` is None, the client trusts the system's certificates.
     """
 
     ca_path: str | None = None

@@ -12,8 +12,8 @@ from rsm.segment.errors import InvalidConfigError
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
     """Create the context of connections to brokers; it always verifies their certificates.
 
-    Raises InvalidConfigError if a certificate, key or CA file is unusable; its keys are
-    librdkafka's.
+    Raises InvalidConfigError if a certificate, key or CA file is unusable; the error names
+    librdkafka's keys.
     """
     context = _trusting(tls.ca_path)
     context.check_hostname = tls.should_check_host_name
