@@ -148,8 +148,8 @@ class ChunkWindow:
     def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
         """Return verified batches, like `cut`; None if the one at `position` is not verified.
 
-        That batch has no offset below `offset`, and is returned whatever its size. Neither verifies
-        nor waits.
+        That batch has no offset below `offset`, and is returned whatever its size. This method
+        neither verifies nor waits.
         """
         begin_position, base_offset, next_offset = position, offset, offset
         limit_position = min(position + max_bytes, self._end_position)

@@ -4,8 +4,8 @@ The first sequential reader of a segment fixes the size for all, because readers
 
 The transfer of a chunk should take as long as the store takes to start. The read of a smaller chunk
 mostly waits; a larger one uses memory for little gain. A store with a high latency thus gets fewer
-and larger requests. So does a very fast one, such as a directory, where this process's overhead is
-the latency. Small reads show the latency, large ones the throughput.
+and larger requests. A very fast store, such as a directory, gets them too, because this process's
+overhead counts as its latency. Small reads show the latency, large ones the throughput.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SegmentParts: the parts of stored segments that are read at once: log chunks and indexes.
+"""SegmentParts: the parts of stored segments that a cache reads as units: chunks and indexes.
 
 This module decides how a segment is divided for a chunk cache, and the size at which the cache
 counts each part. Other modules look up offsets and positions.

@@ -196,7 +196,7 @@ class Connector:
         return connection
 
     def _dial(self, host: str, port: int, remaining_s: Callable[[], float]) -> socket.socket:
-        """Try the host's addresses in order. Raises the OSError of the last one."""
+        """Try the host's addresses in order. Raises the OSError of the last address."""
         failure = OSError("the host has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM

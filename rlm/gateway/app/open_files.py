@@ -11,7 +11,7 @@ import resource
 from rsm.segment.log_line import LogLine
 
 # One socket to the client and one to the broker. A spliced response uses four more file descriptors
-# while it is in flight; if none are left, the gateway relays it without a splice.
+# while it is in flight; without free descriptors, the gateway relays it without a splice.
 _OF_CONNECTION = 2
 # For the metadata and disk caches, connections to store and cluster, and listening sockets.
 _OF_OTHERS = 1024

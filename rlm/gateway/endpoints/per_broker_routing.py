@@ -103,7 +103,7 @@ class PerBrokerRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, starting with a different one at each call, for bootstrap."""
+        """Return all live brokers, for the bootstrap endpoint; each call starts with another."""
         return self._addresses.rotate()
 
     def _open(self, node_id: int, now_ms: int) -> None:

@@ -26,7 +26,7 @@ class SingleBrokerSettings:
 
 
 class SingleBrokerRouting:
-    """The routing of a gateway for one broker; redirects clients of others to their gateways."""
+    """The routing of a gateway for one broker, with redirects to the gateways of other brokers."""
 
     def __init__(self, settings: SingleBrokerSettings) -> None:
         self._settings = settings

@@ -52,7 +52,7 @@ class RemoteSlice:
         return sum(map(len, self.buffers))
 
     def release(self) -> None:
-        """Release the memory; the buffers may not be used afterwards. Idempotent, thread-safe."""
+        """Release the memory; do not use the buffers afterwards. Idempotent, thread-safe."""
         self.lease.release()
 
 

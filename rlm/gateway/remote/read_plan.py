@@ -1,6 +1,6 @@
 """Plans what a fetch reads of a segment: shared chunks, or a range for this fetch only. Pure.
 
-A sequential reader gets chunks: the following ones are prefetched, and other readers share them.
+A sequential reader gets chunks: the next chunks are prefetched, and other readers share them.
 The first read at a position waits for the store, so it reads only the requested bytes. This module
 does not know offsets.
 """

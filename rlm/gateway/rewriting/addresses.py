@@ -54,7 +54,7 @@ def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -
 def rewrite_find_coordinator(
     response: FindCoordinatorResponse, context: GatewayContext
 ) -> FindCoordinatorResponse:
-    """Rewrite the address of each coordinator in FindCoordinator; before version 4 there is one."""
+    """Rewrite the address of each coordinator in FindCoordinator; versions below 4 have one."""
     readdressed = _readdressed(response, context.topology)
     return replace(
         readdressed, coordinators=_all_readdressed(response.coordinators, context.topology)

@@ -154,7 +154,7 @@ def _first_since(
 def _max_timestamp(
     tip: TopicIdPartition, local: ListOffsetsPartitionResponse, context: GatewayContext
 ) -> ListOffsetsPartitionResponse:
-    """Return the greater maximum; equal ones are searched too, because the lower offset wins."""
+    """Return the greater of both tiers' maximums; if they are equal, the lower offset."""
     found = context.timestamps.record_of_max_timestamp(tip, above_ms=local.timestamp - 1)
     if found is None or (-found.timestamp_ms, found.offset) > (-local.timestamp, local.offset):
         return local

@@ -48,7 +48,7 @@ class MisdirectedRequests:
     def lasts(self, error_code: int, now_ms: int) -> bool:
         """Record a response's error code; return whether refusals have lasted for LASTING_MS.
 
-        They end when no refusal comes for LASTING_MS.
+        A series of refusals ends when none comes for LASTING_MS.
         """
         if error_code not in _REFUSALS:
             return False

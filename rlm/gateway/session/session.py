@@ -10,10 +10,10 @@ The session starts no further request of the client (`reads_client` is false) wh
  - it gathers a Fetch with a part from the store: responses to the gateway's own requests must come
    before those to later requests of the client,
  - `pipelined_count` requests are in flight,
- - the client has not received its responses: each further one would use memory.
+ - the client has not received its responses: each further response would use memory.
 
-It starts no further response of the broker while one waits for the store or a rewrite. So
-responses keep their order, and at most one is buffered.
+It starts no further response of the broker while a response waits for the store or a rewrite. So
+responses keep their order, and the session buffers at most one.
 
 Meanwhile the session buffers the bytes that arrive. The owner pauses reading a side only once bytes
 are buffered (`holds_client`, `holds_broker`). Usually none arrive, and pausing costs more than a

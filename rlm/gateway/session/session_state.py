@@ -1,4 +1,4 @@
-"""The limits and shared parts of sessions, and the state that the two halves of one share."""
+"""The limits and shared parts of sessions, and the state that the halves of a session share."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An exchange creates the messages and leaves their transport to the caller: `first_message`, then
 `answer` to each message of the server until `is_done`. User names and passwords are used as UTF-8
-without normalization, as by Kafka's ScramFormatter. An exchange is used once, by one thread, and
+without normalization, as in Kafka's ScramFormatter. An exchange is used once, by one thread, and
 never prints its password.
 """
 
