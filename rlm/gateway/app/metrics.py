@@ -104,6 +104,16 @@ _THROTTLE_TIME = MetricDescription(
     meaning="Milliseconds that the remote-read quota delayed fetches. The count is the number of "
     "delayed fetches.",
 )
+_OUTCOMES = {
+    RemoteCount.SERVED: "",
+    RemoteCount.READING: "the read goes on after an empty response",
+    RemoteCount.THROTTLED: "by the remote-read quota",
+    RemoteCount.QUEUE_FULL: "too many reads run or wait",
+    RemoteCount.OUT_OF_RANGE: "",
+    RemoteCount.DIVERGING: "the client's last epoch ends below its offset",
+    RemoteCount.GAP: "no stored batch follows; the broker has the next one",
+    RemoteCount.STORAGE_ERROR: "of the store or the metadata",
+}
 _FIRST_BATCH_SOURCES = ("memory", "store")
 _FIRST_BATCH = MetricDescription(
     name="rlm_gateway_first_batch_seconds",
@@ -167,7 +177,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "rlm_gateway_remote_partitions",
         "counter",
         MetricUnit.COUNT,
-        (one_of("outcome", *(outcome.value for outcome in RemoteCount)),),
+        (explained("outcome", **{each.value: text for each, text in _OUTCOMES.items()}),),
         "Partitions of fetches that needed stored data.",
         lambda sources: [
             ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
