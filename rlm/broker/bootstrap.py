@@ -1,7 +1,7 @@
 """Reaches a cluster by any of its bootstrap servers.
 
-The server that answered last is tried first. So a host that is down or frozen delays one request,
-not every one.
+Tries first the server that answered most recently, so a host that is down or frozen delays one
+request, not every one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class OpenConnection(Requester, Protocol):
     """Represents a connection; its opener closes it."""
 
     def is_expired(self) -> bool:
-        """Return whether the broker may soon close it."""
+        """Return whether the broker may soon close the connection."""
 
     def close(self) -> None:
-        """Close it; idempotent."""
+        """Close the connection; idempotent."""
 
 
 class BrokerConnector(Protocol):
@@ -53,8 +53,8 @@ class Bootstrap:
     def any_broker(self) -> Iterator[Requester]:
         """Connect to a reachable server, and close the connection at the end.
 
-        Tries the server that answered last, then the others in the order of the setting. Raises
-        RetriableError with the last server's error if none is reachable.
+        Tries the server that answered most recently, then the others in the order of the setting.
+        Raises RetriableError with the last server's error if none is reachable.
         """
         index, connection = self._first_reachable()
         try:
@@ -67,7 +67,7 @@ class Bootstrap:
 
     @contextmanager
     def at(self, address: BrokerAddress) -> Iterator[Requester]:
-        """Connect to one broker, and close at the end. Raises as `BrokerConnector.connect`."""
+        """Connect to one broker until the context ends. Raises as `BrokerConnector.connect`."""
         connection = self.open(address)
         try:
             yield connection
@@ -79,7 +79,7 @@ class Bootstrap:
         return self._connector.connect(address.host, address.port)
 
     def _first_reachable(self) -> tuple[int, OpenConnection]:
-        """Return the number of a server, and a connection to it."""
+        """Return the index of a reachable server, and a connection to it."""
         failure: TieredStorageError | None = None
         count = len(self._servers)
         first = self._first

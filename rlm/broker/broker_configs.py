@@ -22,7 +22,8 @@ _BROKER_RESOURCE = 4
 def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) -> Mapping[str, str]:
     """Read these settings from the broker of that id, on a connection to it; omit unset ones.
 
-    Raises RetriableError if DescribeConfigs on the cluster is missing, and as `Requester.request`.
+    Raises RetriableError without the right DescribeConfigs on the cluster, and as
+    `Requester.request`.
     """
     resource = DescribeConfigsResource(
         resource_type=_BROKER_RESOURCE,
@@ -41,12 +42,12 @@ def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) ->
 def read_transaction_max_timeout_ms(broker: Requester, node_id: int) -> int:
     """Read the longest time after which the broker aborts a transaction.
 
-    Raises CorruptError if the value is not a number, and as `read_broker_configs`.
+    Raises CorruptError if the value is missing or not a number, and as `read_broker_configs`.
     """
     values = read_broker_configs(broker, node_id, (TRANSACTION_MAX_TIMEOUT_MS,))
     try:
         return int(values[TRANSACTION_MAX_TIMEOUT_MS])
     except (ValueError, LookupError) as error:
         raise CorruptError(
-            f"broker returns no {TRANSACTION_MAX_TIMEOUT_MS}", node_id=node_id
+            f"the broker's {TRANSACTION_MAX_TIMEOUT_MS} is missing or not a number", node_id=node_id
         ) from error

@@ -24,13 +24,13 @@ _FILE_KEYS = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
 _PREAMBLE = re.compile(r"^Failed to create \w+: ")
 _UNKNOWN = "No such configuration property"
 _LEAST_LIKENESS = 0.8
-"""Of difflib: about one typing error. The client has many keys besides the common ones."""
+"""The cutoff of difflib: about one typing error. A lower one would mix up uncommon keys."""
 _CONSUMER = {"group.id": "check", "enable.auto.commit": False}
 _PRODUCER = {"acks": "all", "enable.idempotence": True}
 
 
 def check_client(client: Mapping[str, str]) -> None:
-    """Return if the settings (librdkafka's keys, without prefix) make working clients.
+    """Check that the settings (librdkafka's keys, without prefix) make working clients.
 
     Raises InvalidConfigError; its context's `key` is the invalid setting, if it is known. For an
     unknown key, `did_you_mean` is a common one that is spelled almost the same.
@@ -38,7 +38,7 @@ def check_client(client: Mapping[str, str]) -> None:
     for key in _FILE_KEYS:
         if key in client:
             _require_readable(key, client[key])
-    silent = logging.Logger("client-check", logging.CRITICAL)  # noqa: LOG001 - nobody else's
+    silent = logging.Logger("client-check", logging.CRITICAL)  # noqa: LOG001 - used here only
     try:
         Producer({**client, **_PRODUCER}, logger=silent)
         with closing(Consumer({**client, **_CONSUMER}, logger=silent)):
@@ -47,7 +47,7 @@ def check_client(client: Mapping[str, str]) -> None:
         raise _refused(client, error.args[0].str()) from error
     except (AttributeError, TypeError, ValueError) as error:  # keys that take Python objects
         raise _refused(client, str(error)) from error
-    security_of(client)  # last: it does not know whether the client has an unsupported key
+    security_of(client)  # last: the clients report an unknown key better
 
 
 def _require_readable(key: str, path: str) -> None:

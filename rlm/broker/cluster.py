@@ -117,10 +117,10 @@ class ClusterView:
 
 
 def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -> ClusterView:
-    """Fetch `topics`, or all topics if None, from one broker; never creates any.
+    """Fetch `topics`, or all topics if None, from one broker; never creates topics.
 
-    Raises UnsupportedError if the broker is older than Kafka 2.8, which has no topic ids;
-    otherwise as `Requester.request`.
+    Raises UnsupportedError if the broker has no topic ids (Kafka before 2.8), otherwise as
+    `Requester.request`.
     """
     asked = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)

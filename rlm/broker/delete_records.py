@@ -1,9 +1,9 @@
 """Moves log starts forward on the one broker that leads, and returns where they are afterwards.
 
-DeleteRecords carries no leader epoch, so a deposed leader that does not know it yet would delete.
-Therefore the epoch is confirmed on the same connection right before. Nothing is sent to another
-broker if this one no longer leads: a new leader may lack records that the plan counted as stored.
-REQUEST_TIMED_OUT means that the leader has deleted while a follower is down.
+DeleteRecords carries no leader epoch, so a broker that does not know yet that it lost the lead
+would delete. Therefore this module confirms the epoch on the same connection right before. It sends
+nothing to another broker if this one no longer leads: a new leader may lack records that the plan
+counted as stored. REQUEST_TIMED_OUT means that the leader has deleted while a follower is down.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def delete_records(
     """Delete with one request for all partitions; return each log start, read back afterwards.
 
     A partition fails with FencedError if the broker does not lead it in that epoch, and with
-    UnsupportedError if its cleanup policy does not delete. It fails with RetriableError if the
-    offset is above the high watermark, or the log start moved less far. Raises as
+    UnsupportedError if the topic's cleanup.policy lacks `delete`. It fails with RetriableError if
+    the offset is above the high watermark, or if the log start moved less far. Raises as
     `Requester.request` if a whole request fails; the deletion's outcome is then unknown.
     Idempotent: a start never moves back.
     """

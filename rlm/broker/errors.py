@@ -48,8 +48,8 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
         UnsupportedError,
         "the broker's policy or the topic's cleanup.policy refuses the request",
     ),
-    ErrorCode.UNSUPPORTED_VERSION: (UnsupportedError, "the broker does not support it"),
-    ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "not a valid topic name"),
+    ErrorCode.UNSUPPORTED_VERSION: (UnsupportedError, "the broker does not support this request"),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "the topic name is invalid"),
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker rejects the setting"),
     # An operator may grant rights at any time, so a retry can succeed.
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (MissingRightsError, "missing rights on the topic"),

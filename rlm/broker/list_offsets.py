@@ -46,8 +46,9 @@ def fetch_log_end(
 ) -> PartitionResults[int]:
     """Fetch one end of many logs, each in its leader epoch.
 
-    A partition fails with FencedError if the broker does not lead it in that epoch, RetriableError
-    if the broker has no offset now. Raises as `Requester.request` if the whole request fails.
+    A partition fails with FencedError if the broker does not lead it in that epoch, and with
+    RetriableError if the broker has no offset now. Raises as `Requester.request` if the whole
+    request fails.
     """
     timestamp, isolation_level = end.value
     found = _ask(leader, leader_epochs, timestamp=timestamp, isolation_level=isolation_level)
@@ -67,7 +68,7 @@ def fetch_log_end(
 def fetch_first_offsets_since(
     leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
 ) -> PartitionResults[int | None]:
-    """Fetch each log's first offset whose record is not older than `since_ms`; None if all are.
+    """Fetch each log's first offset with a timestamp ≥ `since_ms`; None if there is none.
 
     Fails and raises as `fetch_log_end`. Raises ValueError for a time before 1970, because negative
     timestamps have other meanings in the protocol.

@@ -48,8 +48,8 @@ class OwnBroker(Broker):
     """Represents one broker of one cluster. Thread-safe: callers wait for each other.
 
     Every method raises RetriableError while the broker is unreachable; during the back-off it does
-    so at once. Every method raises ForeignClusterError if the bootstrap servers are another
-    cluster's, UnsupportedError if the broker is too old, and CorruptError. A request after `close`
+    so at once. Every method raises ForeignClusterError if the bootstrap servers belong to another
+    cluster, UnsupportedError if the broker is too old, and CorruptError. A request after `close`
     opens another connection.
     """
 
@@ -151,7 +151,7 @@ class OwnBroker(Broker):
         view = self._bootstrap.view(())
         if view.cluster_id != self._cluster_id:
             raise ForeignClusterError(
-                "the bootstrap servers are another cluster's",
+                "the bootstrap servers belong to another cluster",
                 key="bootstrap.servers",
                 expected_id=self._cluster_id,
                 found_id=view.cluster_id,

@@ -1,7 +1,7 @@
-"""Reads one partition from its leader: its ends, times, and records.
+"""Reads one partition from its leader: its ends, offsets by time, and records.
 
-librdkafka reads the records by manual assignment: it joins no group and commits nothing. An offset
-that the broker no longer has is an error, and never resets the position.
+librdkafka reads the records by manual assignment: it joins no group and commits nothing. If the
+broker no longer has an offset, the read fails: nothing resets the position.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _MAX_RECORDS = 2_000
 _POLL_S = 0.2
-_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)  # noqa: SLF001 - its name
+_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)  # noqa: SLF001 - spelled so
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class PartitionReader:
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
         """Read [from_offset, end_offset), but not past the log's end.
 
-        Raises NotFoundError at an offset that the broker no longer has, after all before it.
+        Raises NotFoundError if the broker no longer has an offset, after the records before it.
         """
         consumer = Consumer(self._configuration(), logger=logging.getLogger("librdkafka.consumer"))
         try:
@@ -134,7 +134,7 @@ class PartitionReader:
                 if failure is not None:
                     break
                 if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001
-                    # The last offsets may be markers, and a lagging replica ends earlier.
+                    # Moves past transaction markers. The end of a lagging replica is lower.
                     next_offset = offset
             elif offset is not None:
                 next_offset = offset + 1

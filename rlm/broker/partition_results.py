@@ -14,14 +14,14 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionResults(Generic[ValueT]):
-    """Represents results; each requested partition is in exactly one of the two."""
+    """Represents results; each requested partition has either succeeded or failed."""
 
     succeeded: Mapping[TopicIdPartition, ValueT]
     failed: Mapping[TopicIdPartition, TieredStorageError]
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[TopicIdPartition, ...]]:
-    """Group by topic as requests do; keeps the order."""
+    """Group partitions by topic as requests do; keep the order."""
     grouped: dict[str, list[TopicIdPartition]] = {}
     for each in partitions:
         grouped.setdefault(each.topic, []).append(each)
@@ -29,9 +29,9 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[Topic
 
 
 def by_name(partitions: Iterable[TopicIdPartition]) -> Mapping[tuple[str, int], TopicIdPartition]:
-    """Index by the names in responses. Raises ValueError if two topic ids share a name."""
+    """Index partitions by name and number. Raises ValueError if two topic ids share a name."""
     indexed: dict[tuple[str, int], TopicIdPartition] = {}
     for each in partitions:
         if indexed.setdefault((each.topic, each.partition), each) != each:
-            raise ValueError(f"two incarnations of {each.topic} in one request")
+            raise ValueError(f"one request has two topic ids of {each.topic}")
     return indexed

@@ -30,7 +30,7 @@ class _Question:
 
 
 class SharedOffsets:
-    """Thread-safe. Memory: the partitions that callers request at one moment."""
+    """Shares requests. Thread-safe. Memory: the partitions that callers request at one moment."""
 
     def __init__(self, put: Callable[[Callable[[], _Epochs]], _Offsets]) -> None:
         """`put` waits for the connection, then requests what its argument returns."""
@@ -69,7 +69,7 @@ class SharedOffsets:
     def _ask(self, question: _Question) -> None:
         try:
             question.result = self._put(lambda: self._close(question))
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - `of` raises it
             question.error = error
         finally:
             self._close(question)

@@ -69,7 +69,7 @@ class Broker(ABC):
         """Move local log starts up with one request; return each new start.
 
         DeleteRecords carries no leader epoch, so the epoch is confirmed right before. A timeout
-        means that the leader has deleted while a follower is down. No other broker is asked.
+        means that the leader has deleted while a follower is down. Asks no other broker.
         """
 
     @abstractmethod

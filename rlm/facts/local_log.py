@@ -1,4 +1,4 @@
-"""Represents one partition's local log: its listing, what can be copied of it, positions. Pure."""
+"""Represents one partition's local log: its files, what can be copied, and positions. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rsm.segment.ranges import OffsetRange
 class RolledSegment:
     """Represents a rolled file, or the rest of it from an offset on.
 
-    `offsets` end at the next file's base. Opening a rest finds its whole batches. Size and times
-    are the file's: `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp, the file's time if no
-    record has a timestamp; `rolled_ms` is when the broker rolled the file, by this host's clock.
+    `offsets` end at the next file's base. The rest of a file is read in whole batches, from the one
+    that contains its start. Size and times are the file's. `max_timestamp_ms` is Kafka's
+    LogSegment.largestTimestamp: the file's time if no record has a timestamp. `rolled_ms` is when
+    the broker rolled the file, by this host's clock.
     """
 
     file_base_offset: int
@@ -36,8 +37,8 @@ class RolledSegment:
 class CommittedTail:
     """Represents committed records of the active segment's file, which the broker still writes.
 
-    `offsets` are the requested ones; they end below what may still change. Opening the tail finds
-    its whole batches. `size_bytes` is the size of the file, which may have grown since.
+    `offsets` are the requested ones; they end below what may still change. The tail is read in
+    whole batches. `size_bytes` is the size of the file, which may have grown since.
     """
 
     file_base_offset: int
@@ -53,8 +54,8 @@ class CommittedTail:
 class LogPosition:
     """Represents where a reader of a log continues: at an offset.
 
-    If the offset is in the file at `file_base_offset`, its batch is the one at `position`, which
-    has `entry_id` batches before it. Without a file, the offset is to be searched for.
+    In the file at `file_base_offset`, the offset's batch begins at `position`, after `entry_id`
+    batches. With -1 for the file, the reader searches for the offset.
     """
 
     offset: int

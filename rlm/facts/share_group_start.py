@@ -15,8 +15,8 @@ class HiddenShareGroupsError(RetriableError):
 class ShareGroupStart:
     """Represents the offset from which a group has records left.
 
-    -1 while no start is recorded. Before the group's first acknowledgement only the partition's
-    leader knows the start, although members may already have acquired records.
+    `offset` is -1 while no start is recorded. Before the group's first acknowledgement, only the
+    partition's leader knows the start, although members may already have acquired records.
     """
 
     group: str

@@ -71,7 +71,7 @@ class TopicConfigs:
 
     @property
     def message_format_version(self) -> str | None:
-        """Return the version of new batches, as 0.10.2-IV0; None on brokers without a choice."""
+        """Return the version of new batches, such as 0.10.2-IV0; None if brokers lack the key."""
         entry = self.entries.get(MESSAGE_FORMAT_VERSION)
         return None if entry is None else entry.value
 

@@ -1,6 +1,6 @@
 """Reads the dead-letter topic to its current end: the newest dead letter of each segment.
 
-The metadata decides which of them are settled (rlm.policy.request.dead_letters).
+The metadata decides which dead letters are settled (rlm.policy.request.dead_letters).
 """
 
 from __future__ import annotations

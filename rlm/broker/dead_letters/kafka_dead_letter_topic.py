@@ -36,9 +36,10 @@ class DeadLetterSettings:
 
 
 class KafkaDeadLetterTopic(DeadLetterTopic):
-    """`client` is librdkafka's configuration. Connects at the first dead letter."""
+    """Represents the topic in Kafka; connects at the first dead letter."""
 
     def __init__(self, client: Mapping[str, str], settings: DeadLetterSettings) -> None:
+        """`client` is librdkafka's configuration."""
         self._client = dict(client)
         self._settings = settings
         self._producer: Producer | None = None
@@ -60,7 +61,7 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)
             if outcome != [None]:
-                self._producer = None  # it may know no broker any more (rlmm.topic.kafka_errors)
+                self._producer = None  # may know no broker any more (rlmm.topic.kafka_errors)
         if not outcome:
             raise RetriableError(
                 "cannot write a dead letter: the broker did not acknowledge it in time",

@@ -80,7 +80,7 @@ class ClusterShareGroups(ShareGroups):
             # An operator may grant or revoke the right during the listing.
             self._require_all_listed(coordinator)
             if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
-                raise RetriableError("groups move to another coordinator", broker=address)
+                raise RetriableError("groups are moving to another coordinator", broker=address)
             return rows
 
     def _require_all_listed(self, coordinator: Requester) -> None:
@@ -89,7 +89,7 @@ class ClusterShareGroups(ShareGroups):
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:
-    """Return leader and epoch of each groups partition; None without the right to see them.
+    """Return the leader and epoch of each partition of the groups topic; None without the right.
 
     Before the first group exists, the topic does not exist either, and the result is empty.
     """

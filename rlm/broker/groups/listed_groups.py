@@ -1,4 +1,4 @@
-"""Whether a broker lists every share group to this user.
+"""Checks that a broker lists every share group to this user.
 
 A broker omits the groups that the user may not describe from ListGroups, and reports no error. It
 omits none if the user has Describe on the cluster. DescribeCluster with authorized operations
@@ -55,7 +55,7 @@ def _allows_share_groups(response: ApiVersionsResponse) -> bool:
     if _SHARE_FEATURE in levels:
         return levels[_SHARE_FEATURE] > 0
     if any(each.name == _SHARE_FEATURE for each in response.supported_features):
-        # Absent is level 0, unless the broker has not read the cluster's features yet.
+        # An absent feature has level 0, unless the broker has not read the cluster's features yet.
         return response.finalized_features_epoch < 0
     # Kafka 4.0 has early share groups without the feature, if unstable APIs are enabled.
     return any(each.api_key == SHARE_FETCH.key for each in response.api_keys)

@@ -17,10 +17,10 @@ class ShareGroups(ABC):
 
     @abstractmethod
     def starts(self) -> PartitionResults[ShareGroupStart]:
-        """Return the group with the lowest start of each partition that groups read.
+        """Return the group with the lowest start for each partition that groups read.
 
         A partition fails if the start of any of its groups is unknown. Raises
         HiddenShareGroupsError if the brokers may omit groups, and RetriableError if brokers are
         unreachable or a right is missing. Raises UnsupportedError if brokers list share groups and
-        cannot describe them. Brokers without share groups are no error.
+        cannot describe them. Brokers without share groups cause no error.
         """

@@ -37,7 +37,7 @@ class CanaryTopics(ABC):
     def write(
         self, address: str | None, topic: str, records: Iterable[CanaryRecord], timeout_ms: int
     ) -> CanaryWritten:
-        """Write records at an address; None is the brokers'. Raises nothing."""
+        """Write records at an address; None means the brokers' own. Raises nothing."""
 
     @abstractmethod
     def read(

@@ -98,7 +98,7 @@ def read_on_replicas(
 
 
 def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str | None]) -> None:
-    """Set the topic's own values, and delete those with None; all or none. Idempotent.
+    """Set the topic's own values; None deletes a value. All or nothing, and idempotent.
 
     On return the controller has accepted the change; brokers apply it a moment later. Raises
     NotFoundError, InvalidConfigError, UnsupportedError (a policy of the cluster), RetriableError.

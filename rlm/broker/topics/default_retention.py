@@ -31,7 +31,7 @@ class DefaultRetention:
 
 
 def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
-    """Read from the broker of that id, on a connection to it.
+    """Read the default retention from the broker of that id, on a connection to it.
 
     Raises CorruptError if the values are not numbers, and as `read_broker_configs`.
     """

@@ -19,7 +19,7 @@ from rlm.wire.error_codes import ErrorCode
 def find_deleted_topics(
     bootstrap: Bootstrap, topics: Mapping[UUID, str], *, cluster_id: str
 ) -> frozenset[UUID]:
-    """Return those of `topics` (names by id) without a topic of that id on any live broker.
+    """Return the ids of `topics` (names by id) that no live broker has.
 
     Asks one broker, and all others about topics that it does not have. Raises RetriableError if one
     of them is unreachable, ForeignClusterError if another cluster answers.

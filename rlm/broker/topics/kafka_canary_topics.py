@@ -28,7 +28,7 @@ _MAX_RECORDS = 500
 _CLIENT_LOG = logging.getLogger("librdkafka.canary")
 
 ClientOf = Callable[[str | None], Mapping[str, str]]
-"""Returns librdkafka's configuration for a bootstrap address; None is the brokers' own."""
+"""Returns librdkafka's configuration for a bootstrap address; None means the brokers' own."""
 
 
 class KafkaCanaryTopics(CanaryTopics):
@@ -38,7 +38,7 @@ class KafkaCanaryTopics(CanaryTopics):
         self._client_of = client_of
 
     def names(self, timeout_ms: int) -> Sequence[str]:
-        with _retriable("topics cannot be listed"):
+        with _retriable("cannot list the topics"):
             return sorted(self._admin().list_topics(timeout=timeout_ms / 1000).topics)
 
     def create(
@@ -50,15 +50,15 @@ class KafkaCanaryTopics(CanaryTopics):
     ) -> None:
         assignment = [list(each) for each in replicas]
         new = NewTopic(name, len(replicas), replica_assignment=assignment, config=dict(configs))
-        admin = self._admin()  # a variable, because the client's requests end with it
-        with _retriable("canary topic cannot be created", topic=name):
+        admin = self._admin()  # kept in a variable: its requests end when it is freed
+        with _retriable("cannot create the canary topic", topic=name):
             created = admin.create_topics([new], request_timeout=timeout_ms / 1000)
             created[name].result(timeout_ms / 1000)
 
     def delete(self, name: str, timeout_ms: int) -> None:
         admin = self._admin()
         try:
-            with _retriable("canary topic cannot be deleted", topic=name):
+            with _retriable("cannot delete the canary topic", topic=name):
                 deleted = admin.delete_topics([name], request_timeout=timeout_ms / 1000)
                 deleted[name].result(timeout_ms / 1000)
         except RetriableError as error:
@@ -179,7 +179,7 @@ class _Reading:
     led_to: str = ""
 
     def run(self, consumer: Consumer) -> None:
-        """Read until every end is reached or the time has passed. KafkaException."""
+        """Read until every end is reached or the time has passed. Raises KafkaException."""
         brokers = consumer.list_topics(self.topic, timeout=self._left_s()).brokers.values()
         self.led_to = ", ".join(
             f"broker {each.id}={each.host}:{each.port}"
@@ -201,7 +201,7 @@ class _Reading:
         if not behind:
             return ""
         reason = errors.text or "no records in time"
-        led_to = f"; it leads clients to {self.led_to}" if self.led_to else ""
+        led_to = f"; the server lists {self.led_to}" if self.led_to else ""
         return f"partitions {_listed(behind)} were not read to their ends: {reason}{led_to}"
 
     def _take(self, message: Message) -> None:

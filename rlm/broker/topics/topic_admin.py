@@ -1,7 +1,7 @@
 """TopicAdmin: the requests about one topic that enable and disable tiering.
 
-Unlike rlm.broker.spi.Broker it asks every broker with a replica, because only a broker's own
-response shows the settings it applies.
+Unlike rlm.broker.spi.Broker, TopicAdmin asks every broker with a replica, because only a broker's
+own response shows the settings it applies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOnReplicas:
-    """Represents a topic and its settings by each replica's broker, by node id."""
+    """Represents a topic, and its settings on the broker of each replica by node id."""
 
     topic: TopicView
     configs: Mapping[int, TopicConfigs]
@@ -71,7 +71,7 @@ class TopicAdmin(ABC):
 
     @abstractmethod
     def on_replicas(self, topic: str) -> TopicOnReplicas:
-        """Read a topic's settings from the broker of each replica; all have answered."""
+        """Read a topic's settings from the broker of every replica."""
 
     @abstractmethod
     def configs_at(
@@ -85,11 +85,11 @@ class TopicAdmin(ABC):
 
     @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
-        """Set the topic's own values, and delete those with None; all or none. Idempotent."""
+        """Set the topic's own values; None deletes a value. All or nothing, and idempotent."""
 
     @abstractmethod
     def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:
-        """Fetch each partition's span from its leader; all have answered."""
+        """Fetch the span of every partition from its leader."""
 
 
 class ClusterTopicAdmin(TopicAdmin):
