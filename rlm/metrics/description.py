@@ -1,4 +1,4 @@
-"""Describes metrics for the documentation, with unit and labels, and registers them so."""
+"""Describes metrics for the documentation, and registers them with these descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class MetricUnit(StrEnum):
-    """The unit of a metric's value. COUNT: the number of what its meaning names."""
+    """The unit of a metric's value. COUNT counts the things that the meaning names."""
 
     COUNT = "count"
     BYTES = "bytes"
@@ -24,9 +24,10 @@ class MetricUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLabel:
-    """Represents a label: all of its values with their meanings, or a rule if they are open.
+    """Represents a label: all values with their meanings, or a rule if they cannot be listed.
 
-    A meaning is empty if the value says all. ValueError unless there are either values or a rule.
+    A meaning is empty if the value explains itself. Raises ValueError unless there are either
+    values or a rule.
     """
 
     name: str
@@ -60,7 +61,7 @@ class MetricDescription:
 
     @property
     def help(self) -> str:
-        """Return what `/metrics` says of it: the meaning, the unit and the values of its labels."""
+        """Return the help text for `/metrics`: the meaning, the unit and the label values."""
         labels = "".join(f" {label}." for label in self.labels)
         return f"{self.meaning} Unit: {self.unit}.{labels}"
 

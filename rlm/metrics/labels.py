@@ -1,7 +1,7 @@
 """Defines the labels of the manager's metrics: every value that a label can have.
 
-Values that other packages decide are listed here, too, because those packages use the metrics.
-Tests compare the lists with what the packages use.
+It repeats values that other packages define, because those packages import the metrics. Tests
+compare the lists with the packages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STORE_OPERATION = one_of(
     "check_access",
 )
 STORE_REQUEST = any_of(
-    "operation", "of S3 its operation, for example `put_object`; of other stores the HTTP method"
+    "operation", "for S3 its operation, for example `put_object`; for other stores the HTTP method"
 )
 STORE_RESULT = any_of("result", "`ok`, or the class of the error")
 PLUGIN = (
@@ -71,7 +71,7 @@ TASK = one_of(
     *("access", "heartbeat", "facts", "caches"),
     *("overdue_connections", "stray_connections", "refused_connections"),
 )
-DISK = any_of("disk", "a directory of `log.dirs` on it")
+DISK = any_of("disk", "a directory of `log.dirs` on the disk")
 SCRUB_CHECK = explained("check", stat="length and the store's checksum", read="all bytes")
 REFUSAL = one_of(
     "reason",

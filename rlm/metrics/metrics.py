@@ -94,15 +94,14 @@ class Metrics(StorageMetrics):
         self.remote_copy_throttle_time = self._counter(
             "kafka_server_remote_copy_throttle_time_ms",
             MetricUnit.MILLISECONDS,
-            "Milliseconds that copies waited for the rate "
+            "Milliseconds that copies waited for the rate limit "
             "remote.log.manager.copy.max.bytes.per.second.",
             (),
         )
         self.copies_written_off = self._counter(
             "rlm_copies_written_off",
             MetricUnit.COUNT,
-            "Attempts to copy a segment that passed their deadline without returning and were "
-            "given up.",
+            "Copy attempts that passed their deadline without returning and were given up.",
             labels.BY_TOPIC,
         )
         self.remote_copy_lag_bytes = self._gauge(
@@ -132,19 +131,19 @@ class Metrics(StorageMetrics):
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
             MetricUnit.COUNT,
-            "Attempts that were given up and have not returned; each still occupies a thread.",
+            "Copy attempts that were given up and have not returned; each still occupies a thread.",
             (),
         )
         self.streams_open = self._gauge(
             "rlm_streams_open",
             MetricUnit.COUNT,
-            "Open segments of partitions that are streamed; each occupies a part of an upload.",
+            "Open segments of streamed partitions; each uses memory for a part of an upload.",
             (),
         )
         self.copy_concurrency = self._gauge(
             "rlm_copy_concurrency",
             MetricUnit.COUNT,
-            "Maximum number of segments that are copied at once at this moment.",
+            "Maximum number of segments that can be copied at once now.",
             (),
         )
 
@@ -157,7 +156,7 @@ class Metrics(StorageMetrics):
         self.streams = self._attempts(
             "rlm_stream",
             "stream a segment",
-            written="Bytes of segments in successful streams; those of copies have them, too.",
+            written="Bytes of segments in successful streams; the bytes of copies include them.",
         )
         self.stream_reused_bytes = self._counter(
             "rlm_stream_reused_bytes",
@@ -229,8 +228,7 @@ class Metrics(StorageMetrics):
         self.deleted_topics = self._gauge(
             "rlm_deleted_topics",
             MetricUnit.COUNT,
-            "Tiered topics of this name that no broker knows and whose stored data is to be "
-            "deleted.",
+            "Deleted tiered topics of this name whose stored data is not deleted yet.",
             (labels.TOPIC, labels.REMOVAL),
         )
 
@@ -238,7 +236,7 @@ class Metrics(StorageMetrics):
         self.remote_log_size_bytes = self._gauge(
             "kafka_server_remote_log_size_bytes",
             MetricUnit.BYTES,
-            "Size of the stored log. What two segments have in common counts once.",
+            "Size of the stored log. Offsets that two segments share count once.",
             labels.BY_PARTITION,
         )
         self.remote_overlap_bytes = self._gauge(

@@ -9,7 +9,7 @@ _REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 
 
 
 class StorageMetrics(DescribedMetrics):
-    """Represents the store's part of a process's metrics, which `Metrics` defines. Thread-safe."""
+    """Represents the metrics of the store; `Metrics` adds the others. Thread-safe."""
 
     def count_plugin_error(self, plugin: str, method: str) -> None:
         """Count an error of a plug-in's method."""
@@ -30,7 +30,7 @@ class StorageMetrics(DescribedMetrics):
         self._store_requests = self._counter(
             "rlm_store_http_requests",
             MetricUnit.COUNT,
-            "HTTP requests to S3, Azure, Google Cloud Storage or HDFS, also repeated ones.",
+            "HTTP requests to S3, Azure, Google Cloud Storage or HDFS, including retries.",
             (labels.STORE_REQUEST,),
         )
         self._plugin_errors = self._counter(
@@ -44,7 +44,7 @@ class StorageMetrics(DescribedMetrics):
             "rlm_bucket_accessible",
             MetricUnit.FLAG,
             "1 if the last check of the store succeeded, else 0.",
-            (labels.CHECKED_STORE,),  # so that only checking processes export it
+            (labels.CHECKED_STORE,),  # a process that never checks does not export it
         )
         self.disk_cache_results = self._counter(
             "rlm_chunk_disk_cache_results",
