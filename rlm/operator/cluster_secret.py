@@ -25,7 +25,7 @@ class SecretWriter:
         self._random_bytes = random_bytes
 
     def ensure(self) -> None:
-        """Return when the cluster has a secret; create one if it has none.
+        """Create the cluster's secret if it has none.
 
         Raises RetriableError if the result of the write is unknown.
         """

@@ -1,4 +1,4 @@
-"""Finishes the deletion of a dead letter: objects deleted → DELETE_SEGMENT_FINISHED.
+"""Finishes the deletion that a dead letter is about: objects deleted → DELETE_SEGMENT_FINISHED.
 
 Any process may do this, because the accepted DELETE_SEGMENT_STARTED records the decision. It may
 run twice: deleting a missing object is no error.

@@ -6,8 +6,8 @@ The order of effects:
     gateway → stored and trimmed by each leader's manager → read through each gateway
     → log starts moved to the ends, so that the managers delete all stored data → topic deleted
 
-The check deletes the topic however it ends. After a failed phase it still checks what it can. It
-changes nothing but the canary topic.
+The check deletes the topic, whether it passes or fails. After a failed phase it still checks what
+it can. It changes nothing but the canary topic.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WRITE_MS = 15_000
 _READ_MS = 30_000
 _DELETE_MS = 60_000
 _WAKE_MS = 5_000
-# An operator's settings that keep local data longer: no fault, but trims will not come soon.
+# Settings of an operator that delay trims: no fault, so the check skips the row.
 _YOUNGER_THAN_MIN_AGE = "younger_than_min_age"
 _DELAYED_BY_CONFIGURATION = frozenset(
     {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
@@ -211,7 +211,7 @@ class EndToEndCheck:
         return step.has_passed
 
     def _await_known(self, name: str) -> None:
-        """Return when the cluster shows leaders for the topic, else raise RetriableError."""
+        """Wait until the topic has leaders; raise RetriableError at the time limit."""
 
         def has_leaders() -> bool:
             found = self._tools.topics.view((name,)).topics.get(name)
@@ -302,9 +302,7 @@ class EndToEndCheck:
                 _require(done.problem)
                 late = [n for n, low in done.earliest.items() if low > 0]
                 if late:
-                    raise RetriableError(
-                        f"it gives a later earliest offset for partition {late[0]}"
-                    )
+                    raise RetriableError(f"the earliest offset of partition {late[0]} is not 0")
                 _require(missing_records(canary.written, done.found))
 
     def _clean_up(self, canary: _Canary) -> None:

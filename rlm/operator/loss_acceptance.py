@@ -91,7 +91,7 @@ class LossAcceptance:
             )
         if not loss.lost:
             raise InvalidConfigError(
-                "cannot accept the loss: nothing is lost, other segments hold the readable offsets",
+                "cannot accept the loss: nothing is lost, other segments have the readable offsets",
                 segment_id=segment_id,
                 readable_in=",".join(str(each) for each in loss.readable_in) or "none is readable",
                 advice="No action is needed",

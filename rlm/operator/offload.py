@@ -30,11 +30,11 @@ _WAKE_INTERVAL_MS = 5_000
 class CopyProgress:
     """Represents a manager's report of the rolled and stored end, and what blocks the rest.
 
-    Of a stream, `rolled_end_offset` is where the committed records end.
-    `requested_offset` is the newest request that the manager has read, -1 for none.
-    `requested_end_offset` is the end of the last rolled segment wholly before it. It is None for
-    older managers, which also store the segment that contains the position. `lag_segments` and
-    `lag_bytes` are all rolled segments that are not stored; None if unknown.
+    For a stream, `rolled_end_offset` is where the committed records end. `requested_offset` is the
+    newest request that the manager has read, -1 for none. `requested_end_offset` is the end of the
+    last rolled segment wholly before it. It is None for older managers, which also store the
+    segment that contains the requested offset. `lag_segments` and `lag_bytes` cover all rolled
+    segments that are not stored; None if unknown.
     """
 
     rolled_end_offset: int
@@ -72,7 +72,7 @@ class OffloadedPartition:
 class OffloadRequest:
     """Represents what was requested of a partition: all rolled segments wholly before `offset`.
 
-    If all of it was stored before, nothing was written.
+    If all of it was already stored, no request was written.
     """
 
     partition: TopicIdPartition
@@ -117,7 +117,7 @@ class Offload:
     ) -> tuple[OffloadedPartition, ...]:
         """Request the segments wholly before `to_offset`, and wait until they are stored.
 
-        None requests all rolled segments. Of a stream, the records that are committed at the
+        None requests all rolled segments. For a stream, the records that are committed at the
         request count as rolled. Requests each partition as soon as its leader's manager answers.
         Raises InvalidConfigError if copying is paused, and RetriableError with the first partition
         that is not stored in time.
@@ -154,9 +154,9 @@ class Offload:
     ) -> tuple[OffloadRequest, ...]:
         """Request the same offload, and return without waiting for the copies.
 
-        Raises InvalidConfigError as `offload` does. Raises RetriableError if the manager of a
-        partition's leader does not answer, because only it knows the rolled end; then it has
-        requested nothing.
+        Raises InvalidConfigError as `offload` does. Raises RetriableError, with nothing requested,
+        if the manager of a partition's leader does not answer: only that manager knows the rolled
+        end.
         """
         self._require_copying(policy)
         wanted = tuple(dict.fromkeys(partitions))
@@ -191,7 +191,7 @@ class Offload:
             raise InvalidConfigError(
                 "cannot offload: copying is paused",
                 topic=policy.topic,
-                advice="Resume it first with `rlm resume`",
+                advice="First resume copying with `rlm resume`",
             )
 
     def _begin(
@@ -268,7 +268,7 @@ def _is_stored(reported: CopyProgress | None, started: _OffloadTarget | None) ->
 
 
 def _target(reported: CopyProgress, started: _OffloadTarget) -> int:
-    """Return the end of the last segment wholly before the position, if the manager knows it."""
+    """Return the end of the last segment to store, or the requested offset if that is unknown."""
     if reported.requested_end_offset is None or reported.requested_offset < started.target_offset:
         return started.target_offset
     return min(started.target_offset, reported.requested_end_offset)

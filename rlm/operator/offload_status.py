@@ -21,10 +21,10 @@ class OffloadState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadStatus:
-    """Represents one partition; None is unknown, or nothing was requested.
+    """Represents one partition's offload; a value is None if unknown or not requested.
 
     `reason` says what blocks the copies, or why the manager does not answer. `lag_segments` and
-    `lag_bytes` are all rolled segments that are not stored, also beyond the requested position.
+    `lag_bytes` cover all rolled segments that are not stored, even beyond the requested offset.
     """
 
     partition: TopicIdPartition
@@ -37,7 +37,7 @@ class OffloadStatus:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing that was requested is left to store."""
+        """Return whether all that was requested is stored."""
         return self.state in {OffloadState.NOT_REQUESTED, OffloadState.DONE}
 
 
@@ -74,7 +74,7 @@ def _state(requested_offset: int | None, progress: CopyProgress) -> tuple[Offloa
     is_read = progress.requested_offset >= requested_offset
     target_offset = requested_offset
     if is_read and progress.requested_end_offset is not None:
-        # The manager stores only segments wholly before the position.
+        # The manager stores only segments wholly before the requested offset.
         target_offset = min(requested_offset, progress.requested_end_offset)
     if progress.stored_end_offset >= target_offset:
         return OffloadState.DONE, ""

@@ -22,11 +22,11 @@ class RetentionManagers(Protocol):
     def due(self) -> Sequence[RetentionPreview]:
         """Return what retention would do to each partition now.
 
-        Raises RetriableError if one of them does not answer.
+        Raises RetriableError if a manager does not answer.
         """
 
     def run_cycles(self) -> None:
-        """Request a cycle of all of them at once; raises RetriableError."""
+        """Request a cycle from all managers at once. Raises RetriableError."""
 
 
 def run_retention(
@@ -53,7 +53,7 @@ def run_retention(
 
 
 def _is_due(preview: RetentionPreview) -> bool:
-    """Return whether the log start, segments or local data below it are still to be changed."""
+    """Return whether retention still moves the log start, deletes segments, or trims."""
     log_start = preview.log_start_offset
     is_below_log_start = log_start is not None and preview.local_start_offset < log_start
     moves = preview.new_log_start_offset != log_start

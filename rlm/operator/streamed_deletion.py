@@ -1,7 +1,7 @@
 """Requests the deletion of a topic's streamed segments, and waits for it (PIP-76's rollback).
 
-The leaders' managers copy what only the broker and the stream have, and delete. This module shows
-what a deletion would give up, repeats the requests, and follows the segments' records.
+The leaders' managers copy what only the broker and the stream have, and then delete. This module
+shows what a deletion would give up, repeats the requests, and follows the segments' records.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REQUEST_INTERVAL_MS = 5_000
 
 
 class DeletionState(Enum):
-    """What the command does with a streamed segment, or did. DEAD_LETTERED: `rlm dlq` has it."""
+    """What the command does with a streamed segment, or did. DEAD_LETTERED: see `rlm dlq list`."""
 
     ONLY_COPY = "only_copy"
     TO_DELETE = "to_delete"
@@ -95,8 +95,8 @@ class StreamedDeletions:
 
         Waits until the managers have completed the last segment of the stream. Raises
         RetriableError if they do not in time, or if a leader or its manager does not answer. Raises
-        InvalidConfigError if a partition is still streamed, or would wait while deletions are
-        paused.
+        InvalidConfigError if a partition is still streamed, or if its last segment is open while
+        deletions are paused.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         streamed = [tip for tip in partitions if offload_segments(self._metadata, tip)]
@@ -173,7 +173,7 @@ class StreamedDeletions:
             if each.only_here and each.metadata.segment_id in wanted:
                 raise InvalidConfigError(
                     "a streamed segment has become the only copy, and stays: the local log was "
-                    "trimmed before it was copied as segments",
+                    "trimmed before these records were copied as segments",
                     segment=each.metadata.segment_id,
                     only_copy=",".join(map(str, each.only_here)),
                     advice="Run the command again, with --keep-only-copies",
@@ -230,7 +230,7 @@ class StreamedDeletions:
 
     def _await_end(self, policy: TopicPolicy, tip: TopicIdPartition, deadline_ms: int) -> None:
         while (segment_id := self._open_segment(tip)) is not None:
-            # Not at the time limit: while deletions are paused, the segment may stay open.
+            # Fails before the time limit: while deletions are paused, the segment may stay open.
             self._require_running(policy, {PausableTask.DELETE})
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(
@@ -259,7 +259,7 @@ class StreamedDeletions:
                 "cannot delete streamed segments: copies or deletions of the topic are paused",
                 topic=policy.topic,
                 paused=",".join(sorted(task.name.lower() for task in paused)),
-                advice="Resume it first with `rlm resume`",
+                advice="Resume them first with `rlm resume`",
             )
 
 

@@ -186,7 +186,7 @@ def test_acceptance_when_another_segment_has_the_records_then_refused() -> None:
     Pausing(world.metadata, world.new_id).pause(KEEP_LOCAL, {PausableTask.DELETE})
     world.pass_cycles()
 
-    with pytest.raises(InvalidConfigError, match="other segments hold"):
+    with pytest.raises(InvalidConfigError, match="other segments have"):
         examine(world)
     assert world.stored_as(1) is FINISHED
 

@@ -179,7 +179,7 @@ def test_examine_when_the_last_segment_is_open_and_deletions_are_paused_then_nam
     Pausing(world.metadata, world.new_id).pause(SEGMENTS, {PausableTask.DELETE})
     before_ms = world.clock.monotonic_ms()
 
-    with pytest.raises(InvalidConfigError, match=r"paused=delete\)\. Resume it first"):
+    with pytest.raises(InvalidConfigError, match=r"paused=delete\)\. Resume them first"):
         command.examine()
 
     assert world.clock.monotonic_ms() == before_ms
