@@ -21,7 +21,7 @@ class ChildSpec:
 
 
 class Child(Protocol):
-    """Represents a started process. A signal to an ended one has no effect."""
+    """Represents a started process. A signal to a process that has ended has no effect."""
 
     @property
     def pid(self) -> int:

@@ -21,7 +21,7 @@ _SET_LOG_DIR = (
     "rlm can start once the disk is mounted. Otherwise set log.dirs as in the broker's "
     "server.properties"
 )
-_MOUNT_IT = "Mount it or create it: rlm never does, and can start once it is there"
+_MOUNT_IT = "Mount or create it: rlm does not create it, and can start once it exists"
 
 
 def check_host(config: Config) -> BrokerIdentity:
@@ -45,11 +45,11 @@ def check_directories(config: Config) -> None:
 
 
 def directory_problems(config: Config) -> tuple[InvalidConfigError, ...]:
-    """Return all errors of which `check_host` raises the first."""
+    """Return all errors; `check_host` raises only the first."""
     log_dirs = config.host.log_dirs
     missing = _errors(partial(_require_directory, each, key=_LOG_DIRS) for each in log_dirs)
     others = _errors(_directory_checks(config))
-    # The identity needs all log dirs: without one, its error repeats the one above.
+    # The identity needs all log dirs: if one is missing, its error would repeat the first.
     identity = () if missing else _errors([partial(read_broker_identity, log_dirs)])
     return (*missing, *others, *identity)
 

@@ -1,7 +1,7 @@
 """Finds files of a configuration that other users of this host can read, but should not.
 
-A user of the host who reads the store bypasses Kafka's ACLs. Only reads: the operator decides about
-the permissions of existing files.
+A user of the host who reads the store bypasses Kafka's ACLs. This module changes nothing: the
+operator decides about the permissions of existing files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def warn_of_open_access(config: Config, config_path: Path) -> None:
 
 
 def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:
-    """Return which of the store root, state.dir, cache directory and config file are open.
+    """Return which of store root, state.dir, cache directory and config file are open to others.
 
     A directory is not open if others cannot search its parents. Missing paths are skipped.
     """

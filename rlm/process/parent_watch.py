@@ -1,8 +1,8 @@
 """Watches the supervisor's pipe in a child, and ends the child once the parent is gone.
 
 Nothing is ever written to the pipe; end of file means that the supervisor ended, even by kill -9.
-The clean stop gets a short time. Then the process exits, so that an orphan never serves a broker
-together with its successor.
+The clean stop gets a short time. Then the process exits, so that a process without a supervisor
+never serves a broker together with its successor.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Represents the readiness of a process, with its JSON. See rlm.status.document for the others.
+"""Represents the readiness of a process, with its JSON.
 
-It is apart from them, so that the supervisor imports nothing of partitions and policies.
+rlm.status.document has all other documents. This module is separate, so that the supervisor imports
+nothing about partitions and policies.
 """
 
 from __future__ import annotations

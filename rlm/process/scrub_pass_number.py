@@ -1,8 +1,8 @@
-"""Keeps the number of the scrub's pass over restarts, in the state directory.
+"""Keeps the number of the scrub's pass across restarts, in the state directory.
 
 The file contains the number and how often that pass was started, in decimal, with a space between.
-Without the file, a manager starts with a random number. A fixed one would read the same segments at
-each restart if the state directory does not survive restarts.
+Without the file, a manager starts with a random number. If the state directory does not survive
+restarts, a fixed number would make each restart read the same segments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-# A manager that restarts more often than a pass takes must not repeat the same share endlessly.
+# A manager that restarts before its pass ends must not repeat the same share endlessly.
 _STARTED_MAX_COUNT = 5
 _NUMBER_MAX = 1 << 32
 

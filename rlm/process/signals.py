@@ -17,7 +17,7 @@ _READ_BYTES = 64
 class SignalInbox:
     """Represents signals not taken yet. One thread calls `wait`; any thread calls `wake`.
 
-    SIGHUP is SIGTERM if the process was started on a terminal that is closed now.
+    SIGHUP counts as SIGTERM if the process was started on a terminal that is closed now.
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:

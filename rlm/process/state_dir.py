@@ -25,7 +25,7 @@ _LEAST_FREE_BYTES = 1 << 30
 
 
 class _Usage(Protocol):
-    """The usage of a disk, as shutil.disk_usage returns it."""
+    """Represents the usage of a disk, as shutil.disk_usage returns it."""
 
     @property
     def free(self) -> int:
@@ -68,7 +68,7 @@ def nearly_full_disk(
 
 
 def has_lock(path: Path) -> bool:
-    """Return whether the directory has a lock file, locked or not; locking then creates nothing."""
+    """Return whether the directory has a lock file, locked or not."""
     return (path / _LOCK).is_file()
 
 
@@ -76,9 +76,9 @@ def has_lock(path: Path) -> bool:
 def locked_state_dir(path: Path) -> Iterator[Path]:
     """Create the directory if it does not exist, and lock it until the context ends.
 
-    Users outside of its group can neither read nor search a directory that this created. The lock
-    is the kernel's (flock), so it ends with its process. Raises HostNotReadyError if another
-    process has it, and InvalidConfigError if the directory cannot be created or written.
+    Users outside of its group can neither read nor search a directory that this function created.
+    The lock is the kernel's (flock), so it ends with its process. Raises HostNotReadyError if
+    another process has it, and InvalidConfigError if the directory cannot be created or written.
     """
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -156,5 +156,5 @@ def _lock(descriptor: int, path: Path) -> None:
             "another rlm run or rlm gateway uses this state.dir",
             key="state.dir",
             found=path,
-            advice="Stop the other: rlm can start once it has ended. Or set another directory",
+            advice="Stop that process: rlm can start once it has ended. Or set another directory",
         ) from error

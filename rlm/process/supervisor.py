@@ -78,7 +78,7 @@ class _Slot:
 
 
 class Supervisor:
-    """See the module. One thread calls `step`, `stop` and `reload`; `statuses` is thread-safe."""
+    """Supervises children. One thread calls `step`, `stop` and `reload`; any calls `statuses`."""
 
     def __init__(
         self,
@@ -109,12 +109,12 @@ class Supervisor:
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether `stop` or exit code 2 of a child's first start started the stop."""
+        """Return whether `stop` was called, or a child's first start ended with code 2."""
         return self._kill_at_ms is not None
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code: 0, 1 if a child had to be killed, 2 if its first start ended so."""
+        """Return 2 if a child's first start ended with 2, 1 if a child had to be killed, else 0."""
         return self._exit_code
 
     def statuses(self) -> tuple[ChildStatus, ...]:
@@ -167,18 +167,18 @@ class Supervisor:
         if code == EXIT_INVALID_CONFIG:
             return [self._reap_misconfigured(slot, now_ms)]
         slot.failure = f"it ended with exit code {code}"
-        return [self._schedule(slot, now_ms, "process ended, starts again", ended)]
+        return [self._schedule(slot, now_ms, "process ended: restarting it after a pause", ended)]
 
     def _reap_misconfigured(self, slot: _Slot, now_ms: int) -> ProcessEvent:
         ended = (("exit_code", EXIT_INVALID_CONFIG),)
         if slot.start_count == 1:
             self._exit_code = EXIT_INVALID_CONFIG
             self._begin_stop(now_ms)
-            message = "process ended for good, its configuration is wrong"
+            message = "process ended and is not restarted: its configuration is wrong"
             return ProcessEvent(message=message, process=slot.spec.name, fields=ended)
         problem = self._config_problem() or "the log has the error of this process"
         slot.failure = f"its configuration is wrong: {problem}"
-        message = "process cannot be restarted, its configuration is wrong"
+        message = "process cannot be restarted: its configuration is wrong"
         event = self._schedule(slot, now_ms, message, (*ended, ("problem", problem)))
         return replace(event, needs_action=True)
 

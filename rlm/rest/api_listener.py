@@ -1,9 +1,9 @@
 """Owns the listening socket of the manager's HTTP API.
 
 With `rest.listener`, the socket is bound before the process works. Without it, the socket is bound
-later, at the address by which this host reaches its broker. Other hosts reach the broker by that
-network too. The API is open on no other network. If the host loses that address, the socket moves
-to another one.
+later, at this host's address in the network of its broker, because other hosts reach the broker
+through that network, too. The API is open on no other network. If the host loses that address, the
+socket moves to another address.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ApiListener:
         self._lock = Lock()
 
     def start(self, serve: Callable[[socket.socket], HttpServer]) -> None:
-        """Start the server that `serve` makes of the socket, once it is bound. Call once."""
+        """Start the server that `serve` creates for the socket, once it is bound. Call once."""
         with self._lock:
             self._serve = serve
             self._start_server()
@@ -101,7 +101,7 @@ def _bind_free_port(host: str) -> socket.socket:
         return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
     except InvalidConfigError as error:
         raise RetriableError(
-            "the HTTP API cannot listen at the address that leads to the broker",
+            "the HTTP API cannot listen at this host's address towards the broker",
             host=host,
             reason=error.context["reason"],
             advice=f"If that lasts, set {REST_LISTENER_KEY}",

@@ -29,16 +29,16 @@ class _Response:
 class ChildProbe:
     """Probes children. Thread-safe; every call ends within its timeouts.
 
-    It uses the standard library's client, whose import is cheap: `rlm run` lives for its children.
+    Uses the standard library's client, whose import is cheap, so that the supervisor stays small.
     """
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """Fetch a child's metrics; RetriableError without a response, CorruptError if malformed."""
+        """Fetch a child's metrics. Raises RetriableError, or CorruptError if malformed."""
         response = self._get(address, "/metrics")
         try:
             return parse(response.body.decode())
         except ValueError as error:
-            raise CorruptError("malformed metrics", address=address) from error
+            raise CorruptError("cannot read the process's metrics", address=address) from error
 
     def readiness(self, address: str) -> ReadinessReport:
         """Fetch whether a child is ready. Raises RetriableError if it does not answer."""

@@ -1,4 +1,4 @@
-"""Reads from the metadata topic what signs requests and responses."""
+"""Reads the secret and time for signed requests and responses from the metadata topic."""
 
 from __future__ import annotations
 

@@ -60,7 +60,10 @@ class HttpExchange:
         self._thread.start()
 
     def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
-        """Send a request; RetriableError without a whole response, CorruptError if too large."""
+        """Send a request.
+
+        Raises RetriableError without a whole response, CorruptError if it is too large.
+        """
         request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
         try:
             return request.result()
@@ -70,12 +73,12 @@ class HttpExchange:
             raise RetriableError(f"no connection within {self._read_s:g} s") from error
         except httpx.TimeoutException as error:
             raise RetriableError(f"no response within {self._read_s:g} s") from error
-        # Invalid addresses: InvalidURL, UnicodeError of a host, an ExceptionGroup of connects.
+        # Invalid addresses raise InvalidURL, UnicodeError (a host) or ExceptionGroup (connects).
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
             raise RetriableError(reason_of(error)) from error
 
     def read(self, address: str, path: str) -> bytes:
-        """Fetch the body of any status from a process, unsigned; raises as `send`.
+        """Fetch a response's body from a process, unsigned and of any status; raises as `send`.
 
         `address` is the registered one, which is empty if other hosts cannot reach the process.
         """
@@ -133,7 +136,7 @@ def reason_of(error: BaseException) -> str:
     if not errors:
         return str(error) or type(error).__name__
     innermost = errors[-1]
-    # These have their own numbers; asyncio replaces the system's text with an address.
+    # os.strerror does not know these. In other errors, asyncio replaces the system's text.
     if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
         return innermost.strerror or str(innermost)
     return os.strerror(innermost.errno)

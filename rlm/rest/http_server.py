@@ -29,7 +29,7 @@ _PASSING_ERRORS = {errno.EADDRINUSE, errno.EADDRNOTAVAIL, socket.EAI_AGAIN}
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
-    """Listen on the address; `listen_error` with `key` if it cannot be bound."""
+    """Listen on the address. Raises `listen_error` with `key` if it cannot be bound."""
     try:
         address = socket.getaddrinfo(
             listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -48,7 +48,7 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
 
 
 def listen_error(error: OSError, listener: HostPort, *, key: str) -> InvalidConfigError:
-    """Return the error for an address that cannot be bound: HostNotReadyError if it may be later.
+    """Return the error for an address that cannot be bound: HostNotReadyError if a retry may help.
 
     Another process may end, the network may still start, or the name service may answer again.
     """
@@ -72,7 +72,7 @@ def bound_address(bound: socket.socket) -> HostPort:
 
 
 def local_address(bound: socket.socket) -> HostPort:
-    """Return where this host's own processes connect."""
+    """Return the address at which this host's own processes connect."""
     host, port = bound.getsockname()[:2]
     loopback = "::1" if bound.family == socket.AF_INET6 else "127.0.0.1"
     return HostPort(host=loopback if is_unspecified(host) else host, port=port)

@@ -1,6 +1,6 @@
-"""Serves the manager's HTTP API: MANAGER_ENDPOINTS, and those of every worker.
+"""Serves the manager's HTTP API, which MANAGER_ENDPOINTS lists.
 
-Changes nothing, except that a cycle runs a little earlier, and that an operator requests deletions.
+Requests change nothing, with two exceptions: they can start a cycle early, and request deletions.
 The manager itself decides what it deletes.
 """
 
@@ -79,7 +79,7 @@ _STREAMED_DELETION = ApiEndpoint(
 )
 _LOGS = ApiEndpoint(
     path="/v1/logs",
-    meaning="The last log lines of all processes of the host, 1 MiB at most. The secrets of its "
+    meaning="The last log lines of all processes of the host, 1 MiB at most. The secrets of the "
     "configuration are masked.",
     statuses={
         200: "text, with a line `==> PROCESS.log <==` before the lines of each process",

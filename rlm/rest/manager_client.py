@@ -2,7 +2,7 @@
 
 Requests are signed. The client trusts a response only if it is signed by the manager's run that the
 metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the
-client uses it unsigned, as that version did.
+client sends it unsigned requests, as that version did.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Credentials(Protocol):
         """Return the cluster of the managers."""
 
     def secret(self) -> ClusterSecret | None:
-        """Return the cluster's secret; None if there is none. RetriableError while unknown."""
+        """Return the cluster's secret, None if it has none. Raises RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
         """Return the brokers' time."""
@@ -241,7 +241,7 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
 
 
 def _path(what: str) -> str:
-    """Return the path of a request; those of every worker are not below /v1."""
+    """Return the path of a request; WORKER_ENDPOINTS are not below /v1."""
     return what if what.startswith("/") else f"/v1/{what}"
 
 
@@ -326,9 +326,9 @@ def _each(
 
 def _malformed(manager: ProcessRegistered, **fields: object) -> CorruptError:
     return CorruptError(
-        "malformed response of a manager",
+        "cannot read a malformed response of the manager",
         broker_id=manager.broker_id,
         address=manager.http_address,
         **fields,
-        advice="Check that `rlm` is of one version on both hosts",
+        advice="Check that `rlm` has the same version on both hosts",
     )

@@ -1,4 +1,4 @@
-"""Lists why managers refuse requests, and explains them to the users of refused commands.
+"""Lists the reasons for which managers refuse requests, and explains them to users.
 
 Each text begins with the refusal's name, under which docs/operations.md lists it.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 _READINESS = "Look at the readiness of that manager in `rlm processes`"
-_VERSIONS = "Check that this command and the manager are of one version"
+_VERSIONS = "Check that this command and the manager have the same version"
 _NETWORK = "Check the network between this host and that address: it changes requests"
 _AGAIN = "Run the command again"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
@@ -64,7 +64,7 @@ _MEANINGS = {
         f"{_READINESS}: it may not follow the metadata topic",
     ),
     RequestRefusal.WRONG_TARGET: ("the manager restarted a moment ago", _AGAIN),
-    RequestRefusal.WRONG_SIGNATURE: ("the signature is not of this request", _NETWORK),
+    RequestRefusal.WRONG_SIGNATURE: ("the signature does not match the request", _NETWORK),
     RequestRefusal.OUTSIDE_WINDOW: (
         "the manager or this command has not read the metadata topic for two minutes",
         _READINESS,

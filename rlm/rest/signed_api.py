@@ -55,7 +55,7 @@ class Authority(Protocol):
         """Return the identity of the signing manager."""
 
     def secret(self) -> ClusterSecret | None:
-        """Return the cluster's secret; None if there is none. RetriableError while unknown."""
+        """Return the cluster's secret, None if it has none. Raises RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
         """Return the brokers' time."""
@@ -73,7 +73,7 @@ class _Credential:
 
 
 class SignedApi:
-    """Represents an ASGI application around another one."""
+    """Represents an ASGI application that passes only signed requests to another one."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ _RESTARTS = MetricDescription(
     kind="counter",
     unit=MetricUnit.COUNT,
     labels=(_PROCESS,),
-    meaning="Starts after the first.",
+    meaning="Starts of the process after the first.",
 )
 SUPERVISOR_METRICS = (_UP, _RESTARTS)
 SUPERVISOR_ENDPOINTS = (_METRICS, _HEALTH, _READINESS)

@@ -28,7 +28,7 @@ class TimedConfig(uvicorn.Config):
 
 
 class TimedProtocol(H11Protocol):
-    """Represents one connection, aborted after its time. Only the event loop's thread uses it."""
+    """Represents one connection, aborted at its time limit. For the event loop's thread only."""
 
     _timer: asyncio.TimerHandle | None = None
     _is_timing_response = False

@@ -34,7 +34,7 @@ class UsedNonces:
         self._lock = Lock()
 
     def use(self, nonce: bytes, time_ms: int) -> NonceUse:
-        """Use the nonce of a request made at that time; call it only after the signature check."""
+        """Use the nonce of a request made at that time; call this after the signature check."""
         with self._lock:
             now_ms = self._now_ms()
             if abs(now_ms - time_ms) > self._window_ms:

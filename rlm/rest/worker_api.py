@@ -22,11 +22,11 @@ from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiEndpoint:
-    """Represents what one route of an API accepts and answers.
+    """Represents what one route of an API accepts and returns.
 
     `parameters` are the meanings of the query's parameters, `statuses` those of the status codes.
-    `body` is the JSON of a response with status 200 (or 503 of a readiness); None if it is not
-    JSON. `is_list`: the response is a list of them.
+    `body` is the JSON of a response with status 200 (for a readiness, also 503); None if it is not
+    JSON. `is_list`: the response is a list of such documents.
     """
 
     path: str
@@ -38,7 +38,7 @@ class ApiEndpoint:
     is_list: bool = False
 
     def route(self, serve: Callable[[Request], Response | Awaitable[Response]]) -> Route:
-        """Return the route that `serve` responds to."""
+        """Return the route on which `serve` responds."""
         return Route(self.path, serve, methods=[self.method])
 
 

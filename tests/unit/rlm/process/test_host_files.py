@@ -98,7 +98,7 @@ def test_directory_problems_when_several_directories_are_unusable_then_returns_a
         ("rsm.config.storage.filesystem.root", tmp_path / "unmounted"),
         ("state.dir", state),
     ]
-    assert "Mount it or create it: rlm never does, and can start once it is there." in str(
+    assert "Mount or create it: rlm does not create it, and can start once it exists." in str(
         problems[2]
     )
     assert all("advice" in each.context for each in problems)
