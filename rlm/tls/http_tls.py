@@ -20,7 +20,7 @@ from rsm.segment.clock import Clock
 
 
 def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None:
-    """Return the API's context; None for plain HTTP. InvalidConfigError names key and file.
+    """Return the API's context; None for plain HTTP. Raises InvalidConfigError with key and file.
 
     Use it for one server: that server's thread checks the files for changes.
     """
@@ -44,7 +44,7 @@ def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None
 def client_context(config: RestTlsConfig) -> ssl.SSLContext | None:
     """Return the context for commands; None for the system's trusted certificates.
 
-    InvalidConfigError names key and file.
+    Raises InvalidConfigError with key and file.
     """
     if config.truststore is None:
         return None

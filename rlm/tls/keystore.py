@@ -35,11 +35,11 @@ class Keystore:
         """Load the certificate into `context`. Raises InvalidConfigError; may block."""
         text = _pem(self.path, self.location_key)
         if _PRIVATE_KEY.search(text) is None:
-            raise self._unusable("the file holds no private key in PEM")
+            raise self._unusable("the file has no private key in PEM")
         is_encrypted = _ENCRYPTED.search(text) is not None
         if is_encrypted and self.password is None:
             raise InvalidConfigError(
-                "the private key is encrypted and has no password",
+                "the private key is encrypted, and no password is set",
                 key=self.password_key,
                 file=self.path,
                 advice="Set the password, or give a key without encryption",
@@ -49,7 +49,7 @@ class Keystore:
             context.load_cert_chain(self.path, password=self.password or "")
         except (OSError, ValueError) as error:  # ValueError: a password of over 1,023 bytes
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-                raise self._unusable("the private key is not that of the certificate") from error
+                raise self._unusable("the private key does not fit the certificate") from error
             if is_encrypted:
                 raise InvalidConfigError(
                     "the private key cannot be opened with its password",

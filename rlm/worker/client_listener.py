@@ -29,7 +29,8 @@ from rlm.rest.http_server import bind_listener, listen_error
 def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
     """Bind a socket that refuses connections until a process listens on it.
 
-    Raises InvalidConfigError with `key` if the address cannot be bound or is already listened on.
+    Raises InvalidConfigError with `key` if the address cannot be bound, or another socket listens
+    on it.
     """
     bound = bind_listener(listener, key=key)
     if listener.port != 0:

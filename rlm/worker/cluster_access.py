@@ -16,7 +16,7 @@ from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.clock import Clock
 
-# To the broker's first response: the delay that a stopped or frozen host causes.
+# Up to the broker's first response: a stopped or frozen host delays a request by this time.
 _CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
 # Kafka's default for consumers, and a short wait so that a command reads an empty topic at once.
@@ -51,7 +51,7 @@ def open_metadata_topic(
     """Open the metadata topic; sends nothing to the cluster yet.
 
     With `follows`, a process reads it for its whole life, so an idle topic causes few fetches.
-    Other readers read to its end and need it soon.
+    Other readers read to the topic's end, and need its records soon.
     """
     settings = TopicSettings(
         name=metadata.topic_name,

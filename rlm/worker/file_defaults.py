@@ -1,4 +1,4 @@
-"""Reads the last policy level from a configuration: what managers give topics.
+"""Reads the last policy level from a configuration: the settings that managers give topics.
 
 Managers also register it, so that `rlm status` finds hosts whose files differ.
 """
@@ -31,13 +31,13 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
     (OffloadingConfig, "stream_buffer_bytes"),
     *((TopicDefaultsConfig, name) for name in TopicDefaultsConfig.model_fields),
 )
-"""What decides, as the layouts do, for topics without a setting of their own, or limits batches."""
+"""Fields that, like the layouts, apply to topics without own settings, or that limit batches."""
 
 _SectionT = TypeVar("_SectionT", bound=Section)
 
 
 def file_defaults(config: Config | CommandConfig) -> FileDefaults:
-    """Return what the file gives topics. Without a store, the layouts are not known."""
+    """Return the settings that the file gives topics; without a store, no layouts."""
     return FileDefaults(
         offload=config.offloading.settings(),
         deletion_lag_ms=config.deleting.trim_lag_ms,

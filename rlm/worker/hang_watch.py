@@ -1,8 +1,8 @@
 """Writes the stacks of a process that hangs to standard error, and ends it.
 
-A native library that waits while it holds the interpreter's lock stops every thread, and the
-handlers of signals with them: no thread of Python could notice it. The thread of `faulthandler`
-needs no lock. As with a JVM, SIGQUIT writes the stacks, and the process normally continues.
+A native library that waits while it has the interpreter's lock stops every thread and every signal
+handler, so that no Python thread can notice the hang. The thread of `faulthandler` needs no lock.
+As with a JVM, SIGQUIT writes the stacks, and the process normally continues.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_EXTENSIONS = 12  # in the time after which a process counts as hanging
+_EXTENSIONS = 12  # `extend` moves the deadline at most this often within `hang_ms`
 
 
 class HangWatch:
@@ -30,13 +30,13 @@ class HangWatch:
     def extend(self) -> None:
         """Set the deadline to `hang_ms` from now. When it passes, the process ends with code 1.
 
-        A process that was frozen for as long ends, too.
+        A process that was frozen for that long ends, too.
         """
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
         self._next_s = now_s + self._hang_s / _EXTENSIONS
-        with suppress(RuntimeError):  # the system allows no more threads: there is no deadline
+        with suppress(RuntimeError):  # without another thread, there is no deadline
             faulthandler.dump_traceback_later(self._hang_s, exit=True)
 
     def end_process(self) -> None:

@@ -1,4 +1,4 @@
-"""Takes the log level of a running process from its configuration file again, on SIGHUP."""
+"""Reloads the log level of a running process from its configuration file, on SIGHUP."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _log = logging.getLogger(__name__)
 
 
 def reload_log_level(load: Callable[[], Config]) -> bool:
-    """Set the level of the loaded configuration; return whether it could be loaded.
+    """Set the log level that `load` returns; return whether the configuration was valid.
 
-    Logs one line whatever the levels are. An invalid file is an error in the log, and the level
-    stays. All other keys of the file are checked, and have no effect.
+    Logs one line, whatever the old and new levels are. If the file is invalid, it logs an error and
+    keeps the level. All other keys of the file are checked, and have no effect.
     """
     root = logging.getLogger()
     before = root.level

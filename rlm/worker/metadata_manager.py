@@ -19,7 +19,7 @@ def open_metadata_manager(
     settings: ManagerSettings,
     plugin_failed: PluginFailed = ignore_failure,
 ) -> TopicBasedRemoteLogMetadataManager:
-    """Open it over a topic and a cache, which it closes with itself. It does not follow yet.
+    """Open the manager over a topic and a cache, which its `close` closes; it does not follow yet.
 
     Raises InvalidConfigError for a plug-in that cannot be started.
     """

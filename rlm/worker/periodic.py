@@ -24,7 +24,7 @@ class Step(Protocol):
     """Represents work that is repeated."""
 
     def step(self) -> object:
-        """Do what is due. Raises TieredStorageError; it is then repeated soon."""
+        """Do what is due. Raises TieredStorageError; the caller then repeats it soon."""
 
 
 class Periodic:
@@ -33,9 +33,9 @@ class Periodic:
     A TieredStorageError of `step` is passed to `failed`, and `problem` returns it until `step`
     succeeds. It is logged unless an equal one was logged since the last success; that comparison
     ignores numbers, because errors can alternate and differ in a count or a time. A host's
-    processes start together, so a RetriableError before the first success is no warning within 10 s
-    of the start. It becomes one if it lasts longer. Any other exception is a bug: it is logged with
-    its trace, and the work continues. Thread-safe.
+    processes start together, so a RetriableError before the first success is logged at INFO within
+    10 s of the start, and as a warning if it lasts longer. Any other exception is a bug: it is
+    logged with its trace, and the work continues. Thread-safe.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Finds the plug-ins of a configuration, and checks them before anything is created or started.
 
-Interfaces have names here, so that a process without plug-ins, as most are, imports none of them.
+This module names the interfaces instead of importing them, so that a process without plug-ins
+imports none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _METADATA_MANAGER = "rlmm.manager:TopicBasedRemoteLogMetadataManager"
 
 
 def check_plugins(config: Config) -> None:
-    """Import each class and check it against its interface; make no object of it.
+    """Import each class and check it against its interface; create no object.
 
     Raises InvalidConfigError with the class and its key.
     """

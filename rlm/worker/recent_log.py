@@ -35,7 +35,7 @@ _MODE = 0o640
 
 
 class RecentLog(logging.Handler):
-    """Writes lines to one process's files. Ignores errors of the disk: standard error has all."""
+    """Writes lines to one process's files. Ignores disk errors: standard error has all lines."""
 
     def __init__(self, path: Path, mask: SecretMask) -> None:
         super().__init__()
@@ -49,10 +49,10 @@ class RecentLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = self.format(record).encode("utf-8", "backslashreplace")
-        except Exception:  # noqa: BLE001 - of a library's or plug-in's values
+        except Exception:  # noqa: BLE001 - a plug-in's values may raise anything
             self.handleError(record)
             return
-        # Secrets first: a truncated one would not be recognized.
+        # Masks before it truncates: a truncated secret would not be recognized.
         line = self._mask.masked(line)[: LINE_MAX_BYTES - 1] + b"\n"
         try:
             self._write(line)

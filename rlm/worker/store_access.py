@@ -43,5 +43,5 @@ def open_storage_manager(
     origin: ObjectOrigin | None = None,
     plugin_failed: PluginFailed = ignore_failure,
 ) -> RemoteStorageManager:
-    """Open segments as objects of that store as configured; new ones record `origin`."""
+    """Open the manager of the segments in `storage`; new segments record `origin`."""
     return open_segments(config.segments(), storage, origin, plugin_failed)

@@ -86,7 +86,7 @@ class WorkerProgram(ABC):
     ) -> tuple[Worker, Server]:
         """Build the worker, and the server of its requests at `bound`.
 
-        What both use is closed by `stack`, after they have stopped.
+        `stack` closes what both use, after they have stopped.
         """
 
 
@@ -100,9 +100,10 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it, this binds one. On SIGHUP, calls `load`
-    again and sets the log level that it returns. Raises what `load`, `open` and `start` raise, and
-    the worker's failure. A process that hangs ends (rlm.worker.hang_watch). Main thread only.
+    `rest_fd` is an inherited listening socket; without it, this function binds one. On SIGHUP,
+    calls `load` again and sets the log level that it returns. Raises what `load`, `open` and
+    `start` raise, and the worker's failure. A process that hangs ends (rlm.worker.hang_watch). Main
+    thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
@@ -131,14 +132,14 @@ def run_worker(
 def open_listening_socket(
     fd: int | None, listener: HostPort, *, option: str, key: str
 ) -> socket.socket:
-    """Return the inherited socket, or bind one; InvalidConfigError with `option` or `key`."""
+    """Return the inherited socket, or bind one. Raises InvalidConfigError with option or key."""
     return (
         bind_listener(listener, key=key) if fd is None else open_inherited_socket(fd, option=option)
     )
 
 
 def open_inherited_socket(fd: int, *, option: str) -> socket.socket:
-    """Open the socket of an inherited descriptor; InvalidConfigError with `option`."""
+    """Open the socket of an inherited descriptor. Raises InvalidConfigError with `option`."""
     try:
         os.set_inheritable(fd, False)  # noqa: FBT003 - positional only
         return socket.socket(fileno=fd)
@@ -159,7 +160,7 @@ def _wait_for_end(
     while not parent_gone.is_set():
         watch.extend()
         if worker.is_hanging():
-            _log.error(LogLine("a call never returned, the process ends", process=name))
+            _log.error(LogLine("a call never returned: ending the process", process=name))
             watch.end_process()
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):
