@@ -16,10 +16,11 @@
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 | cluster | `unreadable` + key of a record that newer rules cannot read either | NewerRecord |
 
-A segment's key has its base offset, so that a lookup or listing finds it with one seek; without
-an accepted record it is 0. A segment is unfinished in each state but COPY_SEGMENT_FINISHED. Bounds
-never become narrower. A span (end minus base offset) limits how far below an offset a segment that
-covers it can begin. An epoch's base offsets limit the search for segments with its records.
+A segment's key has its base offset, so that a lookup or listing finds it with one seek; without an
+accepted record, the base offset is 0. A segment is unfinished in each state but
+COPY_SEGMENT_FINISHED. Bounds never become narrower. A span (end minus base offset) limits how far
+below an offset a segment that covers it can begin. An epoch's base offsets limit the search for
+segments with its records.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class MetadataCache:
         self.changes = PartitionChanges()
 
     def identity(self) -> TopicIdentity | None:
-        """Return the topic that this was folded from; None if new or of another schema."""
+        """Return the topic that the cache was folded from; None if new or of another schema."""
         value = self._store.get(Table.CHECKPOINT, IDENTITY)
         return None if value is None else values.identity_from_bytes(value)
 
@@ -84,7 +84,7 @@ class MetadataCache:
             }
 
     def reset(self, identity: TopicIdentity) -> None:
-        """Remove everything and belong to this topic from then on; atomic."""
+        """Empty the cache and assign it to this topic; atomic."""
         batch = self._store.batch()
         batch.clear_tables()
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
@@ -195,9 +195,9 @@ class MetadataCache:
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, offset: int, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the finished segment that holds an offset as an epoch wrote it.
+        """Return the finished segment that has an offset as an epoch wrote it.
 
-        Without an epoch, the log's lineage gives it.
+        Without an epoch, the log's lineage gives the epoch.
         """
         if leader_epoch is None:
             leader_epoch = self.lineage(topic_id_partition).epoch_for_offset(offset)
@@ -211,7 +211,7 @@ class MetadataCache:
     def next_transactional_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """Return an epoch's first finished segment with a transaction index, from an offset."""
+        """Return an epoch's first finished segment with a transaction index, from an offset on."""
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             entry = view.find_transactional(leader_epoch, offset)
@@ -258,7 +258,8 @@ class MetadataCache:
         """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
 
         Without `states`, it omits only DELETE_SEGMENT_FINISHED. With `leader_epoch`, it returns
-        only segments with records of that epoch. It reads finished segments only if wanted.
+        only segments with records of that epoch. It reads finished segments only if `states`
+        includes them.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
         with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
@@ -269,14 +270,14 @@ class MetadataCache:
         return [values.segment_record(entry) for entry in entries]
 
     def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Yield all segments with any record left, also refused ones, each with its subject."""
+        """Yield all segments with any record left, even a refused one, each with its subject."""
         with self._store.read(Table.SEGMENTS) as reader:
             yield from self._view(reader, topic_id_partition).entries()
 
     def partly_tombstoned(
         self, topic_id_partition: TopicIdPartition
     ) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Yield segments with accepted records left after their first tombstone erased them.
+        """Yield segments that a tombstone erased although accepted records of them are left.
 
         Each comes with its subject. All segments without a state are at offset 0, so this reads few
         rows.
@@ -317,7 +318,7 @@ class MetadataCache:
     def kept_values(
         self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
     ) -> tuple[V, ...]:
-        """Return a partition's kept contents by ascending key, whose id begins with `id_prefix`."""
+        """Return a partition's kept contents by ascending key; each id begins with `id_prefix`."""
         prefix = record_key_prefix(partition_subject(topic_id_partition), rows.kind) + id_prefix
         with self._store.read(Table.RECORD_KEYS) as reader:
             found = list(reader.ascending(Table.RECORD_KEYS, prefix, after(prefix)))

@@ -126,8 +126,8 @@ class OrderedStore(ABC):
     def set_aside(self, topic_id: str) -> str:
         """Start again, empty. Returns the name of the old data, or "" if it is not kept.
 
-        Only the last one is kept. Its name ends with `topic_id`, which is 22 characters of base64
-        in either alphabet, written in the alphabet for file names.
+        Only the last one is kept. Its name ends with `topic_id` in the base64 alphabet for file
+        names. `topic_id` is 22 characters in either alphabet.
         """
 
     @abstractmethod

@@ -59,7 +59,7 @@ class Overlay:
         return entry
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """The caller must have called `segment_entry` for it before."""
+        """The caller must have called `segment_entry` for the segment before."""
         self._segments[subject] = entry
 
     def partition_state(self, subject: bytes) -> PartitionState:
@@ -206,7 +206,7 @@ def stored_data(get: Callable[[Table, bytes], bytes | None], subject: bytes) -> 
         return None
     data = get(Table.SEGMENTS, subject_key(subject, base_offset))
     if data is None:
-        raise CorruptError("the cache knows where a segment begins, but not the segment")
+        raise CorruptError("the cache has a segment's base offset, but not its entry")
     return data
 
 

@@ -23,8 +23,8 @@ def drop_partitions(
     """Remove the positions of some metadata partitions and all rows that were folded from them.
 
     It is atomic, so data never lacks its position. It writes one range for each user partition and
-    table, regardless of the number of segments; these ranges are the memory it needs. The cluster's
-    rows come from the cluster partition alone, which is never dropped.
+    table, regardless of the number of segments. Memory: these ranges. The cluster's rows come from
+    the cluster partition alone, which is never dropped.
     """
     batch = store.batch()
     for table in _BY_SUBJECT:

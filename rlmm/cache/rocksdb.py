@@ -106,7 +106,7 @@ class _ErrorMap:
     def mapped_error(self, error: Exception) -> TieredStorageError:
         """Return the error to raise instead of one of RocksDB."""
         text = str(error)
-        # Another thread is opening the store again if a table is missing.
+        # A missing table means that another thread is opening the store again.
         if isinstance(error, DbClosedError | KeyError):
             return RetriableError("the cache is closed")
         if not any(phrase in text for phrase in _CORRUPT_PHRASES):
@@ -252,7 +252,7 @@ class RocksDbStore(OrderedStore):
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
-        # Kafka's tools print ids like this; a client's id has characters that file names cannot.
+        # Kafka's tools print ids like this. A client's id may have `/`, which no file name has.
         name = topic_id.replace("+", "-").replace("/", "_")
         kept = self._directory.with_name(f"{self._directory.name}.{name}")
         with self._failing_until_opened(), self._write_lock:
@@ -318,7 +318,7 @@ class RocksDbStore(OrderedStore):
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(PermissionError):  # the directory of another user who shares it
+            with suppress(PermissionError):  # another user shares the directory
                 self._directory.chmod(0o700)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}

@@ -1,8 +1,8 @@
 """Copies a cache that another process may be writing: a snapshot with its positions.
 
-The other process is not disturbed. The copy contains each record batch that it wrote completely or
-not at all, and the positions up to the last one. A RocksDB secondary instance reads the other
-process's files and log, and writes to its own directory.
+The other process is not disturbed. Each batch of the other process is in the copy completely or not
+at all, and the positions match. A RocksDB secondary instance reads the other process's files and
+log, and writes to its own directory.
 """
 
 from __future__ import annotations

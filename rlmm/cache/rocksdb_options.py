@@ -25,7 +25,7 @@ from rlmm.cache.ordered_store import Table
 _BLOOM_BITS_PER_KEY = 10
 _MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _UNMERGED_FILES = 4
-# The fold checks in the offsets whether a segment is new, so it also searches their files.
+# The fold looks up in SEGMENT_OFFSETS whether a segment is new, so that table has fewer files.
 _UNMERGED_FILES_MEANWHILE = {Table.SEGMENTS: 64, Table.SEGMENT_OFFSETS: 8}
 _SLOW_DOWN_FILES, _STOP_FILES = 128, 192
 _FIRST_LEVEL_BYTES = 256 * 1024 * 1024

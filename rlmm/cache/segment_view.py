@@ -54,10 +54,10 @@ class SegmentView:
         self._span = 0 if span is None else unpack_number(span)
 
     def find_finished(self, leader_epoch: int, offset: int) -> bytes | None:
-        """Return the record value of the segment that holds `offset` as `leader_epoch` wrote it.
+        """Return the record value of the segment that has `offset` as `leader_epoch` wrote it.
 
         Of several segments, the one with the highest end in that epoch wins, then the one with the
-        highest start in it, then the greatest id.
+        highest start in that epoch, then the greatest id.
         """
         if leader_epoch < 0 or offset < 0:
             return None
@@ -78,7 +78,7 @@ class SegmentView:
         """
         if leader_epoch < 0 or offset < 0:
             return None
-        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of those that hold `offset`
+        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of those that have `offset`
         for part in self._of_epoch(leader_epoch, self._covering(offset), MAX_OFFSET + 1):
             if part.start_offset > offset:
                 if best is None or best[3].has_transaction_index:
@@ -109,7 +109,7 @@ class SegmentView:
     def of_lineage(
         self, lineage: Lineage, from_offset: int
     ) -> Iterator[tuple[EpochPart, SegmentEntry]]:
-        """Yield finished segments with offsets above `from_offset` in an epoch of the lineage.
+        """Yield finished segments with offsets ≥ `from_offset` in an epoch of the lineage.
 
         They ascend by their start in that epoch; a segment appears once in each of its epochs.
         """

@@ -26,7 +26,7 @@ from rsm.segment.metadata_codec import (
 from rsm.segment.proto.chunk_table import decode_keys
 
 SCHEMA_VERSION = 13
-"""Raised with every change of a layout, or of the set of records that are folded.
+"""Increases with every change of a layout, or of the set of records that are folded.
 
 A cache of another version is rebuilt.
 """
@@ -47,7 +47,7 @@ def identity_to_bytes(identity: TopicIdentity) -> bytes:
 
 
 def identity_from_bytes(value: bytes) -> TopicIdentity | None:
-    """Decode it; None if the cache has another schema or was folded by other rules."""
+    """Decode an identity; None if the cache has another schema or was folded by other rules."""
     try:
         message = pb.CacheIdentity.FromString(value)
     except DecodeError:
@@ -67,7 +67,7 @@ def position_to_bytes(position: ReadPosition) -> bytes:
 
 
 def position_from_bytes(value: bytes) -> ReadPosition:
-    """Decode it."""
+    """Decode a position."""
     offset, leader_epoch, append_time_ms = _POSITION.unpack(value)
     return ReadPosition(offset=offset, leader_epoch=leader_epoch, append_time_ms=append_time_ms)
 
@@ -86,7 +86,7 @@ def lineage_from_bytes(value: bytes) -> Lineage:
 
 
 def partition_from_bytes(value: bytes) -> PartitionState:
-    """Decode it. Raises CorruptError."""
+    """Decode a partition's state. Raises CorruptError."""
     message = _state_message(value)
     fields: dict[str, Any] = {}
     for family in PARTITION_FAMILIES:
@@ -107,7 +107,7 @@ def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:
 
 
 def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | None:
-    """Decode it; None if it has not begun."""
+    """Decode the state of a deletion; None if it has not begun."""
     return None if value is None else RemotePartitionDeleteState(value[0])
 
 
@@ -117,7 +117,7 @@ def newer_record_to_bytes(needs_fold_version: int, record: TopicRecord) -> bytes
 
 
 def newer_record_from_bytes(value: bytes) -> NewerRecord:
-    """Decode it."""
+    """Decode a note of `newer_record_to_bytes`."""
     needs_fold_version, partition, offset = _NEWER.unpack(value)
     position = MetadataPosition(partition=partition, offset=offset)
     return NewerRecord(needs_fold_version=needs_fold_version, position=position)
@@ -131,8 +131,8 @@ def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
     """Return the metadata in a segment record's value; `known` is its partition.
 
-    Raises CorruptError. It decodes on demand, because the fold has checked every value in the
-    cache.
+    Raises CorruptError. The result decodes on demand, because the fold has checked every value in
+    the cache.
     """
     return metadata_on_demand(parse_value(value).segment.metadata, known)
 

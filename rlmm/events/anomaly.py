@@ -4,7 +4,7 @@ Gateways, `rlm read` and managers write these records, unfenced. So a record is 
 proof: it blocks trims, and it makes the leader's manager check the object. Only that manager's own
 check leads to another copy or to a deletion. The last record of one (segment, object, kind) wins,
 and its tombstone clears the anomaly. An operator who accepts the loss of an object writes a record
-of the kind LOSS_ACCEPTED. It ends with the anomaly.
+of the kind LOSS_ACCEPTED. That record ends with the anomaly.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
         others = _without(state_of(partition).anomalies, anomaly.id)
         if _count_alike(others, anomaly.kind) >= ANOMALIES_MAX_COUNT:
             raise NoAnomalyRoomError(
-                "cannot record another anomaly: the partition has as many as it may",
+                "cannot record another anomaly: the partition has the maximum number",
                 partition=partition,
                 limit=ANOMALIES_MAX_COUNT,
             )

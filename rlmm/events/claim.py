@@ -77,7 +77,7 @@ class ClaimFamily(PartitionFamily[LeadershipClaimed, pb.LeadershipClaimed]):
             fields["lineage"] = lineage_from_messages(list(message.lineage))
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        """Refuse it until the partition's deletion has finished."""
+        """Refuse the removal until the partition's deletion has finished."""
         if state.partition_deletion(key.subject) is not PARTITION_DELETED:
             return Refusal.CLAIM_REMOVED
         return super().fold_tombstone(state, key)

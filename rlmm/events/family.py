@@ -148,8 +148,8 @@ class EventFamily(ABC, Generic[E, M, S]):
     def superseded_kinds(self, event: E, state_of: StateOf) -> tuple[RecordKind, ...] | None:
         """Return the kinds whose earlier records an accepted event makes superfluous.
 
-        None: its writer removes nothing, not even expired records. The caller keeps records after
-        the event, because they may be newer.
+        None means that the event's writer removes nothing, not even expired records. The caller
+        keeps records after the event, because they may be newer.
         """
         return None
 
@@ -157,7 +157,8 @@ class EventFamily(ABC, Generic[E, M, S]):
 class PartitionFamily(EventFamily[P, M, P]):
     """An event that changes a partition's state; any process may write it.
 
-    The state keeps the key of each record, also of a refused one, so that it can be removed.
+    The state keeps the key of each record, also of a refused one, so that the record can be
+    removed.
     """
 
     @abstractmethod
@@ -167,7 +168,7 @@ class PartitionFamily(EventFamily[P, M, P]):
         """Return the partition's next state, or why the event is refused."""
 
     def save(self, state: PartitionState, message: cache.PartitionState) -> None:
-        """Write the part of a partition's state that these events make to the cache's message.
+        """Write to the cache's message the part of a partition's state that these events change.
 
         Leave fields with their default values absent, so that they take no bytes.
         """
@@ -185,11 +186,11 @@ class PartitionFamily(EventFamily[P, M, P]):
     def keys_ending_with(
         self, segment_id: RemoteLogSegmentId, records: KnownRecords
     ) -> Iterable[RecordKey]:
-        """Return the keys of records that end with the records of a deleted segment."""
+        """Return the keys of records to remove together with a deleted segment's records."""
         return ()
 
     def key_id(self, event: P) -> UUID:
-        """Return the id at the end of the key: the event's, or what a reused key names."""
+        """Return the id at the end of the key: the event's, or the one that a reused key names."""
         return event.event_id
 
     def record_key(self, event: P) -> RecordKey:
@@ -219,7 +220,7 @@ class PartitionFamily(EventFamily[P, M, P]):
         return None
 
     def writer_refusal(self, state: FoldState, subject: bytes, event: P) -> Refusal | None:
-        """Return why nobody may write the event now; None if anyone may."""
+        """Return why the event's writer may not write it now; None if it may."""
         is_deleted = state.partition_deletion(subject) is PARTITION_DELETED
         return Refusal.PARTITION_DELETED if is_deleted else None
 

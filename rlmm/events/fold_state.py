@@ -59,7 +59,7 @@ class FoldState(Protocol):
         """Replace what is kept of a topic id, a process or the cluster; None removes it."""
 
     def put_unread_record(self, record: TopicRecord, needs_fold_version: int) -> None:
-        """Note a record that only newer rules can fold; `needs_fold_version` 0: none can."""
+        """Note a record that only newer rules can fold; `needs_fold_version` 0: no rules can."""
 
     def remove_unread_record(self, key: bytes) -> None:
         """Remove the note of a record that has been removed or replaced."""

@@ -35,7 +35,7 @@ from rsm.segment.ranges import OffsetRange
 class GapsRecorded(Event):
     """All known gaps of a partition above its log start, ascending, without overlaps.
 
-    It is published before an action of `rlm` makes a gap. The owner's newest record wins.
+    The owner publishes it before an action of `rlm` makes a gap; its newest record wins.
     """
 
     topic_id_partition: TopicIdPartition
@@ -44,7 +44,7 @@ class GapsRecorded(Event):
 
     def __post_init__(self) -> None:
         if any(a.offsets.end_offset > b.offsets.start_offset for a, b in pairwise(self.gaps)):
-            raise ValueError(f"gaps that overlap: {self.gaps}")
+            raise ValueError(f"gaps overlap: {self.gaps}")
 
 
 class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
@@ -71,7 +71,7 @@ class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
                 gaps=_gaps_of(message.gaps),
             )
         except ValueError as error:
-            raise CorruptError("not the gaps of a partition", reason=str(error)) from error
+            raise CorruptError("cannot read the gaps of a partition", reason=str(error)) from error
 
     def rule(
         self, before: PartitionState, event: GapsRecorded, record: TopicRecord
@@ -102,7 +102,8 @@ def _gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
 def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
     """Encode a gap, with ACCEPTED_LOSS as a separate field that version 0.1.0 ignores.
 
-    Version 0.1.0 cannot read a third reason. Its gateways skip the gap; its leaders keep the field.
+    Version 0.1.0 cannot read a third reason. Its gateways skip the gap; its managers keep the
+    field.
     """
     is_accepted_loss = gap.reason is GapReason.ACCEPTED_LOSS
     message = pb.RecordedGap(

@@ -40,7 +40,7 @@ class LocalLogTrimmed(Event):
 
 
 class LocalTrimFamily(OwnerFamily[LocalLogTrimmed, pb.LocalLogTrimmed]):
-    """Trims, unless another known one covers them."""
+    """Trims; refused if another known trim covers them."""
 
     event_type = LocalLogTrimmed
     kind = RecordKind.TRIM

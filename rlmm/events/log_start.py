@@ -43,9 +43,9 @@ class LogStartRequested(Event):
     """A client has deleted the records below `offset`, and the broker has accepted that.
 
     Any gateway may write it, unfenced: requests form a maximum, never above the high watermark. The
-    leader makes it the log start. `leader_epoch` is the epoch of the broker that accepted it, or -1
-    for the owner's epoch when it is folded. If a later epoch begins below `offset`, the log start
-    moves only to the beginning of that epoch.
+    leader's manager makes `offset` the log start. `leader_epoch` is the epoch of the broker that
+    accepted it, or -1 for the owner's epoch when it is folded. If a later epoch begins below
+    `offset`, the log start moves only to the beginning of that epoch.
     """
 
     topic_id_partition: TopicIdPartition
@@ -54,7 +54,7 @@ class LogStartRequested(Event):
 
 
 class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
-    """Log starts, unless another known one covers them."""
+    """Log starts; refused if another known log start covers them."""
 
     event_type = LogStartAdvanced
     kind = RecordKind.LOG_START
@@ -103,7 +103,7 @@ class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
 
 
 class LogStartRequestFamily(PartitionFamily[LogStartRequested, pb.LogStartRequested]):
-    """Requests of a log start, unless a known log start or request covers them."""
+    """Requests of a log start; refused if a known log start or request covers them."""
 
     event_type = LogStartRequested
     kind = RecordKind.LOG_START_REQUEST

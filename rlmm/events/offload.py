@@ -20,7 +20,7 @@ from rsm.segment.metadata_codec import partition_from_message, partition_to_mess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequested(Event):
-    """Someone wants all rolled segments below `offset` copied now, regardless of their age.
+    """A request to copy all rolled segments below `offset` now, regardless of their age.
 
     Any process may write it, unfenced: requests form a maximum.
     """
@@ -30,7 +30,7 @@ class OffloadRequested(Event):
 
 
 class OffloadRequestFamily(PartitionFamily[OffloadRequested, pb.OffloadRequested]):
-    """Offload requests, unless their offset is below the known one."""
+    """Offload requests; refused if their offset is below the known one."""
 
     event_type = OffloadRequested
     kind = RecordKind.OFFLOAD_REQUEST

@@ -40,7 +40,7 @@ from rsm.segment.metadata_codec import (
 class OffloadSegmentChanged(Event):
     """An offload segment has reached a status.
 
-    Any process may write it, as with the events of a copy: nothing derives from it what is stored.
+    Any process may write it, as with the events of a copy: it does not decide what is stored.
     """
 
     topic_id_partition: TopicIdPartition
@@ -93,7 +93,7 @@ class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegm
     def rule(
         self, before: PartitionState, event: OffloadSegmentChanged, record: TopicRecord
     ) -> PartitionState | Refusal:
-        """Change nothing: a partition has more offload segments than its state should have."""
+        """Change nothing: a partition can have too many offload segments for its state."""
         return before
 
     def fold(
@@ -145,9 +145,9 @@ def offload_segments(
 ) -> tuple[OffloadSegmentRecord, ...]:
     """Return the account of a partition's offload segments (PIP-76), by ascending begin.
 
-    It has the segments that are assigned or failed, and those whose objects exist. It is for
-    people, and selects streamed segments on an operator's request. Decide by the records of the
-    stored segments.
+    It has the segments that are assigned or failed, and those whose objects exist. Use it only for
+    display, and to select streamed segments for an operator. Base all decisions on the records of
+    the stored segments.
     """
     return _furthest(metadata.kept_values(OFFLOAD_SEGMENTS, topic_id_partition))
 

@@ -92,5 +92,5 @@ class PartitionDeleteFamily(
         return None
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        """Refuse it: only these records make the fold refuse late copies."""
+        """Refuse the removal: only these records make the fold refuse late copies."""
         return Refusal.PARTITION_DELETE_REMOVED

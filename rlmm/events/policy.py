@@ -92,12 +92,11 @@ class TopicPolicy:
     (PIP-17) is how long stored data stays local. `layout` is the layout of new segments that are no
     streams: a built-in name, or the class of a plug-in. Each manager's setting applies where the
     deletion lag is -1, where the offload mode or the layout is None, and where a limit of offload
-    segments (PIP-76) is -1.
-    All values are resolved. `inherited` are the settings that nobody set for this topic: the
-    manager of its first partition takes them from policy levels again when those change. A total
-    retention that no level gives is the untiered one: the one that the topic had when it was
-    tiered. Records of 0.3.0 and earlier inherit nothing, and their untiered retention is None.
-    `unknown_fields` are a newer version's additional fields, in protobuf.
+    segments (PIP-76) is -1. All values are resolved. `inherited` are the settings that nobody set
+    for this topic: the manager of its first partition takes them from policy levels again when
+    those change. A total retention that no level gives is the untiered one, which the topic had
+    when it was tiered. Records of 0.3.0 and earlier inherit nothing, and their untiered retention
+    is None. `unknown_fields` are a newer version's additional fields, in protobuf.
     """
 
     topic: str
@@ -146,8 +145,8 @@ class TopicPolicy:
     def effective_offload(self, managers: OffloadSettings) -> OffloadSettings:
         """Return how a manager with these settings offloads the topic.
 
-        A manager's rollover time is limited to the topic's retention. The topic's own was checked
-        when it was set.
+        A manager's rollover time is limited to the topic's retention. The topic's own rollover time
+        was checked when it was set.
         """
         max_bytes, rollover_ms = self.offload_segment_max_bytes, self.offload_segment_rollover_ms
         return OffloadSettings(
@@ -163,7 +162,7 @@ class TopicPolicy:
         )
 
     def _within_retention_ms(self, rollover_ms: int) -> int:
-        """Limit a rollover time. A local retention of 0 is no limit: it means once stored."""
+        """Limit a rollover time. A local retention of 0 sets no limit: unstored data stays."""
         limits_ms = (self.retention_ms, self.effective_local_retention_ms or UNLIMITED)
         shortest_ms = min((each for each in limits_ms if each != UNLIMITED), default=rollover_ms)
         return min(rollover_ms, max(OFFLOAD_SEGMENT_SHORTEST_MS, shortest_ms))
@@ -236,7 +235,7 @@ def topic_policy(metadata: ClusterReader, topic_id: UUID) -> TopicPolicy | None:
 
 
 def topic_policy_position(metadata: ClusterReader, topic_id: UUID) -> MetadataPosition | None:
-    """Return the position of that policy's record; None if unknown (an older cache)."""
+    """Return the position of `topic_policy`'s record; None if unknown (an older cache)."""
     return metadata.cluster_value(POLICY_POSITIONS, topic_id.bytes)
 
 

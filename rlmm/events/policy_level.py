@@ -1,8 +1,8 @@
 """The settings of many topics at once: those whose names match a pattern, or all. Pure.
 
 A level decides nothing by itself. Managers and commands resolve levels into the policies of topics
-(rlm/policy/topic/levels.py), and all decisions read only those. So a process that does not know
-this event ignores it without harm.
+(rlm/policy/topic/levels.py), and all decisions read only these policies. So a process that does not
+know this event ignores it without harm.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SettingValue = int | str | CopyLagSince | OutagePolicy | OffloadMode
 class PolicyLevel:
     """The settings of topics whose names match `pattern`; None inherits from the next level.
 
-    In a pattern, `*` matches any characters and `?` one. Values are those of TopicPolicy, without
-    the ones that refer to the managers. `unknown_fields` are a newer version's additional fields,
-    in protobuf.
+    In a pattern, `*` matches any characters and `?` one. Values are those of TopicPolicy, except
+    those that refer to the managers. `unknown_fields` are a newer version's additional fields, in
+    protobuf.
     """
 
     pattern: str
@@ -138,7 +138,7 @@ def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
 
 
 def remove_policy_level(metadata: RecordRemover, pattern: str) -> bool:
-    """Write the tombstone of a pattern's policy level; return whether there is one.
+    """Write the tombstone of a pattern's policy level; return whether the pattern has one.
 
     Any process may call this. Returns once this process has applied the tombstone. Raises
     RetriableError if that takes too long.

@@ -47,9 +47,9 @@ class ReadLeaseTaken(Event):
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
-            raise ValueError(f"a read lease of no offsets: {self.offsets}")
+            raise ValueError(f"a read lease has no offsets: {self.offsets}")
         if not 0 < self.duration_ms <= READ_LEASE_MAX_MS:
-            raise ValueError(f"a read lease of {self.duration_ms} ms")
+            raise ValueError(f"a read lease cannot last {self.duration_ms} ms")
 
 
 class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
@@ -131,7 +131,7 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
             )
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
-        """Return leases that nobody can renew in time: brokers' clocks differ by less."""
+        """Return leases that expired READ_LEASE_MAX_MS ago: brokers' clocks differ by less."""
         before_ms = broker_time_ms - READ_LEASE_MAX_MS
         return [each.lease_id for each in state.read_leases if each.expires_ms <= before_ms]
 
@@ -146,7 +146,7 @@ def release_read_lease(
 ) -> None:
     """End a lease before it expires; do nothing if the lease is unknown.
 
-    Call this for this process's own lease, or by an operator's order: a holder that still runs
+    Call this for this process's own lease, or on an operator's request: a holder that still runs
     may take the lease again, or find its data deleted.
     """
     subject = partition_subject(topic_id_partition)

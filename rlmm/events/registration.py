@@ -85,8 +85,8 @@ class ProcessRegistered(Event):
     `incarnation` is new at each start, and the process's claims contain it. It is None for version
     0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
 
-    `file_defaults` are what a manager's configuration file gives topics; empty if not known. At
-    most FILE_DEFAULTS_MAX_COUNT, with texts of up to FILE_DEFAULT_MAX_CHARACTERS.
+    `file_defaults` are what a manager's configuration file gives topics; empty if not known. There
+    are at most FILE_DEFAULTS_MAX_COUNT, with texts of up to FILE_DEFAULT_MAX_CHARACTERS.
     """
 
     process_id: UUID

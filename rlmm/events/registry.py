@@ -32,9 +32,9 @@ AnyFamily = EventFamily[Any, Any, Any]
 SEGMENTS = SegmentFamily()
 
 TOPIC_FAMILIES: tuple[ClusterFamily[Any, Any, Any], ...] = (PAUSES, POLICIES)
-"""Families with one record for each topic id, in the order in which a deleted topic's are removed.
+"""Families with one record for each topic id, in the order of their removal for a deleted topic.
 
-The policy comes last: as long as there is one, managers come back to the topic.
+The policy comes last: while it exists, managers try again to remove the topic.
 """
 
 PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (

@@ -55,11 +55,11 @@ class KeptReader(Protocol):
     def kept_values(
         self, rows: KeptRows[V], topic_id_partition: TopicIdPartition, id_prefix: bytes = b""
     ) -> tuple[V, ...]:
-        """Return a partition's contents by ascending key, whose id begins with `id_prefix`."""
+        """Return a partition's contents by ascending key; each id begins with `id_prefix`."""
 
 
 class KnownRecords(KeptReader, Protocol):
-    """What a family asks the cache to find the records that end with a segment."""
+    """The queries by which a family finds the records to remove with a segment."""
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
         """Return a segment's entry; None if no record of it is left."""
@@ -75,7 +75,7 @@ class RecordRemover(ClusterReader, Protocol):
     def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
         """Write the tombstone of a record; any process may call this.
 
-        If it `waits`, it returns once this process has applied the tombstone, and raises
+        With `waits`, it returns once this process has applied the tombstone, and raises
         RetriableError if that takes too long. Changes nothing if the record is unknown. Raises
         ValueError for a kind whose acceptance depends on order.
         """

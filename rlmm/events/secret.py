@@ -31,7 +31,7 @@ class SigningSecret:
 
     def __post_init__(self) -> None:
         if len(self.key) != SECRET_BYTES:
-            raise ValueError(f"a secret of {len(self.key)} bytes")
+            raise ValueError(f"a secret has {len(self.key)} bytes, not {SECRET_BYTES}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ class ClusterSecretSet(Event):
     """The cluster's new secret; the last record wins.
 
     Any process may write it, unfenced. It contains the secret that it replaces, so that it is
-    complete after compaction. `previous` None: it is the first, or its predecessor is untrusted.
+    complete after compaction. `previous` is None for the first secret, and for one whose
+    predecessor is untrusted.
     """
 
     current: SigningSecret

@@ -44,9 +44,9 @@ _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
 class SegmentEvent(Event):
     """A segment's next state, with its whole metadata.
 
-    `expected_state`: for DELETE_SEGMENT_STARTED, the state that it was decided on (None: nothing
-    known). `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it is too
-    late. It is 0 for COPY_SEGMENT_STARTED, and without a deadline (a catalogue that was rebuilt
+    `expected_state`: for DELETE_SEGMENT_STARTED, the state that the decision was based on (None:
+    nothing known). `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it
+    is too late. It is 0 for COPY_SEGMENT_STARTED, and without a deadline (metadata that was rebuilt
     from the store). `copy_timeout_ms`: for COPY_SEGMENT_STARTED, the limit of this attempt.
     """
 
@@ -83,15 +83,16 @@ class _SegmentKeyFamily(EventFamily[E, M, S]):
 
 
 class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
-    """Segment events. Nearly all records are of them, so the fold reads only a part of each."""
+    """Segment events. Nearly all records have them, so the fold reads only a part of each."""
 
     event_type = SegmentEvent
     field = "segment"
 
     def needed_fold_version(self, message: pb.SegmentEvent) -> int:
-        """Return a version that knows a table of chunks: others would delete only a part of them.
+        """Return the version that knows a table of chunks, if the segment has one.
 
-        Older rules keep the table as unknown fields, and know only the objects outside of it.
+        Older rules keep the table as unknown fields, and would delete only the objects outside of
+        it.
         """
         return _CHUNKS_FOLD_VERSION if message.metadata.HasField("chunks") else 1
 
@@ -126,7 +127,7 @@ class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegme
         return event.metadata.topic_id_partition.topic
 
     def fold(self, state: FoldState, parsed: ParsedSegment, record: TopicRecord) -> Refusal | None:
-        """Set a segment's next state; of a refused record keep only the id."""
+        """Set a segment's next state; keep only the id of a refused record."""
         (
             subject,
             event_id,

@@ -126,7 +126,7 @@ def test_lease_when_for_a_day_at_most_then_taken(duration_ms: int) -> None:
 
 @pytest.mark.parametrize("duration_ms", [-1, 0, DAY_MS + 1])
 def test_lease_when_for_no_time_or_longer_than_a_day_then_refused(duration_ms: int) -> None:
-    with pytest.raises(ValueError, match="read lease of"):
+    with pytest.raises(ValueError, match="read lease cannot last"):
         read_lease(duration_ms=duration_ms)
 
 
