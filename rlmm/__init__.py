@@ -1,1 +1,1 @@
-"""Remote log metadata: events in a Kafka topic, folded into answers (KIP-405's RLMM)."""
+"""Remote log metadata: events in a Kafka topic, folded into a queryable state (KIP-405's RLMM)."""

@@ -1,7 +1,7 @@
 """The queries of a metadata manager, answered from the cache.
 
-A query needs the metadata partition that it concerns to be followed and caught up from its start
-to its end. Otherwise, metadata that is being dropped or reread would look like no metadata.
+The metadata partition of a query must be followed, and caught up from the query's start to its end.
+Otherwise, metadata that is being dropped or reread would look like no metadata.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CachedAnswers(RemoteLogMetadataManager):
     """The queries of the SPI. Thread-safe. A subclass implements publishing and waiting."""
 
     def __init__(self, cache: MetadataCache, follower: Follower) -> None:
-        """`follower` is the one that feeds the cache."""
+        """`follower` feeds the cache."""
         self._cache = cache
         self._follower = follower
 
@@ -146,7 +146,7 @@ class CachedAnswers(RemoteLogMetadataManager):
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
         """Return `ask()` about a partition, or the cluster if None.
 
-        Raises RetriableError if it lags.
+        Raises RetriableError if the metadata lags.
         """
         identity = self._follower.identity
         if identity is None:

@@ -68,8 +68,9 @@ class MetadataConsumer:
 
     With `topic`, it returns only records about user topics of that name, and tombstones once it has
     seen the topic's id. It skips unreadable records, counts them by reason and logs each reason
-    once. Raises NotFoundError if the topic does not exist or no longer has a position. Raises
-    RetriableError if the topic cannot be read now; call again. Memory: the records of one `poll`.
+    once. Raises NotFoundError if the topic does not exist or no longer has the offset to read.
+    Raises RetriableError if the topic cannot be read now; call again. Memory: the records of one
+    `poll`.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class MetadataConsumer:
         topic: str | None = None,
         timeout_ms: int = 10_000,
     ) -> None:
-        """`start` as a mapping: the next offset to read of each partition; no other is read."""
+        """`start` as a mapping: the next offset to read of each partition; others are not read."""
         self._reader = reader
         self._topic = topic
         self._topic_ids: set[bytes] = set()

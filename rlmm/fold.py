@@ -13,7 +13,7 @@ Each event's family (rlmm/events) has its rule; this is the list of all:
 | claim | unless its epoch is older than the owner's; the last of the highest epoch owns |
 | COPY_SEGMENT_STARTED | from nothing |
 | COPY_SEGMENT_FINISHED | from nothing or STARTED, not later than the copy's deadline |
-| DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if that is what it expects |
+| DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if it expects that state |
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
 | trim | by the owner, unless one that was accepted before covers it |
@@ -38,9 +38,9 @@ the records of the deletion stay.
 
 A tombstone of any record of a segment erases the whole segment, because compaction may already have
 removed the others. A tombstone of a trim, log start or gaps only removes the key. So does a
-tombstone of a request: it is written once the log starts there, and the state no longer knows a
-request that is met. Claims may be removed once their partition's deletion has finished, because
-they then have no effect.
+tombstone of a request: it is written once the log starts there, and then the state has dropped the
+request. Claims may be removed once their partition's deletion has finished, because they then have
+no effect.
 
 For a record that needs newer rules, the state keeps only its key until the record is removed or
 replaced. A cache that was folded by other rules is rebuilt.
@@ -83,7 +83,7 @@ def parse_record(key: bytes, value: bytes | None) -> ParsedRecord:
 
 
 def fold(state: FoldState, parsed: ParsedRecord, record: TopicRecord) -> Refusal | None:
-    """Apply a record to the state that all previous records of its partition made.
+    """Apply a record to the state that results from all previous records of its partition.
 
     `parsed` is the same record, parsed. Returns the reason for a refusal, None if accepted. Raises
     only the errors of `state`.

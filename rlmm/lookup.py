@@ -91,7 +91,7 @@ class StoredLog:
     def at(self, offset: int) -> StoredRange | NotStored:
         """Return the range with the highest end that has `offset`, or why there is none.
 
-        An offset below the log start is in a hole, because this log starts there.
+        An offset below the log start counts as in a hole, because `ranges` begin there.
         """
         below = bisect_right(self._starts, offset)
         if below and offset in self._furthest[below - 1].offsets:
@@ -148,7 +148,7 @@ def locate_sound(
     offset: int,
     damaged: Collection[UUID],
 ) -> StoredRange | None:
-    """Return a segment that holds `offset` and is not in `damaged`, or None."""
+    """Return a segment that has `offset` and is not in `damaged`, or None."""
     ranges = readable_ranges(metadata, topic_id_partition, offset)
     holding = [r for r in ranges if offset in r.offsets and r.metadata.segment_id.id not in damaged]
     return max(holding, key=lambda r: r.offsets.end_offset, default=None)
@@ -181,7 +181,7 @@ def locate_in(
             absence=Absence.BELOW_LOG_START,
             until_offset=first_offset,
         )
-    # By the state's own lineage: it also limits the range, and reading it again takes time.
+    # Uses the lineage of `state`, which also limits the range: reading it again takes time.
     epoch = state.lineage.epoch_for_offset(offset)
     if epoch is not None:
         found = metadata.remote_log_segment_metadata(topic_id_partition, offset, leader_epoch=epoch)
@@ -194,7 +194,7 @@ def locate_in(
 def readable_ranges(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, from_offset: int = 0
 ) -> tuple[StoredRange, ...]:
-    """Return all ranges to serve above `from_offset`, ascending by start; they may overlap."""
+    """Return all ranges that end above `from_offset`, ascending by start; they may overlap."""
     state = metadata.partition_state(topic_id_partition)
     records = metadata.list_remote_log_segments(
         topic_id_partition,

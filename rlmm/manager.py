@@ -174,10 +174,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
             raise RetriableError("late records of the segment may still arrive", segment=segment_id)
-        # No list of segments shows those whose tombstones an earlier call wrote only in part.
+        # Lists of segments omit those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
-        # Once the segment is unknown, nothing leads to the records that end with it.
+        # Once the segment is unknown, nothing leads to the records to remove with it.
         ending = [
             key
             for family in PARTITION_FAMILIES
@@ -271,7 +271,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._cache.close()
 
     def _partition_count(self) -> int:
-        """Return the partition count; RetriableError until ready, to prevent writes before that."""
+        """Return the partition count.
+
+        Raises RetriableError until ready, so that nothing is written before.
+        """
         readiness, identity = self._follower.readiness, self._follower.identity
         if not readiness.is_ready or identity is None:
             raise RetriableError("the metadata is not ready", reason=readiness.reason)
@@ -293,7 +296,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return self._ends.of(partitions, timeout_ms)
 
     def _writable(self, topic_id_partition: TopicIdPartition) -> int:
-        """Return the metadata partition to write to. RetriableError unless it is caught up."""
+        """Return the metadata partition to write to.
+
+        Raises RetriableError if it is not caught up.
+        """
         partition = metadata_partition(topic_id_partition, self._partition_count())
         self._catching_up(partition)
         return partition

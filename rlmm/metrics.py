@@ -11,11 +11,11 @@ class MetadataMetrics:
     """Counters since the process started, and current values.
 
     `refused_events_count` and `skipped_events_count` are by reason. `positions` are next offsets by
-    metadata partition. `lag_events_count` counts to the ends that were last fetched,
-    `missing_events_count` to the ends at the start of following. `newer_records_count` are records
-    that only a newer version can fold. `not_ready` is the reason, empty if ready.
-    `catching_up_count` are followed partitions that do not answer queries yet. `segments_count` and
-    `rows_count` of the cache are estimates.
+    metadata partition. `lag_events_count` counts unapplied records up to the last fetched ends,
+    `missing_events_count` up to the ends at the start of following. `newer_records_count` counts
+    records that only a newer version can fold. `not_ready` is the reason, empty if ready.
+    `catching_up_count` counts followed partitions that do not answer queries yet. `segments_count`
+    and `rows_count` of the cache are estimates.
     """
 
     is_ready: bool

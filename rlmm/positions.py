@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 CLUSTER_PARTITION = 0
-"""Carries records without a user partition (policies, pauses, registrations); all follow it."""
+"""Carries records without a user partition, such as policies; every process follows it."""
 
 
 class MetadataPosition(NamedTuple):
@@ -55,4 +55,4 @@ class TopicRecord(NamedTuple):
 
 new_record: Callable[[tuple[int, int, int, bytes, bytes | None, int]], TopicRecord]
 new_record = partial(tuple.__new__, TopicRecord)
-"""Builds a record from all its fields in order, in half the time that the class takes."""
+"""Builds a record from all its fields in order, in half the constructor's time."""

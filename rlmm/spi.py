@@ -154,18 +154,19 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
         Raises RetriableError if the event was not written, or if the result is not known within the
         deadline. In the second case the event may still be appended later; conclude nothing. An
-        event is never written twice. No other event is written to its metadata partition before
-        the result is known. A read lease beyond READ_LEASES_MAX_COUNT unexpired ones of its
-        partition, or an anomaly beyond ANOMALIES_MAX_COUNT, raises RetriableError unwritten.
+        event is never written twice. No other event is written to its metadata partition before the
+        result is known. Raises RetriableError, and writes nothing, for a read lease beyond
+        READ_LEASES_MAX_COUNT unexpired ones of its partition, and for an anomaly beyond
+        ANOMALIES_MAX_COUNT.
         """
 
     @abstractmethod
     def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
-        This ends the accounts of its offload segment, and of those that failed before a segment.
-        Only the partition's owner may call this. Raises RetriableError while late records of the
-        segment may still be appended.
+        Also removes the account of its offload segment, and those of failed attempts without a
+        segment. Only the partition's owner may call this. Raises RetriableError while late records
+        of the segment may still be appended.
         """
 
     @abstractmethod
@@ -233,7 +234,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     def remote_log_segment_metadata(
         self, topic_id_partition: TopicIdPartition, offset: int, *, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
+        """Return the COPY_SEGMENT_FINISHED segment that has `offset` as `leader_epoch` wrote it.
 
         Without `leader_epoch`, the log's lineage gives the epoch, and the result is None if it has
         none for the offset. The log start does not limit the result.
@@ -244,7 +245,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         floor of the start offsets that it still references. It drops a start offset when a segment
         arrives that begins no later and reaches the epoch's end so far. For duplicates, contained
         segments and longer segments with the same start, both return the same segment. Where two
-        segments overlap in part, Kafka may find none although one of them holds the offset.
+        segments overlap in part, Kafka may find none although one of them has the offset.
         """
 
     @abstractmethod
@@ -287,7 +288,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     def next_segment_with_txn_index(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the first segment with a transaction index, from the one that holds `offset` on.
+        """Return the first segment with a transaction index, from the one that has `offset` on.
 
         The search looks up each next segment at the end of the previous one, within one epoch. It
         returns None at a hole and at the epoch's end (KIP-1058).

@@ -58,11 +58,11 @@ class Continuation:
         self._followed: TopicIdentity | None = None
 
     def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> CachedTopic:
-        """Find the topic and check whether the cache may be continued; `now_ms` is by this host.
+        """Find the topic and check whether the cache may be continued; `now_ms` is this host's.
 
         `lost`: the error that showed that the topic lost cached records, if any. `confirmed_ms`:
-        when, by this host, this process last knew that the whole topic was applied; some partitions
-        may have got records later. The cache is not changed.
+        when, by this host's clock, this process last knew that the whole topic was applied; some
+        partitions may have got records later. Does not change the cache.
         """
         stored = self._cache.identity()
         self._followed = stored or self._followed
@@ -97,9 +97,9 @@ class Continuation:
         return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
-        """Return the topic, of the right shape.
+        """Return the topic, after a check of its shape.
 
-        Raises NotFoundError if the followed one is gone.
+        Raises NotFoundError if the followed topic is gone.
         """
         followed = self._followed
         try:

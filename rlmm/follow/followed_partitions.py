@@ -3,7 +3,7 @@
 A partition is caught up once the records that it had when following began are applied. From then
 on, queries about it work, even while the topic is unreachable, until it is forgotten. It is
 forgotten before its data is dropped. Each catch-up has its own number, so that a query can detect a
-drop while it ran.
+drop during its run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlmm.positions import ReadPosition
 
 
 class FollowedPartitions:
-    """The followed partitions. Only the follower's thread changes them; `caught_up` is replaced."""
+    """The followed partitions. Only the follower's thread changes them; it replaces `caught_up`."""
 
     def __init__(self) -> None:
         self.numbers: frozenset[int] = frozenset()

@@ -116,7 +116,7 @@ class Follower:
 
     @property
     def caught_up(self) -> Mapping[int, int]:
-        """The metadata partitions that answer queries, each with a number of its catch-up.
+        """The metadata partitions that answer queries, each with the number of its catch-up.
 
         A result is complete if that number was equal before and after the query.
         """
@@ -149,7 +149,7 @@ class Follower:
             elif not self._connected:
                 self._set_readiness(str(error), UnreadyReason.UNREACHABLE)
             return self._failed(error)
-        # A connection alone proves little: a full disk opens a cache, but then rejects writes.
+        # A connection alone proves little: a cache on a full disk opens, but then rejects writes.
         if self.readiness.is_ready:
             self._failures_in_row = 0
         return 0
@@ -268,7 +268,7 @@ class Follower:
 
     def _apply(self) -> None:
         assert self.identity is not None, "known since it is connected"
-        # The topic would not return records again that were read but not applied.
+        # The topic returns records that were read but not applied only after another assignment.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
         self._assigned = False

@@ -1,4 +1,4 @@
-"""The thread that runs the follower, and that shows if a call of it never returns."""
+"""The thread that runs the follower, and that detects a call that never returns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FollowerThread:
         return self._stop.is_set()
 
     def is_hanging(self) -> bool:
-        """Return whether the last call began ten minutes ago, so that it will never return.
+        """Return whether the last call began over ten minutes ago, and so will not return.
 
         librdkafka can deadlock when a broker leaves the cluster. Only the end of the process helps.
         """

@@ -84,7 +84,7 @@ class NativeAudit:
     def add(self, record: NativeRecord, native_position: NativePosition) -> None:
         """Take the next record.
 
-        Raises CorruptError if its offsets are not a range; it has no effect.
+        Raises CorruptError if its offsets are not a range; the record then has no effect.
         """
         match record:
             case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):

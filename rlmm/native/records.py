@@ -124,7 +124,7 @@ def decode_native(value: bytes) -> NativeRecord:
     read = _READERS.get(record_type)
     if read is None or (frame_version, version) != (_FRAME_VERSION, _VERSION):
         raise UnsupportedError(
-            "unknown record of remote log metadata",
+            "cannot read an unknown record of remote log metadata",
             frame_version=frame_version,
             type=record_type,
             version=version,

@@ -49,11 +49,11 @@ class Anomaly:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
-            raise ValueError(f"object key of {len(self.object_key)} characters")
+            raise ValueError(f"an object key has {len(self.object_key)} characters")
         if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
             raise ValueError("times or attempts of an anomaly are not in order")
         if len(self.lost) > LOST_RANGES_MAX_COUNT:
-            raise ValueError(f"{len(self.lost)} ranges of lost offsets")
+            raise ValueError(f"an anomaly has over {LOST_RANGES_MAX_COUNT} ranges of lost offsets")
 
     @property
     def id(self) -> UUID:

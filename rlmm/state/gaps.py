@@ -35,7 +35,7 @@ class RecordedGap:
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
-            raise ValueError(f"a gap of no offsets: {self.offsets}")
+            raise ValueError(f"a gap has no offsets: {self.offsets}")
 
     def until(self, end_offset: int) -> RecordedGap:
         """Return the part below an offset, which must be inside the gap."""

@@ -5,11 +5,11 @@ unclean election has cut off the log that it was decided for, and the records fr
 
 The decisions are kept unchanged and applied to a lineage on each query, because a second election
 may restore the history that the first one cut off. One start covers another if neither its offset
-nor its epoch is lower. Then it reaches as far in every lineage. So the covered one can be removed
-at any time, by compaction too.
+nor its epoch is lower. Then it reaches at least as far in every lineage. So the covered one can be
+removed at any time, by compaction too.
 
-Records that a deposed leader appended in an earlier epoch may become live by an unclean election. A
-log start cannot distinguish them from those that it was decided for.
+Records that a deposed leader appended in an earlier epoch may become live through an unclean
+election. A log start cannot distinguish them from those that it was decided for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LogStart(NamedTuple):
         return self.offset >= other.offset and self.leader_epoch >= other.leader_epoch
 
     def within(self, lineage: Lineage) -> int:
-        """Return the log start that this makes in a log of this lineage."""
+        """Return the log start that this decision results in, for a log of this lineage."""
         later = (e.start_offset for e in lineage.entries if e.epoch > self.leader_epoch)
         return min([self.offset, *later])
 

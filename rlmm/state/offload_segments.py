@@ -2,7 +2,7 @@
 
 An offload segment is assigned before its first byte is written, and ends as offloaded or failed.
 What is stored of it is in the records of segments, and only they decide what may be deleted. The
-account is for people, and selects the segments of `rlm segments delete --streamed`.
+account is only for display, and to select the segments of `rlm segments delete --streamed`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class OffloadPosition:
 
     def __post_init__(self) -> None:
         if min(self.ledger_id, self.entry_id, self.offset) < 0:
-            raise ValueError(f"negative position: {self}")
+            raise ValueError(f"a position is negative: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +61,14 @@ class DriverProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadSegmentRecord:
-    """An offload segment, as far as it is.
+    """An offload segment in its current status.
 
     `id` is also the id of the first stored segment in `segment_ids`: the account ends with it.
     `objects` are the names of all objects that the stored segments may have, as `short_keys` gives
-    them: several chunks are one. Records of earlier versions have none.
-    `begin` is the position of the first batch, and `end` the one after the last batch. Only an
-    offloaded segment has `end` and `offloaded_ms`. If the log did not show the end any more, `end`
-    has its offset as ledger id, and entry 0. Times are the writer's. Raises ValueError.
+    them: several chunks have one name. Records of earlier versions have none. `begin` is the
+    position of the first batch, and `end` the one after the last batch. Only an offloaded segment
+    has `end` and `offloaded_ms`. If the log did not show the end any more, `end` has its offset as
+    ledger id, and entry 0. Times are the writer's. Raises ValueError.
     """
 
     id: UUID
@@ -84,18 +84,20 @@ class OffloadSegmentRecord:
 
     def __post_init__(self) -> None:
         if self.segment_ids[:1] != (self.id,) or len(self.segment_ids) > STORED_SEGMENTS_MAX_COUNT:
-            raise ValueError(f"stored segments of an offload segment: {self.segment_ids}")
+            raise ValueError(f"an offload segment has wrong stored segments: {self.segment_ids}")
         if len(self.driver_metadata) > DRIVER_PROPERTIES_MAX_COUNT:
-            raise ValueError(f"{len(self.driver_metadata)} properties of a driver")
+            raise ValueError(f"a driver has over {DRIVER_PROPERTIES_MAX_COUNT} properties")
         if len(self.objects) > OBJECTS_MAX_COUNT:
-            raise ValueError(f"{len(self.objects)} objects of an offload segment")
+            raise ValueError(f"an offload segment has over {OBJECTS_MAX_COUNT} objects")
         is_offloaded = self.status is OffloadSegmentStatus.OFFLOADED
         if (self.end is not None, self.offloaded_ms is not None) != (is_offloaded, is_offloaded):
-            raise ValueError(f"end of an offload segment that is {self.status.name}: {self.end}")
+            raise ValueError(
+                f"an offload segment that is {self.status.name} cannot end at {self.end}"
+            )
         if self.assigned_ms < 0 or (self.offloaded_ms or 0) < 0:
-            raise ValueError(f"time of an offload segment: {self.assigned_ms}")
+            raise ValueError(f"a time of an offload segment is negative: {self.assigned_ms}")
         if self.end is not None and self.end.offset <= self.begin.offset:
-            raise ValueError(f"an offload segment of no offsets: {self.begin}, {self.end}")
+            raise ValueError(f"an offload segment has no offsets: {self.begin}, {self.end}")
 
     def precedes(self, other: OffloadSegmentRecord) -> bool:
         """Return whether `other`, of the same segment, is further."""

@@ -89,7 +89,7 @@ class PartitionState:
 
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
-        """The recorded gaps above the log start and within the log that they were recorded of.
+        """The recorded gaps above the log start and within the log that they were recorded for.
 
         After an unclean election cut off that log, the records of a later leader are no gap.
         """

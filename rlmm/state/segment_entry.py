@@ -1,7 +1,7 @@
 """The cache's entry of one segment: its newest accepted record, and the ids of all records. Pure.
 
 The entry keeps the record's value as read, so that a fold never builds its metadata. Separate
-fields hold what the fold and the indexes need. As bytes:
+fields have what the fold and the indexes need. As bytes:
 
 | field | type |
 |---|---|
@@ -197,7 +197,7 @@ _EntryFields = tuple[
     bytes, SegmentState | None, bool, int, int, int, bool, int, int, int, int, bytes, bytes
 ]
 new_entry: Callable[[_EntryFields], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
-"""Builds an entry from all its fields in order, in half the time that the class takes."""
+"""Builds an entry from all its fields in order, in half the constructor's time."""
 
 pack_epoch = _EPOCH.pack
 """Encodes one of `SegmentEntry.epochs`: epoch, start offset."""

@@ -33,9 +33,9 @@ class EventTopic(ABC):
     def ensure(self, *, create: bool) -> TopicIdentity:
         """Check the topic's shape; if it does not exist and `create` is set, create it first.
 
-        Raises NotFoundError if it does not exist and is not to be created. Raises
-        InvalidConfigError with the setting if partition count, replication factor, cleanup policy
-        or timestamp type are wrong. Raises RetriableError if the cluster does not respond.
+        Raises NotFoundError if it does not exist and `create` is not set. Raises InvalidConfigError
+        with the setting if partition count, replication factor, cleanup policy or timestamp type
+        are wrong. Raises RetriableError if the cluster does not respond.
         """
 
     @abstractmethod
@@ -56,7 +56,7 @@ class EventTopic(ABC):
 
         Raises RetriableError if the cluster is unreachable, NotFoundError if the topic is gone.
         Raises PositionLostError if a position does not exist in its partition, or if the leader
-        epoch before it shows that other records were read.
+        epoch of the record before it shows that other records were read.
         """
 
     @abstractmethod

@@ -114,7 +114,7 @@ class KafkaTopic(EventTopic):
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
             self._replace_if_unusable(delivery.error, producer)
-            # Also if the broker rejected it: an earlier attempt may have been appended.
+            # Even if the broker rejected it: an earlier attempt may have been appended.
             raise UnknownResultError(
                 "it is not known whether a record was written",
                 partition=partition,

@@ -1,9 +1,10 @@
 """Converts confluent_kafka's errors, by what the follower of a topic can do next.
 
-librdkafka forgets all brokers when one of them responds with none, as a broker may that is just
-starting, and never asks its bootstrap servers again (from 2.13 on; confluentinc/librdkafka#5301).
-Nothing but another client helps then. So a client that finds no broker is replaced, at most every
-`REPLACED_AFTER_S`: while the cluster cannot be reached, that changes nothing.
+librdkafka forgets all brokers when a broker responds with an empty list of brokers, as a starting
+broker may. It then never asks its bootstrap servers again (from 2.13 on;
+confluentinc/librdkafka#5301). Only another client helps. So a client that finds no broker is
+replaced, at most every `REPLACED_AFTER_S`. While the cluster is unreachable, the replacement
+changes nothing.
 """
 
 from __future__ import annotations

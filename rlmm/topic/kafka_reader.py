@@ -38,8 +38,8 @@ _CANT_READ = "cannot read the metadata topic"
 class KafkaTopicReader:
     """Reads one topic of one cluster; `client` is librdkafka's configuration. Not thread-safe.
 
-    After `replaced_after_s` without a record it looks whether librdkafka still knows a broker, and
-    otherwise begins again with a new consumer (rlmm.topic.kafka_errors).
+    After `replaced_after_s` without a record, it checks whether librdkafka still knows a broker. If
+    not, it begins again with a new consumer (rlmm.topic.kafka_errors).
 
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
@@ -127,7 +127,7 @@ class KafkaTopicReader:
                 self._confirm(each, give_up_s)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """Implement EventTopic.poll. RetriableError also if the consumer was replaced."""
+        """Implement EventTopic.poll. Raises RetriableError also if the consumer was replaced."""
         if self._read_error is not None:
             error, self._read_error = self._read_error, None
             raise error
@@ -176,8 +176,8 @@ class KafkaTopicReader:
     def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
         """Make librdkafka ask the broker whether the partition still has what was read before.
 
-        It asks for a seek with a leader epoch, but not for an assignment. Another thread starts the
-        partition; a seek fails until then.
+        It asks when it seeks with a leader epoch, but not when it assigns. Another thread starts
+        the partition; a seek fails until then.
         """
         while True:
             try:

@@ -72,7 +72,7 @@ class MemoryLog:
             return later[0] if later else self._ends[partition]
 
     def append(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
-        """Append a record. RetriableError while the topic is deleted."""
+        """Append a record. Raises RetriableError while the topic is deleted."""
         with self.changed:
             if self.deleted:
                 raise RetriableError("the topic does not exist")

@@ -1,7 +1,7 @@
 """Checks the shape of the metadata topic. Pure.
 
-Compaction, a leader election or a producer's clock may change a topic of another shape, so that
-processes would have different states. Such a topic is rejected, with the setting to change.
+In a topic of another shape, compaction, a leader election or a producer's clock could give
+processes different states. Such a topic is rejected, with the setting to change.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
     """Check that the topic can be created on this number of brokers. Raises InvalidConfigError."""
     if live_broker_count < settings.replication_factor:
         raise InvalidConfigError(
-            "too few live brokers for the metadata topic",
+            "cannot create the metadata topic: too few live brokers",
             setting=CONFIG_PREFIX + "replication.factor",
             expected=f"at most {live_broker_count}",
             found=settings.replication_factor,
@@ -60,7 +60,7 @@ def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
 
 
 def check_shape(settings: TopicSettings, found: TopicShape) -> None:
-    """Check that an existing topic is usable. InvalidConfigError names the first fault."""
+    """Check that an existing topic is usable. Raises InvalidConfigError with the first fault."""
     if found.partition_count != settings.partition_count:
         raise _wrong(
             settings,
