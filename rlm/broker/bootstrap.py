@@ -41,7 +41,7 @@ class Bootstrap:
         self._first = 0  # any value works, so threads may overwrite it
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """Return how a reachable server sees `topics`, or all topics if None.
+        """Fetch `topics`, or all topics if None, from a reachable server.
 
         Raises RetriableError with the last server's error if none is reachable.
         """
@@ -75,7 +75,7 @@ class Bootstrap:
             connection.close()
 
     def open(self, address: BrokerAddress) -> OpenConnection:
-        """Connect to one broker; the caller closes. Raises as `BrokerConnector.connect`."""
+        """Open a connection, which the caller closes. Raises as `BrokerConnector.connect`."""
         return self._connector.connect(address.host, address.port)
 
     def _first_reachable(self) -> tuple[int, OpenConnection]:

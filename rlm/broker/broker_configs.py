@@ -40,7 +40,7 @@ def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) ->
 
 
 def read_transaction_max_timeout_ms(broker: Requester, node_id: int) -> int:
-    """Read the longest time after which the broker aborts a transaction.
+    """Read the longest transaction timeout that the broker allows.
 
     Raises CorruptError if the value is missing or not a number, and as `read_broker_configs`.
     """

@@ -143,7 +143,7 @@ class Metrics(StorageMetrics):
         self.copy_concurrency = self._gauge(
             "rlm_copy_concurrency",
             MetricUnit.COUNT,
-            "Maximum number of segments that can be copied at once now.",
+            "Current maximum number of segments that are copied at once.",
             (),
         )
 

@@ -44,7 +44,7 @@ class StorageMetrics(DescribedMetrics):
             "rlm_bucket_accessible",
             MetricUnit.FLAG,
             "1 if the last check of the store succeeded, else 0.",
-            (labels.CHECKED_STORE,),  # a process that never checks does not export it
+            (labels.CHECKED_STORE,),  # without a check, no sample is exported
         )
         self.disk_cache_results = self._counter(
             "rlm_chunk_disk_cache_results",

@@ -6,8 +6,8 @@ The order of effects:
     gateway → stored and trimmed by each leader's manager → read through each gateway
     → log starts moved to the ends, so that the managers delete all stored data → topic deleted
 
-The check deletes the topic, whether it passes or fails. After a failed phase it still checks what
-it can. It changes nothing but the canary topic.
+Unless `keep` is set, the check deletes the topic, whether it passes or fails. After a failed phase
+it still checks what it can. It changes nothing but the canary topic.
 """
 
 from __future__ import annotations

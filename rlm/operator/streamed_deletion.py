@@ -30,7 +30,7 @@ _REQUEST_INTERVAL_MS = 5_000
 
 
 class DeletionState(Enum):
-    """What the command does with a streamed segment, or did. DEAD_LETTERED: see `rlm dlq list`."""
+    """The state of a streamed segment's deletion. DEAD_LETTERED: see `rlm dlq list`."""
 
     ONLY_COPY = "only_copy"
     TO_DELETE = "to_delete"

@@ -34,7 +34,7 @@ _STACKS_BEFORE_KILL_MS = 1_000
 class ChildStatus:
     """Represents a child after the last `step`; `pid` is None while it is not running.
 
-    `failure` is why it does not run and waits for its next start; empty otherwise.
+    `failure` is why it is not running while it waits for its next start; empty otherwise.
     """
 
     spec: ChildSpec

@@ -22,7 +22,7 @@ _ANY_PORT = 0
 
 
 def has_address(host: str) -> bool:
-    """Return whether this host has an IP address now, that is, whether a socket binds there."""
+    """Return whether this host has the IP address now, that is, whether a socket can bind it."""
     try:
         bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY).close()
     except InvalidConfigError:

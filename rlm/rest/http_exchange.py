@@ -50,7 +50,7 @@ class HttpExchange:
         self._read_s = read_s
         self._response_s = response_s
         self._tls = tls
-        # Plain HTTP does without the system's certificates, which take 50 ms to load.
+        # Plain HTTP does not need the system's certificates, which take 50 ms to load.
         self._plain = self._client(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         self._secure: httpx.AsyncClient | None = None
         self._loop = asyncio.new_event_loop()

@@ -1,8 +1,8 @@
 """Serves an ASGI application on a bound socket, in its own thread.
 
 Limits the concurrent connections, the time of each request, response and idle connection, and the
-time of a stop. Sockets are bound first and served later, so that the supervisor can bind for
-restarted children.
+time of a stop. Sockets are bound first and served later, so that the supervisor can bind sockets
+for restarted children.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def local_address(bound: socket.socket) -> HostPort:
 
 
 class _TlsConfig(TimedConfig):
-    """Takes a ready TLS context, whose certificate can follow a file."""
+    """Represents a configuration with a ready TLS context, which can reload its certificate."""
 
     tls: ssl.SSLContext | None = None
 

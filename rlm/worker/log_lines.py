@@ -34,7 +34,7 @@ class OneLineFormatter(logging.Formatter):
 
 
 class KafkaClientFilter(logging.Filter):
-    """Limits each kind of librdkafka line to one in `interval_s`.
+    """Limits each kind of librdkafka line to one per `interval_s`.
 
     While a broker is down, each client logs errors twenty times a second; `rlm` logs the effects
     itself. Memory: one entry for each client, level and kind.

@@ -32,7 +32,7 @@ from rsm.segment.log_line import LogLine
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
 
-STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
+STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills it
 HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500

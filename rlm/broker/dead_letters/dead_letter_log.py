@@ -21,7 +21,7 @@ _MAX_RECORDS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Represents each segment's newest dead letter, in no order, and the unreadable records."""
+    """Represents each segment's newest dead letter, in no order, and counts unreadable records."""
 
     dead_letters: tuple[DeadLetter, ...]
     unreadable_count: int

@@ -89,7 +89,7 @@ class ClusterShareGroups(ShareGroups):
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:
-    """Return the leader and epoch of each partition of the groups topic; None without the right.
+    """Return leader and epoch of each partition of the groups topic; None if that is not allowed.
 
     Before the first group exists, the topic does not exist either, and the result is empty.
     """

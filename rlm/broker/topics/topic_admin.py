@@ -81,7 +81,7 @@ class TopicAdmin(ABC):
 
     @abstractmethod
     def default_retention(self, node_id: int) -> DefaultRetention:
-        """Read what one broker applies to topics without overrides."""
+        """Read the retention that one broker applies to topics without overrides."""
 
     @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
