@@ -91,7 +91,7 @@ class StoredLog:
     def at(self, offset: int) -> StoredRange | NotStored:
         """Return the range with the highest end that has `offset`, or why there is none.
 
-        An offset below the log start counts as in a hole, because `ranges` begin there.
+        An offset below the log start counts as in a hole, because `ranges` begin at the log start.
         """
         below = bisect_right(self._starts, offset)
         if below and offset in self._furthest[below - 1].offsets:

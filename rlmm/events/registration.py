@@ -74,8 +74,8 @@ class ProcessRegistered(Event):
     `broker_id` is the broker that it runs next to, NO_BROKER for a gateway of the whole cluster.
     `http_address` is host:port of its HTTP API, empty if it has none. `gateway_address` is where
     clients reach a gateway; it is empty for other processes, and for a gateway that clients must
-    not be redirected to. `applied` is the next offset that it will apply of each metadata
-    partition, empty if unknown. Liveness depends on the record's LogAppendTime, not its arrival.
+    not be redirected to. `applied` has, for each metadata partition, the next offset that it will
+    apply; empty if unknown. Liveness depends on the record's LogAppendTime, not its arrival.
 
     Two processes share a host if `boot_id` and `network_namespace` are equal; then each reaches the
     other at a loopback address. `broker_address` is the advertised address of `broker_id`. An empty

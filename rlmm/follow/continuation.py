@@ -2,7 +2,7 @@
 
 It creates the topic only for a cache that never followed one. The metadata of a deleted topic is
 lost, and processes would take an empty new topic for the true state. A cache of another topic, or
-of records that this one lost, is rebuilt; its old data is set aside.
+of records that the topic lost, is rebuilt; its old data is set aside.
 
 A cache that got no record for half of the topic's delete.retention.ms may have missed tombstones,
 so it is rebuilt too. The other half covers lagging partitions and differences between clocks.

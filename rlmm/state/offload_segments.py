@@ -1,7 +1,7 @@
 """The account of a partition's offload segments (PIP-76). Pure.
 
 An offload segment is assigned before its first byte is written, and ends as offloaded or failed.
-What is stored of it is in the records of segments, and only they decide what may be deleted. The
+The records of segments show what is stored of it, and only they decide what may be deleted. The
 account is only for display, and to select the segments of `rlm segments delete --streamed`.
 """
 

@@ -80,7 +80,7 @@ class PartitionState:
 
     @property
     def trimmed_offset(self) -> int | None:
-        """The local start that the owners' trims make, unless others move it; None: no trim."""
+        """The local start after the owners' trims, unless others move it; None: no trim."""
         return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:

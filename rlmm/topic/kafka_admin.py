@@ -56,8 +56,8 @@ T = TypeVar("T")
 class KafkaTopicAdmin:
     """Requests about one topic. Thread-safe.
 
-    `request_timeout_ms` limits each request. A connection without a response for as long is closed,
-    unless the client's `socket.timeout.ms` says otherwise. A client that is older than
+    `request_timeout_ms` limits each request. A connection without a response for that long is
+    closed, unless the client's `socket.timeout.ms` is set. A client that is older than
     `replaced_after_s` is replaced if it finds no broker: librdkafka may have forgotten all of them
     (rlmm.topic.kafka_errors).
     """

@@ -106,7 +106,7 @@ class MemoryLog:
             ]
 
     def hold(self, partition: int, records: Sequence[TopicRecord]) -> None:
-        """Replace a partition's records by those of another log, with their offsets and times."""
+        """Replace a partition's records with those of another log, with their offsets and times."""
         with self.changed:
             self._records[partition] = [each._replace(partition=partition) for each in records]
             self._ends[partition] = records[-1].offset + 1 if records else 0
