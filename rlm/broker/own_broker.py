@@ -111,11 +111,11 @@ class OwnBroker(Broker):
         """Call `asked` once the connection is free; until then, other callers may join."""
         return self._ask(lambda broker: fetch_partition_offsets(broker, asked()))
 
-    def _ask(self, question: Callable[[Requester], _ResultT]) -> _ResultT:
+    def _ask(self, request: Callable[[Requester], _ResultT]) -> _ResultT:
         with self._lock:
             connection = self._connected()
             try:
-                return question(connection)
+                return request(connection)
             except TieredStorageError:
                 # The connection may be broken or out of sync, so the next call opens another.
                 self._drop()

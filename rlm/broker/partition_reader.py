@@ -151,7 +151,7 @@ class PartitionReader:
             return error_of(code, partition=self._partition)
         return None
 
-    def _ask(self, question: Callable[[Requester, Mapping[TopicIdPartition, int]], T]) -> T:
+    def _ask(self, request: Callable[[Requester, Mapping[TopicIdPartition, int]], T]) -> T:
         tip = self._partition
         view = self._bootstrap.view((tip.topic,))
         topic = view.topic(tip.topic)
@@ -167,7 +167,7 @@ class PartitionReader:
         if found.leader_id is None:
             raise RetriableError("cannot read the partition: it has no leader", partition=tip)
         with self._bootstrap.at(view.broker(found.leader_id)) as leader:
-            return question(leader, {tip: found.leader_epoch})
+            return request(leader, {tip: found.leader_epoch})
 
     def _configuration(self) -> dict[str, object]:
         committed = self._settings.read_committed

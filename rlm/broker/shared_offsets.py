@@ -20,7 +20,7 @@ _Epochs = Mapping[TopicIdPartition, int]
 
 
 @dataclass(slots=True, eq=False)
-class _Question:
+class _SharedRequest:
     """Represents the request of several callers; `done` is set with its result or error."""
 
     epochs: dict[TopicIdPartition, int] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class SharedOffsets:
         """`put` waits for the connection, then requests what its argument returns."""
         self._put = put
         self._lock = Lock()
-        self._open: _Question | None = None
+        self._open: _SharedRequest | None = None
 
     def of(self, leader_epochs: _Epochs) -> _Offsets:
         """Return offsets of a request that started after this call began. Raises as `put`."""
-        question, is_first = self._join(leader_epochs)
+        shared, is_first = self._join(leader_epochs)
         if is_first:
-            self._ask(question)
-        question.done.wait()
-        if question.error is not None:
-            raise question.error
-        assert question.result is not None
-        found = question.result
+            self._ask(shared)
+        shared.done.wait()
+        if shared.error is not None:
+            raise shared.error
+        assert shared.result is not None
+        found = shared.result
         return PartitionResults(
             succeeded={
                 tip: found.succeeded[tip] for tip in leader_epochs if tip in found.succeeded
@@ -55,32 +55,32 @@ class SharedOffsets:
             failed={tip: found.failed[tip] for tip in leader_epochs if tip in found.failed},
         )
 
-    def _join(self, epochs: _Epochs) -> tuple[_Question, bool]:
+    def _join(self, epochs: _Epochs) -> tuple[_SharedRequest, bool]:
         """Return the request to wait for, and whether the caller has to send it."""
         with self._lock:
-            question = self._open
-            if question is not None and not _contradict(question.epochs, epochs):
-                question.epochs.update(epochs)
-                return question, False
+            shared = self._open
+            if shared is not None and not _contradict(shared.epochs, epochs):
+                shared.epochs.update(epochs)
+                return shared, False
             # A caller with another epoch starts its own request; later callers join that one.
-            self._open = question = _Question(epochs=dict(epochs))
-            return question, True
+            self._open = shared = _SharedRequest(epochs=dict(epochs))
+            return shared, True
 
-    def _ask(self, question: _Question) -> None:
+    def _ask(self, shared: _SharedRequest) -> None:
         try:
-            question.result = self._put(lambda: self._close(question))
+            shared.result = self._put(lambda: self._close(shared))
         except BaseException as error:  # noqa: BLE001 - `of` raises it
-            question.error = error
+            shared.error = error
         finally:
-            self._close(question)
-            question.done.set()
+            self._close(shared)
+            shared.done.set()
 
-    def _close(self, question: _Question) -> _Epochs:
+    def _close(self, shared: _SharedRequest) -> _Epochs:
         """Return what to request; no caller can join after this."""
         with self._lock:
-            if self._open is question:
+            if self._open is shared:
                 self._open = None
-            return dict(question.epochs)
+            return dict(shared.epochs)
 
 
 def _contradict(one: _Epochs, other: _Epochs) -> bool:

@@ -155,11 +155,11 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
             found = view.explanation(query["topic"], partition, offset)
             return None if found is None else found.to_json()
 
-        return _answer(explain)
+        return _respond(explain)
 
     def retention(request: Request) -> Response:
         topic = request.query_params.get("topic", "")
-        return _answer(lambda: [each.to_json() for each in view.retention(topic)])
+        return _respond(lambda: [each.to_json() for each in view.retention(topic)])
 
     return Starlette(
         routes=[
@@ -202,7 +202,7 @@ def _text(ask: Callable[[], bytes]) -> Response:
         return JSONResponse({"error": str(error)}, status_code=503)
 
 
-def _answer(ask: Callable[[], object]) -> Response:
+def _respond(ask: Callable[[], object]) -> Response:
     """Respond with the result: 404 for None, 503 with the reason after an error."""
     try:
         found = ask()

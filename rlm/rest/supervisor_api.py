@@ -129,14 +129,14 @@ def _readiness_of(
         for name, each in runs.items()
         if each.pid is not None and each.spec.http_address is not None
     }
-    answers = {run.name: report for run, report in last.of(asked).items()}
+    responses = {run.name: report for run, report in last.of(asked).items()}
     return [
-        _named(name, answers.get(name) or _readiness_without_answer(each))
+        _named(name, responses.get(name) or _readiness_without_response(each))
         for name, each in runs.items()
     ]
 
 
-def _readiness_without_answer(status: ChildStatus) -> ReadinessReport:
+def _readiness_without_response(status: ChildStatus) -> ReadinessReport:
     if status.pid is not None:
         return ReadinessReport(is_ready=True)
     why = f": {status.failure}" if status.failure else ""

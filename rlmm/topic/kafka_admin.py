@@ -46,9 +46,9 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _ENDS = "read the end of the metadata topic"
-_NOT_HEARD_OF = "not all brokers know the metadata topic yet"
+_NOT_KNOWN_YET = "not all brokers know the metadata topic yet"
 # How long known brokers get to answer before the client looks up others.
-_PATIENCE_S = (1.0, 2.0)
+_ATTEMPTS_S = (1.0, 2.0)
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class KafkaTopicAdmin:
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         """Implement EventTopic.ensure."""
-        cluster = self._patiently(self._cluster)
+        cluster = self._with_lookups(self._cluster)
         description = self._describe()
         if description is None:
             if not create:
@@ -89,7 +89,7 @@ class KafkaTopicAdmin:
             self._create(cluster)
             description = self._describe()
         if description is None or not description.partitions:
-            raise RetriableError(_NOT_HEARD_OF, topic=self._name)
+            raise RetriableError(_NOT_KNOWN_YET, topic=self._name)
         check_shape(self._settings, self._shape(description))
         return TopicIdentity(
             cluster_id=cluster.cluster_id or "",
@@ -99,7 +99,7 @@ class KafkaTopicAdmin:
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """Implement EventTopic.end_offsets."""
-        return self._patiently(lambda timeout_s: self._ends(partitions, timeout_s))
+        return self._with_lookups(lambda timeout_s: self._ends(partitions, timeout_s))
 
     def _cluster(self, timeout_s: float) -> DescribeClusterResult:
         future: Future[DescribeClusterResult] = self._admin.describe_cluster(
@@ -120,15 +120,15 @@ class KafkaTopicAdmin:
             raise RetriableError("a leader did not answer", asked=_ENDS)
         return ends
 
-    def _patiently(self, ask: Callable[[float], T]) -> T:
+    def _with_lookups(self, ask: Callable[[float], T]) -> T:
         """Ask the known brokers, and look up leaders and controller between the attempts.
 
         librdkafka's admin client would look them up only after minutes. Until then it keeps a CPU
         busy while it waits for brokers that are gone.
         """
-        for patience_s in _PATIENCE_S:
+        for attempt_s in _ATTEMPTS_S:
             try:
-                return ask(min(patience_s, self._timeout_s))
+                return ask(min(attempt_s, self._timeout_s))
             except RetriableError:
                 self._look_again()
         return ask(self._timeout_s)
@@ -225,8 +225,8 @@ class KafkaTopicAdmin:
         """Ask about the topic. Only its description shows that it does not exist: see `ensure`."""
         try:
             return self._ask(future, what, timeout_s=timeout_s)
-        except NotFoundError as not_heard:
-            raise RetriableError(_NOT_HEARD_OF, topic=self._name, asked=what) from not_heard
+        except NotFoundError as not_known:
+            raise RetriableError(_NOT_KNOWN_YET, topic=self._name, asked=what) from not_known
 
     def _ask(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
         try:

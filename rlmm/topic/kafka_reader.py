@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _LEADERS_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 5.0
 _START_PAUSE_S = 0.005
-_CANT_READ = "cannot read the metadata topic"
+_CANNOT_READ = "cannot read the metadata topic"
 
 
 class KafkaTopicReader:
@@ -88,12 +88,12 @@ class KafkaTopicReader:
         try:
             found = self._consumer.list_topics(self._topic, timeout=timeout_ms / 1000)
         except KafkaException as exception:
-            raise map_error(kafka_error(exception), _CANT_READ, topic=self._topic) from exception
+            raise map_error(kafka_error(exception), _CANNOT_READ, topic=self._topic) from exception
         topic = found.topics.get(self._topic)
         if topic is None or (topic.error is not None and _is_unknown(topic.error)):
             raise NotFoundError("the topic does not exist", topic=self._topic)
         if topic.error is not None:
-            raise map_error(topic.error, _CANT_READ, topic=self._topic)
+            raise map_error(topic.error, _CANNOT_READ, topic=self._topic)
         return sorted(topic.partitions)
 
     def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
@@ -105,7 +105,7 @@ class KafkaTopicReader:
                     TopicPartition(self._topic, partition), timeout=timeout_ms / 1000
                 )
             except KafkaException as exception:
-                raise map_error(kafka_error(exception), _CANT_READ) from exception
+                raise map_error(kafka_error(exception), _CANNOT_READ) from exception
             if found is None:
                 raise RetriableError("the cluster did not answer in time", partition=partition)
             ends[partition] = found[1]
@@ -171,7 +171,7 @@ class KafkaTopicReader:
             self._consumer.close()
             self._consumer = self._new_consumer()
             _log.info(LogLine("replaced the consumer of a topic: it finds no broker"))
-            raise map_error(error, _CANT_READ, topic=self._topic) from exception
+            raise map_error(error, _CANNOT_READ, topic=self._topic) from exception
 
     def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
         """Make librdkafka ask the broker whether the partition still has what was read before.
@@ -185,7 +185,9 @@ class KafkaTopicReader:
             except KafkaException as exception:
                 error = kafka_error(exception)
                 if error.code() != KafkaError._STATE:  # noqa: SLF001 - spelled so
-                    raise map_error(error, _CANT_READ, partition=position.partition) from exception
+                    raise map_error(
+                        error, _CANNOT_READ, partition=position.partition
+                    ) from exception
                 if time.monotonic() > give_up_s:
                     raise RetriableError(
                         "the consumer cannot begin to read", partition=position.partition
@@ -225,12 +227,12 @@ class KafkaTopicReader:
         partition, offset, error = message.partition(), message.offset(), message.error()
         assert error is not None, "a record has a partition and an offset"
         if partition is None or offset is None or partition < 0:
-            self._read_error = map_error(error, _CANT_READ)
+            self._read_error = map_error(error, _CANNOT_READ)
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
             self._answered.add(partition)
             self._positions[partition] = max(self._positions.get(partition, 0), offset)
         else:
-            self._read_error = map_error(error, _CANT_READ, partition=partition)
+            self._read_error = map_error(error, _CANNOT_READ, partition=partition)
 
     def _topic_partition(self, partition: int, position: ReadPosition) -> TopicPartition:
         if position.offset == 0:

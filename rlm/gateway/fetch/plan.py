@@ -111,7 +111,7 @@ def plan_fetch(
     return FetchPlan(asked=request, version=version, tiered=tiered, remote=remote)
 
 
-def goes_on_with_session(request: FetchRequest) -> bool:
+def is_incremental_fetch(request: FetchRequest) -> bool:
     """Return whether the request contains only changes to a fetch session (KIP-227).
 
     The epoch alone decides: initial and sessionless requests are full, whatever their session id.

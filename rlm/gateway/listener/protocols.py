@@ -13,7 +13,7 @@ from collections.abc import Callable
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.relay import Relay
-from rlm.gateway.relay.socket_tuning import keep_little_under_way, pace_by_distance
+from rlm.gateway.relay.socket_tuning import limit_send_buffer, pace_by_distance
 
 RECEIVE_BYTES = 256 * 1024
 HIGH_WATER_BYTES = 512 * 1024
@@ -62,7 +62,7 @@ class ClientSide(_Side):
         assert isinstance(transport, asyncio.Transport)
         connected: socket.socket | None = transport.get_extra_info("socket")
         if connected is not None:
-            keep_little_under_way(connected)
+            limit_send_buffer(connected)
         self.relay = self._accepted(transport)
 
     def buffer_updated(self, nbytes: int) -> None:

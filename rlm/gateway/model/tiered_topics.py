@@ -16,7 +16,7 @@ from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 
 # How many partitions a topic may have gained since its partition count was read.
-_UNHEARD_COUNT = 1_000
+_NEW_PARTITIONS_MAX = 1_000
 _NO_LIMIT = 1 << 31
 
 
@@ -62,7 +62,7 @@ class TieredTopics:
         return None if topic is None else self._partition(topic_id, topic, partition)
 
     def _partition(self, topic_id: UUID, topic: str, partition: int) -> TopicIdPartition | None:
-        limit = self.partition_counts.get(topic_id, _NO_LIMIT) + _UNHEARD_COUNT
+        limit = self.partition_counts.get(topic_id, _NO_LIMIT) + _NEW_PARTITIONS_MAX
         if not 0 <= partition < limit:
             return None
         return _named(topic_id, topic, partition)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from rlm.gateway.model.actions import ResponseToClient
-from rlm.gateway.relay.socket_tuning import take_responses_whole
+from rlm.gateway.relay.socket_tuning import enlarge_send_buffer
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
@@ -29,7 +29,7 @@ _JOINED_BYTES = 16 * 1024
 _PARTS_AT_ONCE = 16
 _WRITES_AT_ONCE = 4
 # From Python 3.12 on, asyncio keeps unsent data by reference; before, it copies the data.
-_KEEPS_WHAT_IT_IS_GIVEN = sys.version_info >= (3, 12)
+_TRANSPORT_KEEPS_REFERENCES = sys.version_info >= (3, 12)
 # One write of this size blocks the loop's other connections for a third of a millisecond.
 _WRITE_BYTES = 1 << 20
 
@@ -54,7 +54,7 @@ class DirectWrites:
         """
         if not self._has_written:
             self._has_written = True
-            take_responses_whole(self._client)
+            enlarge_send_buffer(self._client)
         taken, left_bytes = [], _WRITE_BYTES
         for part in parts:
             taken.append(part[:left_bytes])
@@ -237,4 +237,4 @@ def _joined(parts: list[Buffer]) -> list[Buffer]:
 
 def write_received(transport: asyncio.WriteTransport, data: Buffer) -> None:
     """Write to a transport data that is valid only during the call."""
-    transport.write(bytes(data) if _KEEPS_WHAT_IT_IS_GIVEN else data)
+    transport.write(bytes(data) if _TRANSPORT_KEEPS_REFERENCES else data)

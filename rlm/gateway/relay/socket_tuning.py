@@ -44,7 +44,7 @@ def pace_by_distance(connected: socket.socket) -> None:
                 _set_control(connected, _control_of(usual))
 
 
-def keep_little_under_way(client: socket.socket) -> None:
+def limit_send_buffer(client: socket.socket) -> None:
     """Set a small send buffer, for relayed bytes within a host.
 
     Large buffers gain nothing without network latency, and their data leaves the processor's
@@ -53,7 +53,7 @@ def keep_little_under_way(client: socket.socket) -> None:
     _send_from(client, _RELAYED_BYTES)
 
 
-def take_responses_whole(client: socket.socket) -> None:
+def enlarge_send_buffer(client: socket.socket) -> None:
     """Set a large send buffer, so that one write takes a response of usual size."""
     _send_from(client, _RESPONSE_BYTES)
 

@@ -24,7 +24,7 @@ _SLICE_BYTES = 4 * PIPE_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _SplicePath:
     """The path of the bytes: duplicates of both sockets, and the pipe between them."""
 
     broker_fd: int
@@ -55,7 +55,7 @@ class Splice:
         self._pipes = pipes
         self._done = done
         self._failed = failed
-        self._way: _Way | None = None
+        self._way: _SplicePath | None = None
         self._asked_bytes = 0
         self._left_bytes = 0
         self._buffered_bytes = 0
@@ -80,7 +80,7 @@ class Splice:
         if ends is None:
             self._pipes.give_back(pipe)
             return
-        self._way = _Way(broker_fd=ends[0], pipe=pipe, client_fd=ends[1])
+        self._way = _SplicePath(broker_fd=ends[0], pipe=pipe, client_fd=ends[1])
         self._asked_bytes = self._left_bytes = count
         self._go_on()
 
@@ -116,7 +116,7 @@ class Splice:
         else:
             self._failed(self._ended)
 
-    def _fill(self, way: _Way) -> bool:
+    def _fill(self, way: _SplicePath) -> bool:
         """Fill an empty pipe from the broker; return whether the pipe contains bytes."""
         if not self._buffered_bytes and self._left_bytes:
             self._buffered_bytes = self._splice(
@@ -128,7 +128,7 @@ class Splice:
             self._left_bytes -= self._buffered_bytes
         return self._buffered_bytes > 0
 
-    def _empty_pipe(self, way: _Way) -> int:
+    def _empty_pipe(self, way: _SplicePath) -> int:
         drained_bytes = self._splice(
             way.pipe.read_fd, way.client_fd, self._buffered_bytes, ended=DisconnectCause.CLIENT_LEFT
         )

@@ -53,7 +53,7 @@ class FairQueueTags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _PermitRequest:
     client: Hashable
     tag: int
     expected_bytes: int
@@ -62,7 +62,7 @@ class _Asked:
 class ReadPermit:
     """The right of one fetch to read the store. The owner calls `end` once."""
 
-    def __init__(self, permits: ReadPermits, asked: _Asked) -> None:
+    def __init__(self, permits: ReadPermits, asked: _PermitRequest) -> None:
         self._permits = permits
         self._asked = asked
         self._has_own_slot = True
@@ -92,7 +92,7 @@ class ReadPermits:
         self.slot_count = slot_count
         self._clock = clock
         self._order = FairQueueTags()
-        self._waiting: dict[asyncio.Future[ReadPermit], _Asked] = {}
+        self._waiting: dict[asyncio.Future[ReadPermit], _PermitRequest] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._reserved_bytes = 0
         self.taken_count = 0
@@ -113,7 +113,7 @@ class ReadPermits:
         if self._waiting or not self._has_room():
             return None
         tag = self._order.tag(client)
-        return self._begin(_Asked(client=client, tag=tag, expected_bytes=expected_bytes))
+        return self._begin(_PermitRequest(client=client, tag=tag, expected_bytes=expected_bytes))
 
     async def acquire(
         self, client: Hashable, *, expected_bytes: int, wait_ms: int
@@ -124,7 +124,9 @@ class ReadPermits:
             return permit
         if wait_ms <= 0:
             return None
-        asked = _Asked(client=client, tag=self._order.tag(client), expected_bytes=expected_bytes)
+        asked = _PermitRequest(
+            client=client, tag=self._order.tag(client), expected_bytes=expected_bytes
+        )
         coming: asyncio.Future[ReadPermit] = asyncio.get_running_loop().create_future()
         self._waiting[coming] = asked
         self._give_permits()
@@ -150,7 +152,7 @@ class ReadPermits:
         self.taken_count -= 1
         self._give_permits()
 
-    def end(self, asked: _Asked, given_bytes: int, *, gives_back: bool) -> None:
+    def end(self, asked: _PermitRequest, given_bytes: int, *, gives_back: bool) -> None:
         """End a permit (`ReadPermit.end`)."""
         self._reserved_bytes -= asked.expected_bytes
         self._order.charge(asked.client, given_bytes)
@@ -166,7 +168,7 @@ class ReadPermits:
     def _has_room(self) -> bool:
         return self.taken_count < self.slot_count and self.throttle_ms() == 0
 
-    def _begin(self, asked: _Asked) -> ReadPermit:
+    def _begin(self, asked: _PermitRequest) -> ReadPermit:
         self._order.start(asked.tag)
         self._reserved_bytes += asked.expected_bytes
         self.taken_count += 1

@@ -45,7 +45,7 @@ class MisdirectedRequests:
     def __init__(self) -> None:
         self._first_ms = self._last_ms = -LASTING_MS
 
-    def lasts(self, error_code: int, now_ms: int) -> bool:
+    def record(self, error_code: int, now_ms: int) -> bool:
         """Record a response's error code; return whether refusals have lasted for LASTING_MS.
 
         A series of refusals ends when none comes for LASTING_MS.

@@ -9,7 +9,7 @@ from rlm.gateway.fetch.exchange import FetchExchange
 from rlm.gateway.fetch.plan import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     FetchPlan,
-    goes_on_with_session,
+    is_incremental_fetch,
 )
 from rlm.gateway.fetch.streamed_response import FetchPatches
 from rlm.gateway.model.actions import ToBroker
@@ -49,7 +49,7 @@ from rlm.wire.frames import (
     response_parts,
 )
 
-_LOOKED_INTO = (RequestTreatment.FETCH, RequestTreatment.REWRITE_EXCHANGE)
+_DECODED = (RequestTreatment.FETCH, RequestTreatment.REWRITE_EXCHANGE)
 
 
 class ClientRequests:
@@ -82,7 +82,7 @@ class ClientRequests:
         self.has_started = self.has_started or not _is_beginning(head)
         if treatment is RequestTreatment.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
-        if treatment in _LOOKED_INTO and self._state.login.is_missing:
+        if treatment in _DECODED and self._state.login.is_missing:
             raise ConnectionRefusedByGatewayError(
                 DisconnectCause.NOT_LOGGED_IN, f"api_key={head.api_key}"
             )
@@ -94,7 +94,7 @@ class ClientRequests:
         if will_be_answered is None:
             return None
         if will_be_answered:
-            self._owe(_pending_of(head, treatment))
+            self._expect_response(_pending_of(head, treatment))
         return ForwardingSink(lambda: self._state.actions, ToBroker, _nothing_more)
 
     def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> GatheringSink:
@@ -105,14 +105,14 @@ class ClientRequests:
             too_large=DisconnectCause.REQUEST_TOO_LARGE,
         )
 
-    def _owe(self, pending: Pending) -> None:
+    def _expect_response(self, pending: Pending) -> None:
         self._state.pending.append(pending)
         if len(self._state.pending) >= self._parts.limits.pipelined_count:
             self.stream.stopped = True
 
     def _refuse_api_versions(self, head: RequestHead) -> None:
         parts = response_parts(API_VERSIONS, 0, REFUSED_VERSION, correlation_id=head.correlation_id)
-        self._owe(OwnResponse(parts))
+        self._expect_response(OwnResponse(parts))
         self._state.give_own_responses()
 
     def _exchange(self, head: RequestHead, frame: memoryview) -> None:
@@ -121,11 +121,11 @@ class ClientRequests:
         header, request = read_request(rewrite.api, head.api_version, frame)
         context = self._parts.context()
         if not rewrite.can_change(request, context):
-            self._owe(_relay_of(head))
+            self._expect_response(_relay_of(head))
             self._send_frame(frame)
             return
         sent = None if rewrite.request is None else rewrite.request(request, context)
-        self._owe(
+        self._expect_response(
             RewrittenExchange(
                 correlation_id=head.correlation_id,
                 version=head.api_version,
@@ -160,7 +160,7 @@ class ClientRequests:
         request, limit_bytes = asked, self._parts.limits.fetch_max_bytes
         if asked.max_bytes > limit_bytes:
             request = replace(asked, max_bytes=limit_bytes)
-        if goes_on_with_session(request):
+        if is_incremental_fetch(request):
             self._refuse_session(header, version)
             return
         if self._speculative_fetcher.is_next(header, version, request):
@@ -173,7 +173,7 @@ class ClientRequests:
         exchange = self._gather(plan, head) if plan.remote else None
         if exchange is None:
             patches = FetchPatches(plan, self._parts.local_starts)
-            self._owe(
+            self._expect_response(
                 StreamedFetch(
                     correlation_id=header.correlation_id, version=version, patches=patches
                 )
@@ -201,7 +201,7 @@ class ClientRequests:
             self._begin_answered(fetch)
         else:
             speculative.claimed_by = fetch
-            self._hold_others()
+            self._pause_requests()
 
     def _respond_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
         """Answer the Fetch from the out-of-range cache; return whether that was possible."""
@@ -226,11 +226,11 @@ class ClientRequests:
 
     def _begin_answered(self, fetch: GatheredFetch) -> None:
         """Process a Fetch that the broker has already answered."""
-        self._hold_others()
+        self._pause_requests()
         self._state.pending.appendleft(fetch)
         self._read_store(fetch)
 
-    def _hold_others(self) -> None:
+    def _pause_requests(self) -> None:
         self._state.is_gathering = True
         self.stream.stopped = True
 
@@ -246,7 +246,7 @@ class ClientRequests:
         log_ends = exchange.foreseen_log_ends(now_ms)
         if log_ends is not None:
             request_log_ends(self._state, exchange, log_ends, is_after_fetch=False)
-        self._owe(
+        self._expect_response(
             GatheredFetch(
                 correlation_id=head.correlation_id,
                 version=head.api_version,
@@ -254,7 +254,7 @@ class ClientRequests:
                 asked_ms=now_ms,
             )
         )
-        self._hold_others()
+        self._pause_requests()
         return exchange
 
     def _exchange_of(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
@@ -281,7 +281,7 @@ class ClientRequests:
         """Refuse an incremental fetch session (KIP-227), as the gateway never creates one."""
         refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
-        self._owe(OwnResponse(parts))
+        self._expect_response(OwnResponse(parts))
         self._state.give_own_responses()
 
     def _send_frame(self, frame: memoryview) -> None:

@@ -171,7 +171,7 @@ class BrokerResponses:
         )
 
     def _note(self, error_code: int) -> None:
-        if error_code and self._misdirected.lasts(error_code, self._parts.clock.monotonic_ms()):
+        if error_code and self._misdirected.record(error_code, self._parts.clock.monotonic_ms()):
             self._state.is_misdirected = True
 
     def _end_streamed(self, pending: StreamedFetch) -> None:

@@ -21,7 +21,7 @@ class ListenerLogins:
     """The login state that all sessions of a listener share. Use on one loop."""
 
     def __init__(self) -> None:
-        self.are_wanted = False
+        self.uses_sasl = False
 
 
 class ClientLogin:
@@ -32,21 +32,21 @@ class ClientLogin:
         self._is_done = False
 
     @property
-    def is_wanted(self) -> bool:
+    def uses_sasl(self) -> bool:
         """Whether this is known to be a SASL listener."""
-        return self._listener.are_wanted
+        return self._listener.uses_sasl
 
     @property
     def is_missing(self) -> bool:
         """Whether the client must log in before it sends other requests, as far as known."""
-        return self._listener.are_wanted and not self._is_done
+        return self._listener.uses_sasl and not self._is_done
 
     def process_response(self, api_key: int, version: int, frame: Buffer) -> None:
         """Process the response to a request that `is_login_step`. Raises CorruptError."""
         if api_key == SASL_HANDSHAKE.key:
             _, handshake = read_response(SASL_HANDSHAKE, version, frame)
             # A listener without SASL refuses the handshake.
-            self._listener.are_wanted |= handshake.error_code == ErrorCode.NONE
+            self._listener.uses_sasl |= handshake.error_code == ErrorCode.NONE
         else:
             _, step = read_response(SASL_AUTHENTICATE, version, frame)
             self._is_done |= step.error_code == ErrorCode.NONE

@@ -112,7 +112,7 @@ class SessionState:
             self.known_ends,
             max_age_ms=lambda: (
                 limits.logged_in_cached_response_max_age_ms
-                if login.is_wanted
+                if login.uses_sasl
                 else limits.cached_response_max_age_ms
             ),
         )

@@ -10,7 +10,7 @@ import pytest
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import fits_whole, merge, remote_reads, rows_of, size_of
-from rlm.gateway.fetch.plan import FetchKey, FetchPlan, goes_on_with_session, plan_fetch
+from rlm.gateway.fetch.plan import FetchKey, FetchPlan, is_incremental_fetch, plan_fetch
 from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_result import RemoteOutcome, RemoteSlice
 from rlm.gateway.model.tiered_topics import TieredTopics
@@ -150,7 +150,7 @@ def test_plan_when_remote_then_the_broker_does_not_compare_the_last_epoch(
 @pytest.mark.parametrize(("epoch", "goes_on"), [(-1, False), (0, False), (1, True)])
 def test_fetch_when_of_a_session_then_continues_by_its_epoch(epoch: int, *, goes_on: bool) -> None:
     """KIP-227."""
-    assert goes_on_with_session(FetchRequest(session_id=7, session_epoch=epoch)) == goes_on
+    assert is_incremental_fetch(FetchRequest(session_id=7, session_epoch=epoch)) == goes_on
 
 
 def test_plan_when_sent_then_has_no_session() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from rlm.gateway.relay.socket_tuning import (
     accept_unpaced,
-    keep_little_under_way,
+    enlarge_send_buffer,
+    limit_send_buffer,
     pace_by_distance,
-    take_responses_whole,
 )
 
 
@@ -34,9 +34,9 @@ def send_bytes(client: socket.socket) -> int:
 def test_send_buffer_when_answers_come_from_the_store_then_holds_more_than_for_a_relay() -> None:
     most_bytes = int(Path("/proc/sys/net/core/wmem_max").read_text())
     with connected() as (client, _):
-        keep_little_under_way(client)
+        limit_send_buffer(client)
         for_relay_bytes = send_bytes(client)
-        take_responses_whole(client)
+        enlarge_send_buffer(client)
 
         # The system doubles the value for its own use.
         assert for_relay_bytes == 2 * min(256 << 10, most_bytes)
@@ -48,8 +48,8 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
         client.shutdown(socket.SHUT_RDWR)
         far.close()
 
-        keep_little_under_way(client)
-        take_responses_whole(client)
+        limit_send_buffer(client)
+        enlarge_send_buffer(client)
         pace_by_distance(client)
 
 
@@ -58,7 +58,7 @@ def test_send_buffer_when_no_address_shows_where_the_client_is_then_is_the_syste
     with client, far:
         before_bytes = send_bytes(client)
 
-        take_responses_whole(client)
+        enlarge_send_buffer(client)
 
         assert send_bytes(client) == before_bytes
 

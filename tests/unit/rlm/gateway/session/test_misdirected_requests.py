@@ -91,7 +91,7 @@ def test_error_code_when_a_response_is_too_short_then_there_is_none(content: byt
 def test_misdirected_when_refusals_last_then_after_that_time() -> None:
     requests = MisdirectedRequests()
 
-    found = [requests.lasts(_REFUSED, now_ms) for now_ms in range(0, LASTING_MS + 1, 1_000)]
+    found = [requests.record(_REFUSED, now_ms) for now_ms in range(0, LASTING_MS + 1, 1_000)]
 
     assert found == [False] * 10 + [True]
 
@@ -100,7 +100,7 @@ def test_misdirected_when_refusals_end_then_later_ones_are_no_part_of_them() -> 
     """Each election shows a client once or a few times that its broker leads no longer."""
     requests = MisdirectedRequests()
 
-    found = [requests.lasts(_REFUSED, number * LASTING_MS) for number in range(5)]
+    found = [requests.record(_REFUSED, number * LASTING_MS) for number in range(5)]
 
     assert not any(found)
 
@@ -110,7 +110,7 @@ def test_misdirected_when_other_errors_last_then_never() -> None:
     others = (ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.REQUEST_TIMED_OUT)
 
     assert not any(
-        requests.lasts(code, now_ms) for code in others for now_ms in range(0, 60_000, 1_000)
+        requests.record(code, now_ms) for code in others for now_ms in range(0, 60_000, 1_000)
     )
 
 
