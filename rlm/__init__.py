@@ -1,1 +1,1 @@
-"""The broker-side process: copies, trims, expires and reads (KIP-405's RemoteLogManager)."""
+"""The manager (KIP-405's RemoteLogManager), the gateway, the supervisor and the commands."""

@@ -1,7 +1,7 @@
-"""The program `rlm`; the supervisor also starts its children with `python -m`.
+"""The program `rlm`; the supervisor starts its children as `python -m rlm`.
 
-It imports the command line late. Until then, SIGHUP would end the process by default, and Ctrl-C
-would print the stack of an import.
+It sets up signals before it imports the command line. Otherwise, SIGHUP during the import would end
+the process, and Ctrl-C would print a stack trace.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlm.process.signals import defer_reload_signal
 from rsm.program.program_start import end_by_interrupt, open_closed_streams
 
 _SERVERS = ("run", "gateway")
-"""The commands that read their configuration again on SIGHUP."""
+"""The commands that read their log level again on SIGHUP."""
 
 
 def main() -> None:

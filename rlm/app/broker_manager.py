@@ -200,7 +200,7 @@ class BrokerManager:
         if self._started:
             for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
-        # Only now: others count this manager as gone once it has registered as stopped.
+        # Last, because others count this manager as gone once it has registered as stopped.
         if self._started and self._signs_off.is_set():
             left_ms = deadline_ms - self._clock.monotonic_ms()
             self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))
@@ -231,7 +231,7 @@ class BrokerManager:
         self._gauges.show(before, reports)
 
     def _reasons(self) -> Sequence[str]:
-        """Return why this process is not ready, except for its heartbeats."""
+        """Return why this process is not ready, except for missed heartbeats."""
         problems = [each.problem() for each in self._loops if each is not self._heartbeat_loop]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
@@ -303,7 +303,7 @@ class BrokerManager:
         return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:
-        """Wait briefly for the metadata, which is late after a start; then raise RetriableError."""
+        """Wait a few seconds for the metadata; raise RetriableError if it is still not ready."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._metadata.wait_ready(_READY_WAIT_MS)

@@ -32,7 +32,7 @@ class CommandAccess:
         return self.authority.identity.incarnation
 
     def refresh(self) -> None:
-        """Ensure the cluster's secret, listen, and decide the address to register.
+        """Ensure that the cluster has a secret, listen, and decide the address to register.
 
         May wait for other hosts and DNS. Raises as SecretWriter and RegisteredAddress do.
         """
@@ -47,7 +47,7 @@ def open_command_access(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> CommandAccess:
-    """Open the access to the manager of the broker of `identity`, with a fresh incarnation."""
+    """Open access to the manager of the broker with this identity, under a new incarnation."""
     incarnation = fresh_id()
     return CommandAccess(
         address=open_registered_address(config, identity, listener, metadata, clock),

@@ -47,7 +47,7 @@ def manager_address(
         return ManagerAddress(registered=str(found))
     named = ", ".join(map(str, others[:_OTHERS_NAMED_COUNT]))
     if advertised is not None:
-        setting, fix = f"{ADVERTISED_KEY}={found}", f"Set {ADVERTISED_KEY} to this host's name"
+        setting, fix = f"{ADVERTISED_KEY}={found}", f"Set {ADVERTISED_KEY}"
     elif bound.is_loopback and towards_broker != bound.host:
         setting, fix = f"{LISTENER_KEY}={bound}", f"Remove {LISTENER_KEY}, or set it"
     else:

@@ -20,7 +20,7 @@ class CopiesInFlight(Protocol):
         """Return the age of the oldest copy in flight; 0 if there is none."""
 
     def hanging_count(self) -> int:
-        """Return how many written-off attempts still run."""
+        """Return how many attempts were given up and still run."""
 
 
 class OpenStreams(Protocol):
@@ -30,14 +30,14 @@ class OpenStreams(Protocol):
         """Return how many segments are open."""
 
     def hanging_count(self) -> int:
-        """Return how many written-off attempts still run."""
+        """Return how many attempts were given up and still run."""
 
 
 class MergesInFlight(Protocol):
     """Represents the running merges; thread-safe."""
 
     def hanging_count(self) -> int:
-        """Return how many written-off attempts still run."""
+        """Return how many attempts were given up and still run."""
 
 
 class ManagerGauges:
@@ -73,7 +73,7 @@ class ManagerGauges:
         self._metrics.streams_open.set(self._streams.open_count())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
-        """Show the causes of failing copies, without ended ones, so that alarms end."""
+        """Show the causes of failing copies; remove past causes, so that alarms end."""
         failing = failing_copies(reports)
         for cause in self._shown_causes - failing.keys():
             self._metrics.copy_failing_partitions.remove(cause)

@@ -1,4 +1,4 @@
-"""Provides what a manager's work runs on: thread pools, and lanes of all that writes segments."""
+"""Opens a manager's thread pools, and the lanes of all jobs that write segments."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rsm.config.storage import StorageConfig
 from rsm.plugins.plugin import Plugin
 from rsm.pulsar.driver_metadata import driver_metadata
 
-# Each claim waits until it returns through the metadata topic. So a broker's start takes one
-# claim's time for each partition, divided by the number of threads.
+# Each claim waits until it returns through the metadata topic. So after a start, all claims take
+# one claim's time for each partition, divided by the number of threads.
 _CLAIM_THREADS = 32
 
 # One repair at once: copies of new segments take precedence.
@@ -37,10 +37,10 @@ _MERGES_AT_ONCE = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLanes:
-    """Represents the thread pools for long work, and the event that ends it.
+    """Represents the thread pools for long work, and the event that ends this work.
 
-    The pools of copies, streams and merges have twice the threads, because copies may hang in the
-    store. `merge_reads` runs the reads of merges.
+    The pools of copies, streams and merges have two threads for each running job, because jobs may
+    hang in the store. `merge_reads` runs the reads of merges.
     """
 
     copy_pool: ThreadPoolExecutor
@@ -127,8 +127,8 @@ def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Me
 def stream_count(config: Config) -> int:
     """Return how many streams write at once.
 
-    Each occupies the memory of a part of an upload while it waits for records. With more streams
-    than parts, one could wait for memory until another one ends.
+    Each stream occupies the memory of a part of an upload while it waits for records. With more
+    streams than parts, a stream could wait for memory until another stream ends.
     """
     part_bytes = config.storage.part_bytes or OPEN_BYTES
     memory_bytes = config.storage.stream_memory_bytes(config.offloading.stream_buffer_bytes)

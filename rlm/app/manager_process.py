@@ -52,7 +52,7 @@ def run_manager(
     rest_fd: int | None,
     supervised: bool,
 ) -> None:
-    """Run a manager until a stop signal or the parent's end; as `run_worker`.
+    """Run a manager until a stop signal or the parent's end; see `run_worker`.
 
     `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
     `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.

@@ -32,8 +32,8 @@ _log = logging.getLogger(__name__)
 class HostView:
     """Represents how this host sees addresses.
 
-    `is_own` returns whether a host name leads to this host, None if it does not resolve. `towards`
-    returns the IP address from which a connection to host and port leaves, or raises
+    `is_own` returns whether a host name leads to this host, None if the name does not resolve.
+    `towards` returns the local IP address of a connection to a host and port, or raises
     RetriableError.
     """
 
@@ -55,7 +55,7 @@ class RegisteredAddress:
         metadata: RemoteLogMetadataManager,
         host: HostView,
     ) -> None:
-        """Take the manager's broker `node_id`; `brokers` fetches the cluster's live brokers.
+        """`node_id` is the manager's broker; `brokers` fetches the cluster's live brokers.
 
         `advertised` is the setting, None if it is not given.
         """
@@ -89,7 +89,7 @@ class RegisteredAddress:
         """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
         The previous decision stays while the cluster cannot be reached. Before the first decision,
-        raises as `brokers`, and RetriableError if no socket can be bound.
+        raises as `brokers` does, and RetriableError if no socket can be bound.
         """
         try:
             self._decide(self._brokers())
@@ -102,9 +102,9 @@ class RegisteredAddress:
         own = brokers.get(self._node_id)
         if own is None:
             raise RetriableError(
-                "the cluster has no live broker of this host's node id: start the broker, or "
-                "correct bootstrap.servers or log.dirs",
+                "the cluster has no live broker of this host's node id",
                 node_id=self._node_id,
+                advice="Start the broker, or correct bootstrap.servers or log.dirs",
             )
         self._broker_address = str(own)
         towards = self._host.towards(own.host, own.port)
@@ -152,7 +152,7 @@ def open_registered_address(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> RegisteredAddress:
-    """Open the address of this host's manager of the broker of `identity`. Sends nothing yet."""
+    """Open the address of the manager of the broker with this identity. Sends nothing yet."""
     bootstrap = open_bootstrap(config.cluster, clock)
     return RegisteredAddress(
         listener,

@@ -18,7 +18,8 @@ from rsm.system_clock import SystemClock
 def host_problems(config_path: Path) -> tuple[InvalidConfigError, ...]:
     """Return all errors of the file; if there is none, those of the host.
 
-    These are all errors of its directories, and the first one of plug-ins and of TLS files each.
+    The errors of the host are all errors of its directories, then the first error each of plug-ins,
+    of the gateway's TLS files and of the HTTP API's TLS files.
     """
     found = config_problems(config_path, check_client)
     if found:
@@ -53,5 +54,5 @@ _FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
 HOST_CHECKS: tuple[Callable[[Config], object], ...] = (*_FILE_CHECKS, check_host)
 """Check plug-ins and TLS files, then log dirs and the store's root. Each raises InvalidConfigError.
 
-What the configuration has wrong comes first: a host may only not be ready yet.
+Errors of the configuration come first, because the host may just not be ready yet.
 """

@@ -1,4 +1,4 @@
-"""Builds a manager's work on stored objects that runs on threads of its own.
+"""Builds the loops of a manager that need the store; each runs on its own thread.
 
 removal      deletes the objects of deleted topics
 originals    mirrors the originals of topics to the store
@@ -59,7 +59,7 @@ def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     streams: StreamWatch,
     incarnation: UUID,
 ) -> tuple[StoreLoop, ...]:
-    """Open all of this work. `incarnation` is the id of this run of the manager."""
+    """Open all of these loops. `incarnation` is the id of this run of the manager."""
     originals = open_stored_originals(config.storage, external.storage)
     removal = _topic_removal(
         config, ports, external.identity, metrics, lanes, expirer, originals, incarnation

@@ -1,8 +1,8 @@
 """Composes `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
 
-First reads files and binds addresses, then creates the state directory. So a failure of the first
-two changes nothing on the host. Binds the listening sockets once, so that a restarted child
-inherits its address.
+First reads files and binds addresses, then creates the state directory. So a wrong file or address
+changes nothing on the host. Binds the listening sockets once, so that a restarted child inherits
+its address.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GatewaySockets:
-    """Represents the socket that all gateways accept clients on, and one HTTP socket for each."""
+    """Represents the clients' socket of all gateway processes, and an HTTP socket for each."""
 
     clients: socket.socket
     rest: tuple[socket.socket, ...]
@@ -86,7 +86,7 @@ def supervise_host(config_path: Path) -> int:
         _log.warning(LogLine(nearly_full.message, **nearly_full.context))
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
-        # Report a lock of another supervisor first: its addresses are in use too.
+        # A lock of another supervisor is reported first: its addresses are in use, too.
         is_locked = has_lock(state_dir)
         if is_locked:
             stack.enter_context(locked_state_dir(state_dir))
@@ -117,9 +117,10 @@ def supervise(
     stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
     reload: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Call `step` until the supervisor has ended; a stop signal stops it, a second one kills.
+    """Call `step` until the supervisor has ended, and handle signals.
 
-    On SIGHUP it calls `reload`, and passes the signal on if that returns true.
+    A stop signal stops the children, and a second one kills them. On SIGHUP, it calls `reload`, and
+    passes the signal to the children if that returns true.
 
     `stepped` receives all processes after each `step`. A `step` that finds a process ended does not
     restart it.
