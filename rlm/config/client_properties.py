@@ -1,7 +1,7 @@
 """Settings that are passed unchanged to the Kafka client (librdkafka).
 
-It rejects those that `rlm` sets itself, because other values would make copies unsafe. It prints no
-value whose key suggests a secret; only `librdkafka()` reveals those.
+`rlm` rejects the settings that it sets itself, because other values would make copies unsafe. Only
+`librdkafka()` reveals values whose keys suggest a secret.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ COMMON_KEYS = (
     "ssl.key.location",
     "ssl.key.password",
 )
-"""The most common keys of the Kafka client that `rlm` supports, as suggestions."""
+"""Common keys of the Kafka client, to suggest one of them for a misspelled key."""
 
 
 def is_owned(name: str) -> bool:

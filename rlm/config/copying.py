@@ -20,33 +20,33 @@ class CopyingConfig(Section):
     bytes_per_second: _Rate = Field(
         default=UNLIMITED_BYTES_PER_SECOND,
         validation_alias="remote.log.manager.copy.max.bytes.per.second",
-        description="Bytes of segments per second that all copies of this broker read and store, "
-        "in equal shares. Streams have the same rate of their own, and so have repairs: none "
-        "delays another. Lower: less load, and a longer time to catch up after an outage. The wait "
-        "does not count against `remote.copy.attempt.timeout.ms`.",
+        description="Bytes of segments per second that all copies of this broker together read and "
+        "store, in equal shares. The same limit applies separately to all streams and to all "
+        "repairs, so none delays another. Lower: less load, and a longer time to catch up after an "
+        "outage. The wait does not count against `remote.copy.attempt.timeout.ms`.",
     )
     custom_metadata_max_bytes: SizeBytes = Field(
         default=128,
         validation_alias="remote.log.metadata.custom.metadata.max.bytes",
         description="Maximum custom metadata (KIP-917) that a remote storage manager returns with "
         "a copy. Every process keeps it with the segment's record. If a copy returns more, the "
-        "manager deletes its objects and stops copying the partition until the leader changes or "
-        "the process restarts. The built-in layouts return none.",
+        "manager deletes the copy's objects and stops copying the partition until the leader "
+        "changes or the process restarts. The built-in layouts return none.",
     )
     adaptive_concurrency: bool = Field(
         default=True,
         validation_alias="remote.copy.concurrency.adaptive",
         description="Whether the manager runs fewer copies at once while more would not raise the "
-        "throughput, or while the store refuses requests. `false`: always as many as there are "
-        "copier threads.",
+        "throughput, or while the store refuses requests. `false`: it always runs as many as there "
+        "are copier threads.",
     )
     idle_ms: _IdleMs = Field(
         default=86_400_000,
         validation_alias="remote.log.idle.copy.ms",
         description="Idle time after which the manager copies the committed part of an active "
         "segment. A broker rolls a segment only with its next record. The copy also waits for the "
-        "topic's `--copy-lag-ms`. Lower: the end of an idle partition is stored earlier, as more "
-        "small segments. -1: never.",
+        "topic's `--copy-lag-ms`. Lower: the end of an idle partition is stored earlier, in more "
+        "and smaller segments. -1: never.",
     )
     disk_threshold_percent: Annotated[int, Field(ge=1, le=99)] = Field(
         default=85,
@@ -58,7 +58,7 @@ class CopyingConfig(Section):
     shed_interval_ms: DurationMs = Field(
         default=360_000,
         validation_alias="remote.outage.shed.interval.ms",
-        description="Minimum time between two sheds on a disk. At least the sum of the broker's "
-        "`log.retention.check.interval.ms` and `log.segment.delete.delay.ms`, because the broker "
-        "frees space only then. Lower: the manager sheds more than necessary.",
+        description="Minimum time between two sheds on a disk. Set it to at least the sum of the "
+        "broker's `log.retention.check.interval.ms` and `log.segment.delete.delay.ms`: the broker "
+        "frees the space of a shed only after both. Lower: the manager sheds more than necessary.",
     )

@@ -25,15 +25,16 @@ from rsm.secret_keys import is_secret
 MASK = "********"
 _PLUGIN_SECRET_MIN_LENGTH = 8
 _ANYWHERE_MIN_LENGTH = 4
-"""A shorter secret is a part of other texts: it is masked only after its key."""
+"""A shorter secret may also occur in other text, so it is masked only after its key."""
 _TEXT = Unit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveSetting:
-    """One key with its value as in the file, or its default for people; `line` 0: the default.
+    """One key with its value from the file, or the default as `docs/config.md` shows it.
 
-    A duration or size is the number that applies. A secret's value is MASK.
+    `line` is 0 for a default. A duration or size is a number in the key's unit. A secret's value is
+    MASK.
     """
 
     key: str
@@ -78,8 +79,7 @@ def secret_settings(path: Path) -> Mapping[str, str]:
     """Return the settings of a file whose values no text may show, by key.
 
     Raises InvalidConfigError. Omits short values and numbers of a plug-in, such as `true`, unless
-    the key suggests a secret: they are parts of other texts, which would be unreadable without
-    them.
+    the key suggests a secret: masking them everywhere would make other text unreadable.
     """
     entries = read_properties(path).entries
     plugin_keys = _plugin_keys(entries)
@@ -152,13 +152,13 @@ def _masked_after_keys(secrets: Mapping[str, str]) -> Iterator[re.Pattern[bytes]
 
 
 def _spellings(secret: str) -> frozenset[bytes]:
-    """Return a secret as it may be spelled in text, in JSON, and quoted in one of them again."""
+    """Return the spellings of a secret: as it is, quoted once, and quoted twice."""
     once = _quoted(secret)
     twice = frozenset(again for each in once for again in _quoted(each))
     return frozenset(text.encode() for text in {secret, *once, *twice})
 
 
 def _quoted(text: str) -> frozenset[str]:
-    """Return the forms of repr, JSON and log lines, which keep characters outside ASCII."""
+    """Return how repr, JSON and log lines quote a text; log lines keep non-ASCII characters."""
     quoted = (repr(text), json.dumps(text), json.dumps(text, ensure_ascii=False))
     return frozenset(each[1:-1] for each in quoted)

@@ -19,20 +19,21 @@ class GatewayLimitsConfig(Section):
     fetch_bytes_per_second: _Rate = Field(
         default=UNLIMITED_BYTES_PER_SECOND,
         validation_alias="remote.log.manager.fetch.max.bytes.per.second",
-        description="Bytes per second of stored data that all clients of a gateway receive. While "
-        "they exceed it, a fetch returns only local data. Lower: less load on the store, slower "
-        "reads of old data.",
+        description="Maximum bytes per second of stored data that all clients of a gateway "
+        "together receive. While they exceed it, a fetch returns only local data. Lower: less load "
+        "on the store, slower reads of old data.",
     )
     fetch_quota_window_count: Count = Field(
         default=11,
         validation_alias="remote.log.manager.fetch.quota.window.num",
-        description="Number of windows over which the gateway measures that rate. After a pause, "
-        "clients can receive the bytes of all windows at once. Higher: larger bursts.",
+        description="Number of windows over which the gateway measures the rate of stored data. "
+        "After a pause, clients can receive the bytes of all windows at once. Higher: larger "
+        "bursts.",
     )
     fetch_quota_window_seconds: Count = Field(
         default=1,
         validation_alias="remote.log.manager.fetch.quota.window.size.seconds",
-        description="Length of one window.",
+        description="Length of one window in which the gateway measures the rate of stored data.",
     )
     reader_pending_count: Count = Field(
         default=100,
@@ -50,10 +51,10 @@ class GatewayLimitsConfig(Section):
     list_offsets_timeout_ms: IntervalMs = Field(
         default=8_000,
         validation_alias="remote.list.offsets.request.timeout.ms",
-        description="How long a ListOffsets, OffsetForLeaderEpoch or DeleteRecords waits for the "
-        "metadata topic and the store, at most the request's own timeout. Partitions without an "
-        "answer then get REQUEST_TIMED_OUT, and clients ask again. Keep it below the request "
-        "timeout of clients, 30 s for most and 10 s for some. A client that times out starts over "
+        description="How long a ListOffsets, OffsetForLeaderEpoch or DeleteRecords request waits "
+        "for the metadata topic and the store, at most its own timeout. Partitions without a "
+        "result then get REQUEST_TIMED_OUT, and clients retry. Keep it below the request timeout "
+        "of clients, which is 30 s for most and 10 s for some. A client that times out starts over "
         "and gets no response at all.",
     )
     connections_of_address: Count = Field(
@@ -78,8 +79,8 @@ class GatewayLimitsConfig(Section):
         validation_alias="gateway.client.progress.timeout.ms",
         description="How long a client may take to send its first request after it connected, or "
         "the rest of a request. The limit also applies to a client that takes no byte of a "
-        "response with stored data. After it, the gateway closes the connection. The time that the "
-        "broker needs does not count.",
+        "response with stored data. After this time, the gateway closes the connection. The time "
+        "that the broker needs does not count.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,
@@ -90,15 +91,15 @@ class GatewayLimitsConfig(Section):
     gathered_request_bytes: Count = Field(
         default=1_048_576,
         validation_alias="gateway.gathered.request.max.bytes",
-        description="Maximum size of a request that the gateway decodes, which it buffers whole. "
+        description="Maximum size of a request that the gateway buffers as a whole and decodes. "
         "It does not decode Produce. Decoding takes about 0.2 s for each MiB, one request at a "
         "time. The default is enough for a Fetch of 30000 partitions.",
     )
     gathered_answer_bytes: Count = Field(
         default=104_857_600,
         validation_alias="gateway.gathered.answer.max.bytes",
-        description="Maximum size of a broker's response that the gateway changes, which it "
-        "buffers whole. Higher: more memory.",
+        description="Maximum size of a broker's response that the gateway buffers as a whole and "
+        "changes. Higher: more memory.",
     )
     log_ends_age_ms: IntervalMs = Field(
         default=1_000,

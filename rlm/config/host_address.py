@@ -19,7 +19,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_unspecified(host: str) -> bool:
-    """Return whether it is a wildcard address.
+    """Return whether the host is a wildcard address.
 
     A socket can listen on it, and no client can connect to it.
     """

@@ -1,7 +1,7 @@
 """Rates the importance of every key, as Kafka's reference of its settings does.
 
-high: an installation must or nearly always sets it, or a wrong value can lose data
-medium: operators tune it to their load, hosts or network
+high: most installations set the key, or a wrong value can lose data
+medium: operators tune the key to their load, hosts or network
 low: all others
 """
 

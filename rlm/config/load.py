@@ -1,6 +1,6 @@
 """Loads a file into the whole configuration, or raises one error with the file, line and key.
 
-An unknown key is an error, because a misspelled one would silently leave its default active.
+An unknown key is an error: otherwise a misspelled key would silently leave the default active.
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
     )
     if config.storage.segments().manager is not None and config.gateway.chunk_cache_path:
         raise properties.invalid(
-            "the setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
+            "the setting has no effect with a storage manager that is a plug-in",
+            CACHE_PATH_KEY,
+            advice="Remove it",
         )
     _check_stream_buffer(properties, config)
     _check_rollover(properties, config)
@@ -202,12 +204,12 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
 
 
 def _check_stream_buffer(properties: Properties, config: Config) -> None:
-    """Refuse a buffer that holds no part of an upload, if it was set or streams need it."""
+    """Refuse a buffer smaller than a part of an upload, if it was set or streams need it."""
     buffer_bytes, part_bytes = config.offloading.stream_buffer_bytes, config.storage.part_bytes
     is_used = STREAM_BUFFER_KEY in properties.entries or config.offloading.mode == "stream"
     if is_used and buffer_bytes < part_bytes:
         raise properties.invalid(
-            "buffer is smaller than a part of an upload",
+            "the buffer is smaller than a part of an upload",
             STREAM_BUFFER_KEY,
             buffer_bytes=buffer_bytes,
             part_bytes=part_bytes,
@@ -216,9 +218,10 @@ def _check_stream_buffer(properties: Properties, config: Config) -> None:
 
 
 def _check_rollover(properties: Properties, config: Config) -> None:
-    """Refuse a rollover time longer than a retention of the same file, after which data is gone.
+    """Refuse a rollover time longer than a retention of the same file.
 
-    A local retention of 0 is no time: each record leaves the broker once it is stored.
+    Otherwise records could be due for removal before they are stored. A local retention of 0 does
+    not count: each record leaves the broker once it is stored.
     """
     if ROLLOVER_KEY not in properties.entries:
         return  # the default is compared with the retention of each topic
@@ -229,7 +232,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
     ):
         if limit_ms is not None and 0 <= limit_ms < rollover_ms:
             raise properties.invalid(
-                f"rollover time is longer than {key}",
+                f"the rollover time is longer than {key}",
                 ROLLOVER_KEY,
                 rollover_ms=rollover_ms,
                 retention_ms=limit_ms,
@@ -243,7 +246,7 @@ def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> Co
 
 
 def load_storage_config(path: Path) -> StorageConfig:
-    """Load the store's part of `rlm run`'s file, which may lack the others.
+    """Load the store's part of `rlm run`'s file, which may lack the other parts.
 
     Raises InvalidConfigError.
     """
@@ -257,7 +260,7 @@ def load_storage_config(path: Path) -> StorageConfig:
 def client_command_config(
     bootstrap_server: str, path: Path | None, check_client: ClientCheck = _take_any
 ) -> CommandConfig:
-    """Build the configuration of a command whose cluster is on the command line.
+    """Build the configuration of a command whose command line names the cluster.
 
     `path` has properties of the Kafka client without a prefix, as for Kafka's own tools. It may
     also have keys of `rlm run`'s file. Raises InvalidConfigError.
@@ -318,7 +321,7 @@ def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
 
 
 def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
-    """Yield keys of a cluster-wide gateway if log dirs are set, or if two such keys conflict."""
+    """Yield errors for a cluster-wide gateway's keys that conflict with log dirs or each other."""
     given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
     if given and _LOG_DIRS_KEY in properties.entries:
         yield properties.invalid(

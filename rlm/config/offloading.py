@@ -1,4 +1,4 @@
-"""The settings of topics without their own: what is offloaded, retention, copies and outages."""
+"""The settings of offloads and merges, and of topics without settings of their own."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ class OffloadingConfig(Section):
     segment_max_bytes: _SegmentBytes = Field(
         default=1 << 30,
         validation_alias="max.size.per.offload.segment.bytes",
-        description="Data after which an offload segment of a stream ends (PIP-76). Applies to "
-        "topics without a size of their own (`rlm topic set --offload-segment-max-bytes`). Lower: "
-        "more, smaller objects. Higher: fewer requests, and a longer repetition after a failure.",
+        description="Size at which an offload segment of a stream ends (PIP-76). Applies to topics "
+        "without a size of their own (`rlm topic set --offload-segment-max-bytes`). Lower: more, "
+        "smaller objects. Higher: fewer requests, and more data to send again after a failure.",
     )
     segment_rollover_ms: _RolloverMs = Field(
         default=600_000,
         validation_alias=ROLLOVER_KEY,
         description="Time after which an offload segment of a stream ends (PIP-76). Data is stored "
-        "at the latest after this time, the time to complete the object, and any wait for a free "
+        "after at most this time, plus the time to complete the object and any wait for a free "
         "stream. Applies to topics without a time of their own (`rlm topic set "
-        "--offload-segment-rollover-ms`). A topic with a shorter total or local retention is "
-        "refused; if this value is raised later, the retention limits it. Lower: less data is "
-        "lost with all local disks, and objects are smaller.",
+        "--offload-segment-rollover-ms`). `rlm` refuses a topic with a shorter total or local "
+        "retention. If you raise this value later, the topic's retention limits it. Lower: less "
+        "data is lost if all local disks fail, and objects are smaller.",
     )
     stream_buffer_bytes: _BufferBytes = Field(
         default=256 << 20,
         validation_alias=STREAM_BUFFER_KEY,
-        description="Memory for the data of all streams of the manager that the store has not "
+        description="Memory of all streams of the manager for data that the store has not "
         "acknowledged yet, at least one part of an upload. It limits how many streams write at "
         "once. On `s3` and `azure`, streams use at most half of the memory of all uploads "
         "(`rsm.config.storage.s3.upload.memory.bytes`, `rsm.config.storage.azure.upload.memory."
@@ -69,15 +69,15 @@ class OffloadingConfig(Section):
         validation_alias=MERGE_ENABLED_KEY,
         description="Whether the manager merges small segments of streamed partitions in the "
         "background. `true`: less metadata, fewer and larger objects, and faster reads of old "
-        "data; each byte is read and written a few times more. `false`: objects stay as the "
-        "rollover time made them, until they expire.",
+        "data; each byte is read and written a few more times. `false`: objects keep the size that "
+        "the rollover time gave them, until they expire.",
     )
     merge_bytes_per_second: _MergeRate = Field(
         default=16 << 20,
         validation_alias="offload.stream.merge.max.bytes.per.second",
-        description="Bytes per second that all merges of the manager together write; they read as "
-        "many. Lower: less traffic to the store. Higher: small segments are merged sooner. "
-        "`rlm_stream_merge_waiting_bytes` shows whether it suffices.",
+        description="Bytes per second that all merges of the manager together write. They also "
+        "read as many. Lower: less traffic to the store. Higher: small segments are merged sooner. "
+        "`rlm_stream_merge_waiting_bytes` shows whether the rate suffices.",
     )
 
     def settings(self) -> OffloadSettings:
@@ -93,7 +93,7 @@ _UNLIMITED, _AS_TOTAL = -1, -2
 _Limit = Annotated[int, Field(ge=-1, le=2**63 - 1)]
 _LocalLimit = Annotated[int, Field(ge=-2, le=2**63 - 1)]
 
-_APPLIES = "Applies to topics that have none from `rlm topic set`, `rlm policy` or `rlm apply`. "
+_APPLIES = "Applies to topics without a value from `rlm topic set`, `rlm policy` or `rlm apply`. "
 
 
 class TopicDefaultsConfig(Section):
@@ -103,54 +103,56 @@ class TopicDefaultsConfig(Section):
         default=None,
         validation_alias="log.retention.ms",
         description=f"Total retention in both tiers; -1 is unlimited. {_APPLIES}A topic that had "
-        "`retention.ms` of its own keeps that one. Without this key, the broker's from before the "
-        "topic was tiered. **Data loss:** with a lower value, the manager deletes older data.",
+        "its own `retention.ms` keeps it. Without this key, the broker's value from before the "
+        "topic was tiered applies. **Data loss:** with a lower value, the manager deletes older "
+        "data.",
     )
     retention_bytes: _Limit | None = Field(
         default=None,
         validation_alias="log.retention.bytes",
         description=f"Total retention of each partition; -1 is unlimited. {_APPLIES}A topic that "
-        "had `retention.bytes` of its own keeps that one. Without this key, the broker's from "
-        "before the topic was tiered. **Data loss:** as `log.retention.ms`.",
+        "had its own `retention.bytes` keeps it. Without this key, the broker's value from before "
+        "the topic was tiered applies. **Data loss:** as `log.retention.ms`.",
     )
     local_retention_ms: _LocalLimit | None = Field(
         default=None,
         validation_alias="log.local.retention.ms",
-        description="Retention in the local log; -2 is the total retention, as without this key, "
-        f"-1 unlimited (KIP-405). {_APPLIES}Lower: less local disk, more reads from the store.",
+        description="Retention in the local log (KIP-405): -2 is the total retention (as without "
+        f"this key), -1 unlimited. {_APPLIES}Lower: less local disk, more reads from the store.",
     )
     local_retention_bytes: _LocalLimit | None = Field(
         default=None,
         validation_alias="log.local.retention.bytes",
-        description="Retention in the local log of each partition; -2 is the total retention, as "
-        f"without this key, -1 unlimited (KIP-405). {_APPLIES}Lower: as `log.local.retention.ms`.",
+        description="Retention in the local log of each partition (KIP-405): -2 is the total "
+        f"retention (as without this key), -1 unlimited. {_APPLIES}Lower: as "
+        "`log.local.retention.ms`.",
     )
     copy_lag_ms: _Limit | None = Field(
         default=None,
         validation_alias="log.remote.copy.lag.ms",
-        description="Age at which a rolled segment is copied (KIP-1241); 0, as without this key, "
-        f"is at once, -1 the local retention. {_APPLIES}Higher: less is stored of data that "
-        "expires early, and more is lost with a broker's disks.",
+        description="Age at which a rolled segment is copied (KIP-1241): 0 is at once (as without "
+        f"this key), -1 the local retention. {_APPLIES}Higher: less data is stored that soon "
+        "expires, and more data is lost if a broker's disks fail.",
     )
     copy_lag_bytes: _Limit | None = Field(
         default=None,
         validation_alias="log.remote.copy.lag.bytes",
-        description="Size of newer segments at which a rolled segment is copied (KIP-1241); 0, as "
-        f"without this key, is at once, -1 the local retention. {_APPLIES}Higher: as "
-        "`log.remote.copy.lag.ms`. If only one of both is given, it decides alone.",
+        description="Size of newer segments at which a rolled segment is copied (KIP-1241): 0 is "
+        f"at once (as without this key), -1 the local retention. {_APPLIES}Higher: as "
+        "`log.remote.copy.lag.ms`. If only one of the two lags is set, it decides alone.",
     )
     copy_lag_since: Literal["newest_record", "roll"] | None = Field(
         default=None,
         validation_alias="log.remote.copy.lag.since",
-        description="From when `log.remote.copy.lag.ms` counts: the segment's newest record, as "
-        f"without this key, or when the broker rolled the segment (PIP-17). {_APPLIES}",
+        description="Start of `log.remote.copy.lag.ms`: the segment's newest record (as without "
+        f"this key), or the time at which the broker rolled the segment (PIP-17). {_APPLIES}",
     )
     outage_policy: Literal["hold", "shed"] | None = Field(
         default=None,
         validation_alias="remote.outage.policy",
         description="What the manager does when the store is unreachable and the disk fills. "
-        f"`hold`, as without this key, keeps unstored data. {_APPLIES}**Data loss:** `shed` gives "
-        "up the oldest of it, and records the gap.",
+        f"`hold` (as without this key) keeps unstored data. {_APPLIES}**Data loss:** `shed` gives "
+        "up the oldest unstored data, and records the gap.",
     )
 
     @field_validator("local_retention_ms", "local_retention_bytes")

@@ -21,16 +21,16 @@ class ScrubbingConfig(Section):
         validation_alias="remote.scrub.interval.ms",
         description="How often the manager asks the store for length and checksum of each object "
         "of the partitions that its broker leads. 0: no scrub. Lower: a lost object is found "
-        "earlier, with more requests. The first pass starts after this time, and at most 10 "
-        "minutes after a start.",
+        "earlier, with more requests. After a start, the first pass begins after this time or 10 "
+        "minutes, whichever is shorter.",
     )
     looks_for_stored: bool = Field(
         default=True,
         validation_alias="remote.store.presence.check",
-        description="Whether the manager stops its work on a wrong or unmounted store: objects are "
-        "recorded, but it finds none of those that it looks for. It is then not ready, and copies, "
-        "trims and deletes nothing. **Data loss:** set `false` only if all objects are really "
-        "lost, until the brokers' data is copied again.",
+        description="Whether the manager stops its work on a wrong or unmounted store, that is, if "
+        "it finds none of the recorded objects that it looks for. It is then not ready, and "
+        "copies, trims and deletes nothing. **Data loss:** set `false` only if all objects are "
+        "really lost, and only until the brokers' data is copied again.",
     )
     segments_per_second: Count = Field(
         default=10,
@@ -43,12 +43,12 @@ class ScrubbingConfig(Section):
         validation_alias="remote.scrub.read.percent.per.day",
         description="Percentage of the stored segments that the scrub reads each day to compute "
         "their checksums. 1 reads everything once in 100 days. 0 reads nothing: changed bytes are "
-        "then found only where the store keeps checksums. It takes more days if a pass takes "
-        "longer than `remote.scrub.interval.ms`.",
+        "then found only where the store keeps checksums. Reading everything takes more days if a "
+        "pass takes longer than `remote.scrub.interval.ms`.",
     )
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,
         validation_alias="remote.scrub.read.max.bytes.per.second",
-        description="Maximum rate of these reads together with those that check reported objects, "
-        "in bytes per second.",
+        description="Maximum rate at which the scrub and the check of damaged objects together "
+        "read from the store, in bytes per second.",
     )

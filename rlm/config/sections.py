@@ -52,7 +52,7 @@ class ClusterConfig(Section):
         description="Settings of the Kafka client, such as TLS, SASL and timeouts, with `client.` "
         "in front of librdkafka's name. `rlm` rejects the keys that it must set itself, such as "
         "`client.acks`. For requests about the metadata topic, `client.socket.timeout.ms` is 10 s "
-        "unless set. Lower: a process leaves a leader that is cut off earlier.",
+        "unless set. Lower: a process gives up an unreachable leader earlier.",
     )
 
     @property
@@ -109,17 +109,17 @@ class MetadataConfig(MetadataManagerKeys):
         default=5_000,
         validation_alias="rlmm.config.remote.log.metadata.producer.request.timeout.ms",
         description="How long one attempt to write an event waits for a response. The next "
-        "attempt uses another connection. Lower: the producer leaves a leader that is cut off "
-        "earlier. For these writes it replaces `client.request.timeout.ms` and "
+        "attempt uses another connection. Lower: the producer gives up an unreachable leader "
+        "earlier. For these writes, this key replaces `client.request.timeout.ms` and "
         "`client.socket.timeout.ms`.",
     )
     producer_delivery_timeout_ms: IntervalMs = Field(
         default=15_000,
         validation_alias="rlmm.config.remote.log.metadata.producer.delivery.timeout.ms",
         description="How long all attempts to write an event may take, at least the request "
-        "timeout. After it, nobody knows whether the event was written. The process then writes "
-        "nothing else to that metadata partition until it has read past the event. Lower: a "
-        "process that is cut off reports it earlier.",
+        "timeout. After this time, nobody knows whether the event was written. The process then "
+        "writes nothing else to that metadata partition until it has read past the event. Lower: "
+        "a process reports earlier that it is cut off.",
     )
     block_cache_bytes: Count = Field(
         default=134_217_728,
@@ -130,9 +130,9 @@ class MetadataConfig(MetadataManagerKeys):
     write_buffer_bytes: Count = Field(
         default=67_108_864,
         validation_alias="rlmm.config.rocksdb.write.buffer.size",
-        description="Memory of each process for changes that its metadata cache has not written "
-        "to its tables yet. The write-ahead log on disk can be four times as large. Higher: "
-        "fewer, larger writes.",
+        description="Memory of each process for changes of its metadata cache that are not yet in "
+        "the cache's tables on disk. The write-ahead log on disk can be four times as large. "
+        "Higher: fewer, larger writes.",
     )
 
     @field_validator("producer_delivery_timeout_ms")
@@ -150,8 +150,9 @@ class ManagerConfig(Section):
     task_interval_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="remote.log.manager.task.interval.ms",
-        description="How often the manager examines each partition that its broker leads, and a "
-        "gateway its caches. Lower: copies and trims start earlier, at more load on the broker.",
+        description="How often the manager examines each partition that its broker leads, and how "
+        "often a gateway examines its caches. Lower: copies and trims start earlier, with more "
+        "load on the broker.",
     )
     copier_thread_count: Count = Field(
         default=10,
@@ -168,9 +169,9 @@ class ManagerConfig(Section):
     copy_attempt_timeout_ms: IntervalMs = Field(
         default=600_000,
         validation_alias="remote.copy.attempt.timeout.ms",
-        description="How long one attempt to copy a segment may take. After it, the manager gives "
-        "the attempt up and deletes what it wrote. Too low for a slow store: large segments are "
-        "never stored.",
+        description="How long one attempt to copy a segment may take. After this time, the manager "
+        "gives the attempt up and deletes what it wrote. If the value is too low for a slow store, "
+        "large segments are never stored.",
     )
     delete_dead_letter_topic: TopicName = Field(
         default="__remote_segments_to_be_deleted",
@@ -194,13 +195,13 @@ class ManagerConfig(Section):
         validation_alias="remote.local.trim.min.age.ms",
         description="Minimum age of records that a trim removes from the local log. "
         "**Duplicates:** with a lower value, the broker may forget a producer's newest batches "
-        "when it restarts, and then appends their retry a second time.",
+        "when it restarts. It then appends them a second time if the producer retries them.",
     )
     trim_plan_max_age_ms: IntervalMs = Field(
         default=5_000,
         validation_alias="remote.trim.plan.max.age.ms",
         description="Maximum age of a decision to trim when the manager sends DeleteRecords. The "
-        "manager drops an older one, because the lead may have moved since.",
+        "manager drops an older decision, because the lead may have moved since.",
     )
     retention_reassert: bool = Field(
         default=True,
@@ -214,7 +215,7 @@ class ManagerConfig(Section):
         validation_alias="remote.orphan.grace.ms",
         description="How long the record of a deleted segment is kept after the last moment at "
         "which a late writer could still add objects. The Spark jobs `rlm-audit` and `rlm-repair` "
-        "never treat a younger object as an orphan. Lower: orphans are removed earlier.",
+        "never treat an object younger than this as an orphan. Lower: orphans are removed earlier.",
     )
 
 
@@ -232,26 +233,27 @@ class GatewayConfig(FetchCacheKeys):
     advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="gateway.advertised.listener",
-        description="Address that clients receive for this broker, from this and from the "
-        "cluster's other gateways; each broker needs its own. Without it, clients receive the "
-        "address of `gateway.listener`. For a wildcard, they receive the address by which this "
-        "host reaches its broker. If that is a loopback address or clients use TLS, they receive "
-        "this host's name.",
+        description="Address that clients receive for this broker, from this gateway and from the "
+        "cluster's other gateways; each broker needs an address of its own. Without this key, "
+        "clients receive the address of `gateway.listener`. For a wildcard, they receive the "
+        "address by which this host reaches its broker. If that is a loopback address or clients "
+        "use TLS, they receive this host's name.",
     )
     worker_count: int = Field(
         default=1,
         ge=1,
         le=64,
         validation_alias="gateway.workers",
-        description="Processes among which `rlm run` divides the gateway's clients. Each has an "
-        "equal share of the gateway's limits and memory. Higher: more throughput on several cores.",
+        description="Number of processes among which `rlm run` divides the gateway's clients. Each "
+        "process has an equal share of the gateway's limits and memory. Higher: more throughput on "
+        "several cores.",
     )
     node_listeners: NodeListeners = Field(
         default={},
         validation_alias="gateway.node.listeners",
         description="Only without `log.dirs`: the address at which a gateway of the whole cluster "
         "listens for each broker's clients, as node id=host:port, comma-separated, for all "
-        "brokers. Without it, the port is that of `gateway.listener` + 1 + node id.",
+        "brokers. Without this key, a broker's port is that of `gateway.listener` + 1 + node id.",
     )
     node_addresses: NodeAddresses = Field(
         default={},
@@ -263,15 +265,15 @@ class GatewayConfig(FetchCacheKeys):
         default=False,
         validation_alias="gateway.direct.if.unserved",
         description="Whether clients receive the broker's own address while its gateway is down, "
-        "instead of another gateway's. **Skipped data:** there they find only the local log, and "
-        "may reset their offsets.",
+        "instead of another gateway's. **Skipped data:** at the broker, clients find only the "
+        "local log, and may reset their offsets.",
     )
     heartbeat_interval_ms: HeartbeatMs = Field(
         default=5_000,
         validation_alias="gateway.heartbeat.interval.ms",
         description="How often a gateway writes its registration to the metadata topic. After 15 "
-        "s without one, other gateways treat it as dead. Lower: more records in the topic, and a "
-        "gateway survives more lost writes.",
+        "s without a registration, other gateways treat it as dead. Lower: more records in the "
+        "topic, and a gateway survives more lost writes.",
     )
     max_connections: Count = Field(
         default=5_000,
@@ -288,9 +290,9 @@ class GatewayConfig(FetchCacheKeys):
     fetch_max_wait_ms: IntervalMs = Field(
         default=500,
         validation_alias="remote.fetch.max.wait.ms",
-        description="How long one fetch waits for the store. Data that arrives later is kept for "
-        "the client's next fetch. Lower: more empty responses; higher: a slow store delays local "
-        "partitions of the same fetch longer.",
+        description="How long one fetch waits for the store. The gateway keeps data that arrives "
+        "later for the client's next fetch. Lower: more empty responses. Higher: a slow store "
+        "delays local partitions of the same fetch longer.",
     )
     reader_thread_count: Count = Field(
         default=10,
@@ -306,31 +308,32 @@ class ProcessConfig(Section):
         default=None,
         validation_alias="rest.listener",
         description="Address of the manager's HTTP API, as host:port. At port 0 the system "
-        "chooses a port. Without it, a free port of the address by which this host reaches its "
-        "broker. Set a fixed port if a firewall is between the hosts. For `rlm gateway`, the "
-        "address that serves metrics; without it, a free port of 127.0.0.1.",
+        "chooses a port. Without this key, the manager uses a free port of the address by which "
+        "this host reaches its broker. Set a fixed port if a firewall is between the hosts. For "
+        "`rlm gateway`, this address serves metrics; the default is a free port of 127.0.0.1.",
     )
     rest_advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="rest.advertised.listener",
         description="Address that the manager registers, as host:port. Commands on any host reach "
-        "its HTTP API there. Without it, the address of `rest.listener`; for a wildcard, the "
-        "address by which this host reaches its broker. A process of `rlm gateway` registers its "
-        "address in the same way, unless `rest.listener` is a loopback address.",
+        "its HTTP API there. Without this key, the manager registers the address of "
+        "`rest.listener`, or for a wildcard the address by which this host reaches its broker. A "
+        "process of `rlm gateway` registers its address in the same way, unless `rest.listener` is "
+        "a loopback address.",
     )
     metrics_listener: Listener | None = Field(
         default=None,
         validation_alias="metrics.listener",
         description="Address that serves `/metrics`, `/healthz` and `/readyz` of all processes "
-        "together. Without it, they are not served.",
+        "together. Without this key, nothing serves them.",
     )
     heartbeat_interval_ms: IntervalMs = Field(
         default=5_000,
         validation_alias="process.heartbeat.interval.ms",
         description="How often a manager writes its registration to the metadata topic. If it "
-        "does not read one back for three intervals, it is not ready and other processes treat it "
-        "as gone. Lower: a host that is cut off is visible earlier. Higher: fewer records in the "
-        "topic.",
+        "reads none back for three intervals, it is not ready and other processes treat it as "
+        "gone. Lower: other processes notice earlier that a host is cut off. Higher: fewer records "
+        "in the topic.",
     )
     restart_backoff_ms: IntervalMs = Field(
         default=500,
@@ -341,7 +344,7 @@ class ProcessConfig(Section):
     restart_backoff_max_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="process.restart.backoff.max.ms",
-        description="Maximum length of that pause.",
+        description="Maximum pause before the supervisor restarts a process.",
     )
     logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO",

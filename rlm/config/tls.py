@@ -59,7 +59,7 @@ class GatewayTlsConfig(Section):
     key_password: SecretStr | None = Field(
         default=None,
         validation_alias=KEY_PASSWORD_KEY,
-        description="Password of that private key, if it is encrypted.",
+        description=f"Password of the private key in `{KEYSTORE_KEY}`, if it is encrypted.",
     )
     truststore_type: Literal["PEM"] = Field(
         default="PEM",
@@ -107,7 +107,8 @@ class GatewayTlsConfig(Section):
     upstream_key_password: SecretStr | None = Field(
         default=None,
         validation_alias=UPSTREAM_KEY_PASSWORD_KEY,
-        description="Password of that private key, if it is encrypted.",
+        description=f"Password of the private key in `{UPSTREAM_KEYSTORE_KEY}`, if it is "
+        "encrypted.",
     )
 
     @property
@@ -167,7 +168,7 @@ class RestTlsConfig(Section):
     key_password: SecretStr | None = Field(
         default=None,
         validation_alias=REST_KEY_PASSWORD_KEY,
-        description="Password of that private key, if it is encrypted.",
+        description=f"Password of the private key in `{REST_KEYSTORE_KEY}`, if it is encrypted.",
     )
     truststore: File | None = Field(
         default=None,

@@ -37,7 +37,7 @@ class HostPort:
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether the host is a wildcard address, which accepts no connections by that name."""
+        """Whether the host is a wildcard address, to which no client can connect."""
         return is_unspecified(self.host)
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def _parse_tls_versions(value: object) -> object:
         return value
     versions = tuple(split_list(value))
     if not versions or not set(versions) <= set(TLS_VERSIONS):
-        raise ValueError(f"some of {', '.join(TLS_VERSIONS)}, comma-separated")
+        raise ValueError(f"one or more of {', '.join(TLS_VERSIONS)}, comma-separated")
     return versions
 
 
