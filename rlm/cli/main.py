@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, CommandSource] = MappingProxyType(
 _PROCESS_MODULES: Mapping[str, str] = MappingProxyType(
     {"manager-process": "host.manager", "gateway-process": "host.gateway_program"}
 )
-"""Commands that other programs start, and that the help does not show."""
+"""Commands that the supervisor and `rlm gateway` start; the help does not show them."""
 
 _COMPLETION_HELP: Mapping[str, str] = MappingProxyType(
     {
@@ -107,12 +107,12 @@ class _Commands(ReadableGroup):
     `commands` has only names and summaries, for the help and for suggestions.
     """
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's is private
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's type is private
         super().__init__(**settings)
         for name, source in COMMANDS.items():
             self.commands[name] = TyperCommand(name, help=source.summary)
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's is private
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's type is private
         """Return the options; those of the completion get a short help."""
         params: list[Any] = [*super().get_params(ctx)]
         for param in params:
@@ -120,11 +120,11 @@ class _Commands(ReadableGroup):
                 param.help = _COMPLETION_HELP[param.name]
         return params
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's is private
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's type is private
         """Write the names and summaries."""
         TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
-    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 - typer's is private
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 - typer's type is private
         """Import and return the command; None for an unknown name."""
         source = COMMANDS.get(cmd_name)
         module = _PROCESS_MODULES.get(cmd_name) if source is None else source.module
@@ -143,7 +143,7 @@ def _registered(module: str) -> Mapping[str, Any]:
 
 
 def _collect_garbage_from_here() -> None:
-    """End the pause of `main`; collections ignore what is imported, which is never freed."""
+    """End the pause that `main` began; later collections ignore the imported objects."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
@@ -151,7 +151,8 @@ def _collect_garbage_from_here() -> None:
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    gc.disable()  # until the command is imported: imports make no garbage, and take a sixth less
+    # Until the command is imported: imports make no garbage, and are a sixth faster this way.
+    gc.disable()
     run_app(build_app())
 
 

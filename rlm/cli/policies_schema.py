@@ -24,7 +24,7 @@ def render() -> str:
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Policies",
-        "description": "Policies of patterns of topic names, the default, and topics: rlm apply.",
+        "description": "The policies that rlm apply sets: of patterns, the default, and topics.",
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {

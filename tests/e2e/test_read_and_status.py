@@ -302,7 +302,7 @@ def test_command_when_cluster_is_unreachable_then_one_line_and_exit_code_2(
     done = rlm(*command, "--bootstrap-server", "127.0.0.1:1", "--timeout", "1")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("rlm: cluster cannot be reached")
+    assert done.stderr.startswith("rlm: the cluster cannot be reached")
     assert done.stderr.count("\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""`rlm dlq`: lists and retries deletions of segments whose objects could not be deleted."""
+"""`rlm dlq`: lists dead letters, and retries their deletions."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from rsm.segment.ids import id_to_text
 
 _DEAD_LETTER = JsonShape(
     name="DeadLetter",
-    meaning="A deletion of a segment's objects that failed. Objects are deleted by `rlm dlq retry` "
-    "or `rlm-repair`.",
+    meaning="A failed deletion of a segment's objects. `rlm dlq retry` or `rlm-repair` finishes "
+    "the deletion.",
     fields={
         **PARTITION,
         "segment_id": JsonField(JsonKind.ID, "The segment."),
@@ -69,7 +69,7 @@ _DEAD_LETTER = JsonShape(
         ),
         "outcome": JsonField(
             JsonKind.TEXT,
-            "Of `rlm dlq retry`: `deleted`, or the error; empty if it deleted nothing.",
+            "The result of `rlm dlq retry`: `deleted`, or the error; empty if it tried nothing.",
         ),
     },
 )
@@ -133,7 +133,7 @@ def _list(
     topic: _Topic = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also list settled dead letters.")
+        bool, typer.Option("--all", help="Also list dead letters whose deletion is finished.")
     ] = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,

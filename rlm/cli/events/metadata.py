@@ -64,7 +64,7 @@ def _dump(
 ) -> None:
     """Print all records from the beginning to the current end.
 
-    Also prints tombstones and records that processes refuse. `rlm status` shows what they accept.
+    Also prints tombstones and records that processes refuse. `rlm status` shows the accepted state.
     """
     settings = cluster.config
     timeout_ms = cluster.timeout_ms

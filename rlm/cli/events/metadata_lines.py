@@ -52,7 +52,7 @@ METADATA_RECORD = JsonShape(
 NATIVE_FINDING = JsonShape(
     name="NativeFinding",
     meaning="A fault in the metadata of Kafka's own tiered storage, on a line of its own. The "
-    "position is that of the record that shows it; for a gap, of the segment after it.",
+    "position is that of the record that shows the fault; for a gap, of the segment after it.",
     fields={
         **_POSITION,
         "Type": JsonField(
@@ -71,10 +71,10 @@ NATIVE_FINDING = JsonShape(
             "The partition.",
         ),
         "Id": JsonField(
-            JsonKind.ID, "The segment; null unless it is about one segment.", is_nullable=True
+            JsonKind.ID, "The segment; null unless the fault is in one segment.", is_nullable=True
         ),
         "StartOffset": JsonField(
-            JsonKind.OFFSET, "First offset; null if it is not about offsets.", is_nullable=True
+            JsonKind.OFFSET, "First offset; null if the fault has no offsets.", is_nullable=True
         ),
         "EndOffset": JsonField(
             JsonKind.OFFSET, "Last offset, not the one after it.", is_nullable=True
@@ -247,7 +247,7 @@ def _epoch(epoch: int, start_offset: int) -> Document:
 def _named(value: object) -> Mapping[str, object]:
     """Return a dataclass's fields under the names that Kafka's schemas would use.
 
-    It omits fields without a representation, because they are secrets.
+    It omits fields with `repr=False`, because they are secrets.
     """
     assert is_dataclass(value), f"not a value of an event: {value!r}"
     return {

@@ -33,7 +33,7 @@ TopicOption = Annotated[
     ),
 ]
 PositionedNative = tuple[NativePosition, NativeRecord | None]
-"""The position of a record of Kafka's own topic, and the record, None without a value."""
+"""A position in Kafka's own topic, and the record there, None for a tombstone."""
 
 T = TypeVar("T")
 
@@ -53,7 +53,10 @@ def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopic
 def current_ends(
     settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int
 ) -> Mapping[int, int]:
-    """Return the current ends. Raises NotFoundError, RetriableError, InvalidConfigError."""
+    """Return the current end offset of each partition of the topic.
+
+    Raises NotFoundError, RetriableError, InvalidConfigError.
+    """
     with reaching_cluster(settings):
         return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
 
@@ -61,7 +64,7 @@ def current_ends(
 def polled_until(
     ends: Mapping[int, int], reader: KafkaTopicReader, poll: Callable[[], T], timeout_ms: int
 ) -> Iterator[T]:
-    """Yield the result of each `poll` of the reader, until it is at `ends`.
+    """Yield the result of each `poll` of the reader, until the reader is at `ends`.
 
     Raises RetriableError if the reader does not advance for `timeout_ms`.
     """
@@ -83,7 +86,8 @@ def native_poll(
 ) -> Callable[[], Iterator[PositionedNative]]:
     """Return a function that polls Kafka's own topic from `positions` on.
 
-    It returns all records, or those of `topic`, and prints each record that it cannot read.
+    It returns all records, or those of `topic`. It skips records that it cannot read, and prints
+    why.
     """
     reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
     return lambda: _natives(reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic)

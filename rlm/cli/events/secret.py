@@ -35,11 +35,11 @@ def _group() -> None:
 
 @with_cluster_options
 def _rotate(*, cluster: ClusterOptions) -> None:
-    """Replace the secret with which managers and commands sign.
+    """Replace the secret that signs requests and responses.
 
-    The old secret stays valid for 10 minutes, so that nothing is interrupted. Rotate the secret
-    when somebody may no longer read the metadata topic. A second rotation ends the old secret at
-    once.
+    Managers and commands sign with it. The old secret stays valid for 10 minutes, so that nothing
+    is interrupted. Rotate the secret after somebody lost the right to read the metadata topic. A
+    second rotation ends the old secret at once.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         written = SecretWriter(session.metadata, uuid4, secrets.token_bytes).rotate()

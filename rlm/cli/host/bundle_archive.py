@@ -24,7 +24,7 @@ MANIFEST = "manifest.txt"
 _MODE = 0o600
 
 Part = Callable[[], bytes]
-"""Returns a part's content. TieredStorageError or OSError if it cannot be obtained."""
+"""Returns a part's content. Raises TieredStorageError or OSError if it cannot be obtained."""
 
 
 class BundleArchive:

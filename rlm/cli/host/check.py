@@ -49,7 +49,7 @@ _CHECK = JsonShape(
     meaning="One check of a process, a partition, an address or the store.",
     fields={
         "check": JsonField(JsonKind.TEXT, "What was checked."),
-        "target": JsonField(JsonKind.TEXT, "Of which process, partition, address or bucket."),
+        "target": JsonField(JsonKind.TEXT, "The process, partition, address or bucket."),
         "result": JsonField(
             JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in CheckResult)}."
         ),
@@ -98,7 +98,7 @@ _GatewayConfig = Annotated[
     typer.Option(
         "--gateway-config",
         metavar="FILE",
-        help="Properties of the Kafka client for gateways, if not those for brokers.",
+        help="Properties of the Kafka client for gateways, if they differ from those for brokers.",
     ),
 ]
 _RULES_CHECK = "lifecycle rules"
@@ -127,12 +127,12 @@ def _check(
 
     Without --end-to-end nothing is changed: the check looks for a manager and a gateway of every
     broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
-    rules of an S3 or GCS bucket and fails if one takes stored segments.
+    rules of an S3 or GCS bucket, and fails if one deletes or archives stored segments.
 
     With --end-to-end, the check creates a topic with a partition on every broker, writes to it and
     reads it through every gateway, and waits until every manager has stored and trimmed its
-    partition. At the end it deletes the topic and what is stored of it. Run it on a host from which
-    clients connect.
+    partition. At the end it deletes the topic and what is stored of it. Run the check on a host
+    from which clients connect.
 
     Exit code 0 if nothing failed, 1 if something did, 2 if the cluster cannot be reached.
     """
@@ -259,7 +259,7 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
-    """Return a failed row for each rule that takes stored objects; a passed row if none does."""
+    """Return a failed row for each rule that affects stored objects; a passed row if none does."""
     try:
         rules = storage.lifecycle_rules()
     except TieredStorageError as error:

@@ -26,7 +26,8 @@ _PROBLEM = JsonShape(
     fields={
         "message": JsonField(JsonKind.TEXT, "What is wrong."),
         "values": JsonField(
-            JsonKind.MAP, "What it is about, as text: `file`, `line`, `key`, the value and others."
+            JsonKind.MAP,
+            "What the problem is about, as text: `file`, `line`, `key`, the value and others.",
         ),
     },
 )
@@ -52,8 +53,8 @@ _SETTING = JsonShape(
         "key": JsonField(JsonKind.TEXT, "The key."),
         "value": JsonField(
             JsonKind.TEXT,
-            "As in the file, but a duration or size as its number; or the default as "
-            f"`docs/config.md` shows it; `{MASK}` for a secret.",
+            "The value of the file, with a duration or size as a number; otherwise the default as "
+            f"`docs/config.md` shows it. `{MASK}` for a secret.",
         ),
         "origin": JsonField(JsonKind.TEXT, "`file` or `default`."),
         "line": JsonField(
@@ -112,8 +113,8 @@ def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     Prints all problems of the file. If there are none, checks the log directories, the state
     directory, the directory of the store, plug-ins and TLS files of this host, with the rights of
     the user that runs the command. Connects to neither the cluster nor the store. Warnings do not
-    change the exit code. They name secrets that other users can read, and a nearly full disk of the
-    state directory.
+    change the exit code. They name files and directories that are open to other users, and a nearly
+    full disk of the state directory.
     """
     problems = host_problems(config)
     warnings = () if problems else config_warnings(load_config(config), config)

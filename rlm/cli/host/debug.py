@@ -43,7 +43,7 @@ from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorage
 _CLUSTER_TIMEOUT_S = 15
 _PART_TIMEOUT_S = 60.0
 _DISTRIBUTIONS = ("kafka-rlm", "confluent-kafka", "rocksdict", "boto3", "httpx", "pydantic")
-_README = """A bundle of `rlm debug bundle`, of {time}.
+_README = """A bundle of `rlm debug bundle`, written at {time}.
 
 versions.json     versions of rlm, Python, its libraries and the system
 config.json       every setting, as `rlm config show --json`; secrets are masked
@@ -60,10 +60,10 @@ manifest.txt      all parts, with their sizes and errors
 Each part has at most {part}, all parts together {total}. A part that was larger ends with a line
 that begins with "(cut".
 
-The lines are the last {log} of a process of this host, and the last {text} of all processes of
-another host. rlm sends all lines to standard error. If older ones matter, add the log of your
-service manager, for example of `journalctl --unit UNIT --since -1h`. It also has what a process
-writes before it keeps its log, such as an error of its configuration.
+Log lines are the last {log} of each process of this host, and the last {text} of all processes of
+another host. rlm sends all lines to standard error. If older lines matter, add the log of your
+service manager, for example of `journalctl --unit UNIT --since -1h`. That log also has what a
+process writes before it keeps its own log, such as an error of its configuration.
 """
 
 _Out = Annotated[
@@ -184,7 +184,7 @@ def _settings(config: Path) -> bytes:
 
 
 def _output_of(*arguments: str, config: Path) -> bytes:
-    """Return the JSON of a command, run as its own process, because that can be ended in time."""
+    """Return the JSON of a command, run as its own process, which a timeout can end."""
     options = [*arguments, "--json", "--config", str(config)]
     command, typed = [sys.executable, "-m", "rlm", *options], shlex.join(["rlm", *options])
     try:

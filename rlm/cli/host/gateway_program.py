@@ -39,11 +39,11 @@ def _gateway(
     gateway_fd: Annotated[int | None, _SOCKET] = None,
     rest_fd: Annotated[int | None, _SOCKET] = None,
     worker: Annotated[
-        int | None, typer.Option(help="Which of gateway.workers processes this is.", min=1)
+        int | None, typer.Option(help="Number of this process among gateway.workers.", min=1)
     ] = None,
-    supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
+    supervised: Annotated[bool, typer.Option(help="End when the parent ends.")] = False,
 ) -> None:
-    """Serve clients until a stop signal, without a supervisor's restarts."""
+    """Serve clients until a stop signal, or with --supervised until the parent ends."""
 
     def load() -> Config:
         loaded = _load(config, supervised=supervised)

@@ -32,9 +32,9 @@ def _manager(
     config: ConfigOption,
     probe_fd: Annotated[int | None, _SOCKET] = None,
     rest_fd: Annotated[int | None, _SOCKET] = None,
-    supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
+    supervised: Annotated[bool, typer.Option(help="End when the parent ends.")] = False,
 ) -> None:
-    """Run the manager alone, without a supervisor's restarts."""
+    """Run the manager until a stop signal, or with --supervised until the parent ends."""
 
     def build(loaded: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
         mask = SecretMask(secret_settings(config))

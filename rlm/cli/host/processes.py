@@ -59,16 +59,17 @@ _EXAMPLES = """Examples:
   rlm processes --forget=PROCESS_ID --config rlm.properties
 
 \b
-Exit codes: 0 listed, whatever their state; 1 the metadata topic cannot be
-read; 2 the command line, the configuration or the cluster's address is wrong.
+Exit codes: 0 the processes are listed, in any state; 1 the metadata topic
+cannot be read; 2 the command line, the configuration or the cluster's address
+is wrong.
 """
 
 _All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also show each process that was replaced, and those that stopped, or whose broker is "
-        "gone, for more than a day.",
+        help="Also show replaced processes, and processes that stopped, or whose broker left, more "
+        "than a day ago.",
     ),
 ]
 _Forget = Annotated[
@@ -76,8 +77,8 @@ _Forget = Annotated[
     typer.Option(
         "--forget",
         metavar="ID",
-        help="Record a dead process as stopped, so that it is no problem any more. --json shows "
-        "its process_id.",
+        help="Record a dead process as stopped, so that it no longer counts as a problem. --json "
+        "shows its process_id.",
     ),
 ]
 
@@ -97,9 +98,9 @@ def _processes(
 ) -> None:
     """List brokers, managers and gateways, and their readiness.
 
-    Managers and gateways register in the metadata topic, with what keeps them from being ready. One
-    that is asked to stop registers as stopped. One that ends otherwise is dead; it is listed until
-    it starts again, its broker is gone, or you forget it.
+    Managers and gateways register in the metadata topic, with the reasons why they are not ready. A
+    process that is asked to stop registers as stopped. A process that ends otherwise is dead. It is
+    listed until it starts again, its broker is gone, or you use --forget.
     """
     process_id = None if forget is None else _process_id(forget)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:

@@ -1,7 +1,7 @@
 """Parsers of options that are durations or sizes, for typer.
 
 Each parser takes a number in the option's own unit, or a number with a unit (rsm.config.amounts),
-and returns the amount in the option's own unit. typer passes an option's default, too.
+and returns the amount in the option's own unit. typer also parses an option's default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_MS = 2**63 - 1  # Kafka's long
 
 
 def durations(*, unit_ms: int = 1, special: Collection[int] = ()) -> Callable[[object], int]:
-    """Return a parser of whole numbers of `unit_ms`; `special` are further numbers as they are."""
+    """Return a parser of durations in units of `unit_ms`; it also accepts the numbers `special`."""
 
     def duration(value: object) -> int:
         text = str(value)
@@ -45,7 +45,7 @@ def sizes(
     least_bytes: int = 0,
     most_bytes: int = 2**63 - 1,
 ) -> Callable[[object], int]:
-    """Return a parser of whole numbers of `unit_bytes`, within bounds; `special` as above."""
+    """Return a parser of sizes in units of `unit_bytes`; `special` may be out of the bounds."""
 
     def size(value: object) -> int:
         text = str(value)
@@ -65,7 +65,7 @@ def sizes(
 
 
 def seconds(*, least_s: float = SHORTEST_S) -> Callable[[object], float]:
-    """Return a parser of seconds up to 30 days, which may have a fraction without a unit."""
+    """Return a parser of seconds up to 30 days; a number without a unit may have a fraction."""
 
     def duration(value: object) -> float:
         text = str(value)

@@ -12,7 +12,7 @@ from rlm.cli.invocation.amount_options import SHORTEST_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandStart:
-    """`monotonic_s`: when the process began to load the program, by its processor time."""
+    """When the process began to load the program, estimated from its processor time."""
 
     monotonic_s: float
 

@@ -12,12 +12,13 @@ _NEEDED = frozenset({"cluster", "dry_run", "yes"})
 
 
 def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Mark a command that deletes or releases what the cluster has: always, or with one of options.
+    """Mark a command that deletes or releases what the cluster has.
 
-    Use it below `with_cluster_options`. Without a terminal, the command ends when it takes the
-    configuration, unless the user gave --yes or --dry-run: after it has checked its arguments,
-    before it connects. It calls `confirm` when it knows what it deletes. Raises TypeError for a
-    command without these options. `with_any` are the names of parameters.
+    `with_any` are names of parameters; if there are any, the command deletes only with one of them.
+    Use it below `with_cluster_options`. Without a terminal, --yes and --dry-run, the command ends
+    when it takes the configuration: after it has checked its arguments, before it connects.
+    Otherwise it calls `confirm` when it knows what it deletes. Raises TypeError for a command
+    without these options.
     """
 
     def mark(function: Callable[..., None]) -> Callable[..., None]:

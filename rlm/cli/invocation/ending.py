@@ -1,4 +1,4 @@
-"""Ends a command with an exit code, and prints its error; a terminal wraps the lines.
+"""Ends a command with an exit code, and prints its error, wrapped on a terminal.
 
 exit code 0  done
           1  failed; also if only the host is not ready yet: start it again
@@ -29,7 +29,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt for its signals, as Python does for Ctrl-C, and remembers it.
+    """Raises KeyboardInterrupt for its signals, as Python does for Ctrl-C, and records that.
 
     Some libraries replace that exception: confluent-kafka's Consumer raises TypeError if a signal
     arrives while it reads the configuration. `is_received` lets a program end as interrupted then,

@@ -16,12 +16,12 @@ _GREATEST_OFFSET = 2**63 - 1  # Kafka's int64
 
 
 def optional_topic_name(text: str | None) -> str | None:
-    """Return None, or as `require_topic_name`."""
+    """Return None for None; otherwise as `require_topic_name`."""
     return None if text is None else require_topic_name(text)
 
 
 def require_offset(offset: int | None) -> int | None:
-    """Return the offset, or None if none is given. InvalidConfigError above those of Kafka."""
+    """Return the offset, or None. Raises InvalidConfigError above the largest offset of Kafka."""
     if offset is not None and offset > _GREATEST_OFFSET:
         raise InvalidConfigError(
             "the offset is too large", found=offset, expected=f"at most {_GREATEST_OFFSET}"

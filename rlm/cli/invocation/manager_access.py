@@ -36,7 +36,7 @@ def leading_managers(session: CommandSession, client: ManagerClient) -> LeadingM
 
 
 def copy_progress(session: CommandSession, client: ManagerClient) -> ManagerCopyProgress:
-    """Return the progress of copies and streams, as those managers and the brokers report it."""
+    """Return the progress of copies and streams, as leading managers and brokers report it."""
     return ManagerCopyProgress(leading_managers(session, client), partial(_committed_ends, session))
 
 

@@ -49,7 +49,7 @@ def ask_each(
 ) -> Sequence[tuple[ProcessRegistered, _AnswerT | TieredStorageError]]:
     """Return each manager with its response or error, in order.
 
-    Sends 16 requests at once, so that an unreachable manager does not delay the other responses.
+    Sends up to 16 requests at once, so that an unreachable manager does not delay other responses.
     """
 
     def answer(manager: ProcessRegistered) -> _AnswerT | TieredStorageError:
@@ -69,7 +69,7 @@ LeadersOf = Callable[[str], Mapping[int, int | None]]
 
 
 CommittedEnds = Callable[[Collection[TopicIdPartition]], Mapping[TopicIdPartition, int]]
-"""Returns where the committed records of these partitions end now; omits silent leaders."""
+"""Returns where committed records end now; omits partitions whose leader does not answer."""
 
 
 class LeadingManagers:
@@ -92,7 +92,7 @@ class LeadingManagers:
         self._leading: tuple[ProcessRegistered, ...] = ()
 
     def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
-        """Return the leaders' reports that saw this policy state; `silence` explains missing ones.
+        """Return the leaders' reports with this policy state; `silence` explains missing reports.
 
         Sends no request to other managers. Empty while the leaders are unknown.
         """
@@ -118,7 +118,7 @@ class LeadingManagers:
         return found
 
     def wake(self) -> None:
-        """Ask the managers of the last `reports` for a cycle now; ignore what fails."""
+        """Ask the managers of the last `reports` for a cycle now; ignore errors."""
         ask_each(self._leading, self._client.run_cycle)
 
     def silence(self, tip: TopicIdPartition) -> str:
@@ -139,7 +139,7 @@ class LeadingManagers:
         manager = None if leader is None else self._live.get(leader)
         if manager is None:
             raise RetriableError(
-                "no manager leads the partition",
+                "no live manager decides for the partition",
                 partition=tip,
                 reason=self.silence(tip),
                 advice="Run the command again when one does",
@@ -160,7 +160,7 @@ def silence_of(
         return str(errors[leader])
     if leader not in live:
         return (
-            f"no live manager is registered for broker {leader}, which leads it: "
+            f"no live manager is registered for broker {leader}, which leads the partition: "
             "start `rlm run` on that broker's host"
         )
     return ""
@@ -173,7 +173,7 @@ class ManagerLags:
         self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """Return lags of a cycle that saw this policy state, for partitions with a report."""
+        """Return lags from cycles with this policy state, for partitions with a report."""
         return {
             tip: Lag(segments=report.lag_segments, bytes=report.lag_bytes)
             for tip, report in self._managers.reports(policy).items()
@@ -195,8 +195,8 @@ class ManagerCopyProgress:
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         """Return the progress at the last cycle, for partitions with a report.
 
-        The end of a stream is the one that its broker reports now: the last cycle's is too low. A
-        stream whose broker does not answer is left out.
+        The end of a stream is what its broker reports now, because the end at the last cycle is too
+        low. A stream whose broker does not answer is left out.
         """
         reports = self._managers.reports(policy)
         streamed = [tip for tip, report in reports.items() if report.stream is not None]
@@ -211,7 +211,7 @@ class ManagerCopyProgress:
 
     def silence(self, tip: TopicIdPartition) -> str:
         if tip in self._unknown_ends:
-            return "the leader does not answer where its committed records end"
+            return "the leader does not answer: the end of its committed records is not known"
         return self._managers.silence(tip)
 
     def wake(self) -> None:
@@ -255,8 +255,8 @@ def _reports_of_leader(
 def managers_defaults(session: CommandSession) -> FileDefaults:
     """Return what managers give topics without a setting of their own.
 
-    What live managers registered wins over the command's own file. So a command on another host
-    shows and writes what managers then apply.
+    What live managers registered takes precedence over the command's own file. So a command on
+    another host shows and writes what managers then apply.
     """
     return defaults_with(session.config, live_managers(session.metadata, session.clock))
 
@@ -264,8 +264,8 @@ def managers_defaults(session: CommandSession) -> FileDefaults:
 def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) -> FileDefaults:
     """Return the defaults of the manager with the lowest broker id that registered any.
 
-    If none did, those of the command's file. `rlm status` shows managers that differ. Partitions
-    move, so the stream buffer is the smallest one of all managers.
+    If none did, return those of the command's file. `rlm status` shows managers that differ.
+    Partitions move, so the stream buffer is the smallest one of all managers.
     """
     known = sorted(
         (each for each in managers if each.file_defaults), key=lambda each: each.broker_id

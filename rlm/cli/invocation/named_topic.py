@@ -18,7 +18,7 @@ _PAUSE_MS = 200
 
 
 def find_topic(view: ClusterView, name: str) -> TopicView:
-    """Return the topic; NotFoundError names it, or why it is hidden (ClusterView.topic)."""
+    """Return the topic. Raises NotFoundError with its name, or as `ClusterView.topic`."""
     try:
         return view.topic(name)
     except NotFoundError as error:
@@ -84,7 +84,7 @@ def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:
     """Wait until a broker knows the topic, up to 5 s, because it may be new.
 
-    Raises NotFoundError with its name, else as `TopicAdmin.view` and `ClusterView.topic` do.
+    Raises as `TopicAdmin.view` and `find_topic` do.
     """
     deadline_ms = clock.monotonic_ms() + min(timeout_ms, _SPREAD_MS)
     while True:

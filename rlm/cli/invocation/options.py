@@ -57,8 +57,8 @@ class ClusterOptions:
     """The cluster that the user named for a command, and the command's timeout.
 
     The configuration is read when the command takes it: `config`, or `store_config` by a command
-    that needs no cluster. Both raise InvalidConfigError. `needs_consent`: so does `config` if there
-    is no terminal to ask for a confirmation.
+    that needs no cluster. Both raise InvalidConfigError. With `needs_consent`, `config` also raises
+    it if there is no terminal to ask for a confirmation.
     """
 
     config_file: Path | None
@@ -141,7 +141,7 @@ def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     vars(command).update(vars(function))
-    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
+    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {each.name: each.annotation for each in shown}
     return command
 
@@ -155,8 +155,8 @@ def command_config(
     """Return the configuration that these options give. Raises InvalidConfigError.
 
     `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
-    cluster than the one in its file. With `--bootstrap-server`, the command does not look for the
-    file that it reads without both.
+    cluster than the one in its file. With `--bootstrap-server`, the command does not look for a
+    default file.
     """
     if bootstrap_server is not None:
         if config is not None:
@@ -176,9 +176,9 @@ def command_config(
 
 @contextmanager
 def naming_config_check(file: Path) -> Iterator[None]:
-    """Add to an error about a setting of the file which command reports all of them.
+    """Extend an error about a setting by the command that reports all wrong settings.
 
-    A process and a command end at the first wrong setting.
+    Processes and commands end at the first wrong setting.
     """
     try:
         yield
@@ -193,7 +193,7 @@ def naming_config_check(file: Path) -> Iterator[None]:
 
 @contextmanager
 def reaching_cluster(config: CommandConfig) -> Iterator[None]:
-    """Enclose a command's first request: the user must correct an unreachable cluster.
+    """Enclose a command's first request; if it fails, the user must correct the address.
 
     Converts RetriableError to InvalidConfigError, so that the command ends with exit code 2.
     """
@@ -202,7 +202,7 @@ def reaching_cluster(config: CommandConfig) -> Iterator[None]:
     except RetriableError as error:
         is_refused = isinstance(error, MissingRightsError)
         raise InvalidConfigError(
-            "the cluster refuses the request" if is_refused else "cluster cannot be reached",
+            "the cluster refuses the request" if is_refused else "the cluster cannot be reached",
             bootstrap_servers=config.cluster.bootstrap_text,
             reason=error,
             advice=error.context.get("advice")

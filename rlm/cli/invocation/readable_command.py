@@ -1,9 +1,9 @@
 """Prints a command's help for a terminal; `readable_help` applies it to an application.
 
-typer shows an argument's type, a required argument in braces, a default text in parentheses and a
-range as an inequality. Texts of help have **bold** for the reference in docs. Why a value is
-invalid is pydantic's text. An unknown command, option or value suggests the most similar one; typer
-lists all that are a little similar.
+It changes what typer prints: an argument's type, a required argument in braces, a default text in
+parentheses, a range as an inequality. It removes the **bold** that help texts have for the
+reference in docs. It shortens pydantic's reasons why a value is invalid. For an unknown command,
+option or value, it suggests only the most similar one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONGEST_BOUND = len("2147483647")
 class ReadableCommand(TyperCommand):
     """A command of `rlm` with the help of this module."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's are private
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's types are private
         pieces = super().collect_usage_pieces(ctx)
         return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
@@ -68,7 +68,7 @@ class ReadableCommand(TyperCommand):
 class ReadableGroup(TyperGroup):
     """A group of commands that suggests at most one option or command."""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's are private
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's types are private
         super().__init__(**{**settings, "suggest_commands": False})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
@@ -89,7 +89,7 @@ class ReadableGroup(TyperGroup):
 
 
 def _with_close_value(message: str) -> str:
-    """Return the message about a value that is none of a list, with the most similar one."""
+    """Add the most similar known value to a message about an unknown value."""
     found = _UNKNOWN_VALUE.match(message)
     if found is None:
         return message
@@ -138,5 +138,5 @@ def _readable(meaning: str) -> str:
 
 def _bounds(found: re.Match[str]) -> str:
     least, most = found.groups()
-    # The largest number that the type has is no bound for a person.
+    # The largest number of a type is no useful bound for people.
     return f"{least} to {most}" if len(most) <= _LONGEST_BOUND else f"at least {least}"

@@ -139,8 +139,8 @@ def local_starts_of(
 ) -> Mapping[TopicIdPartition, int]:
     """Return where the leaders' local logs of a topic begin.
 
-    Raises RetriableError if a leader does not answer, or no broker does: the session has reached
-    the cluster before.
+    Raises RetriableError if a leader or all brokers do not answer, and not InvalidConfigError,
+    because the session has reached the cluster before.
     """
     view = session.bootstrap.view((topic,))
     answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
@@ -169,10 +169,11 @@ def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) 
 def metadata_topic(
     config: CommandConfig, view: ClusterView, *, create: bool, clock: Clock
 ) -> EventTopic:
-    """Open the metadata topic with its actual shape, or the configured one if it is to be created.
+    """Open the metadata topic with its actual shape, or with the configured one to create it.
 
-    A command may have only the cluster's address, and managers check the topic's shape. Without a
-    topic, and without `create`, return an empty one that rejects writes.
+    The shape is the partition count and the replication factor: a command may know only the
+    cluster's address, and managers check the shape. Without a topic, and without `create`, return
+    an empty one that rejects writes.
     """
     try:
         found = view.topic(config.metadata.topic_name)

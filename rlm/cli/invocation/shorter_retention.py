@@ -28,8 +28,8 @@ def expiry_lines(
 ) -> Iterator[str]:
     """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
 
-    `changes` are the policies of topics before and after. A topic that is not tiered before has the
-    broker's limits. `unlimited` are the ids of those that have none there.
+    `changes` are the policies of topics before and after. A topic that was not tiered has the
+    broker's limits before. `unlimited` are the ids of such topics without limits on the broker.
     """
     for before, after in changes:
         if after is None or after == before:
@@ -43,7 +43,7 @@ def expiry_lines(
                 for each in lowered
             )
             if before is None:
-                yield f"topic {after.topic}: {limits}: data of the broker past it expires"
+                yield f"topic {after.topic}: {limits}: older data on the broker expires"
                 continue
             expiring = _expiring(session.metadata, session.clock, after)
             size = size_text(sum(piece.size_bytes for piece in expiring))
@@ -54,10 +54,10 @@ def expiry_lines(
 
 
 def _limits_before(before: TopicPolicy | None, after: TopicPolicy) -> TopicPolicy:
-    """Return `after` with the total retention by which data is kept before the change.
+    """Return `after` with the total retention that applied before the change.
 
-    After the end of tiering, the broker keeps its data by its own limits, and the store has data by
-    those of the policy: the longer one counts.
+    After the end of tiering, the broker keeps data by its own limits, and the store by those of the
+    policy: the longer limit counts.
     """
     return replace(
         after,
@@ -95,7 +95,7 @@ def _expiring(
 ) -> tuple[LogPiece, ...]:
     """Return the stored segments that the policy's total retention expires now.
 
-    Without the data that only brokers have, so there may be more.
+    Ignores data that only brokers have, so more may expire.
     """
     return tuple(
         piece

@@ -51,7 +51,7 @@ def tiering_of(session: CommandSession) -> Tiering:
 
 @contextmanager
 def recalling(session: CommandSession) -> Iterator[Recall]:
-    """Yield what finds the originals of topics in the store.
+    """Yield a function that finds the originals of topics in the store.
 
     Opens the store once, when a topic needs it. Without a store, raises RetriableError then.
     """
@@ -100,7 +100,7 @@ def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd
 def confirm_end(
     session: CommandSession, topic: str, *, delete_remote: bool, force: bool, yes: bool
 ) -> CommandSession:
-    """Ask before data of a topic is lost; return the session to continue with. As `confirm`."""
+    """Ask before data of a topic is lost; return the session to continue with."""
     remaining_ms = session.remaining_ms()
     if delete_remote:
         _, partitions = find_tiered(session, PartitionName(topic=topic))
@@ -117,7 +117,7 @@ def end_tiering(
     session: CommandSession, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
 ) -> TopicPolicy:
     """Run `TieringEnd.disable` with the remaining timeout plus one cycle of the managers."""
-    # Each manager needs one more cycle after it reads that trims must stop.
+    # Each manager runs one more cycle after it has read that trims must stop.
     timeout_ms = session.remaining_ms() + session.config.manager.task_interval_ms
     return ending.disable(topic, delete_remote=delete_remote, force=force, timeout_ms=timeout_ms)
 

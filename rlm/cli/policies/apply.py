@@ -67,9 +67,9 @@ def _apply(
 ) -> None:
     """Set the policies of patterns and topics from a file.
 
-    A policy in the file replaces the one of that pattern or topic as a whole. Tiers the file's
-    topics. Shows the difference, and what managers then do with topics. An unknown key is refused
-    with line and column, and nothing is changed. docs/policies.schema.json is the file's JSON
+    A policy in the file replaces the whole policy of its pattern or topic. Tiers the file's topics.
+    Shows the difference, and what managers then do with topics. For an unknown key, the command
+    reports line and column, and changes nothing. docs/policies.schema.json is the file's JSON
     schema.
 
     **Data loss:** if the retention of topics becomes shorter, managers delete older data.
@@ -129,5 +129,5 @@ def unnamed_topics(policies: Iterable[TopicPolicy], named: Collection[str]) -> I
 
 
 def _with_unknown_fields(level: PolicyLevel, present: PolicyLevel | None) -> PolicyLevel:
-    """Return the level with the fields that only a newer version knows of the present one."""
+    """Return the level with those fields of the present level that this version does not know."""
     return level if present is None else replace(level, unknown_fields=present.unknown_fields)

@@ -55,7 +55,7 @@ def effects_of(
     levels: Sequence[PolicyLevel],
     named: Sequence[TopicEntry] = (),
 ) -> tuple[TopicEffect, ...]:
-    """Return what these levels make of the cluster's topics, by ascending name.
+    """Return the effects of these levels on the cluster's topics, by ascending name.
 
     `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
     exist.
@@ -103,7 +103,7 @@ def _require_accepted(named: Iterable[TopicEntry], effects: Iterable[TopicEffect
 def find_change(
     session: CommandSession, wanted: Iterable[PolicyLevel], named: Sequence[TopicEntry] = ()
 ) -> ShownChange:
-    """Return the difference between the present levels and `wanted`, which are all levels.
+    """Return the difference between the present levels and `wanted`, all levels afterwards.
 
     `named` are topics whose own settings change, too. Raises InvalidConfigError if one does not
     exist, or cannot have its settings, or if the wanted levels contradict each other.
@@ -146,11 +146,11 @@ def _notes(
         if change.pattern not in matched:
             yield f"{level_name(change.pattern)} matches no topic yet"
     if changes and all(each.pattern == DEFAULT_LEVEL for each in levels):
-        yield "without a pattern, topics are tiered only by `rlm topic`"
+        yield "no pattern tiers topics: use `rlm topic`, or name topics for `rlm apply`"
 
 
 def _require_unchanged(change: ShownChange, writer: PolicyWriter) -> None:
-    """Raise FencedError if a policy to write is another one than when the change was shown."""
+    """Raise FencedError if a policy to write has changed since the change was shown."""
     levels = {each.pattern: each for each in writer.levels()}
     changed = [
         level_name(each.pattern)
@@ -174,7 +174,7 @@ def apply_change(session: CommandSession, change: ShownChange) -> None:
     """Write the levels, and then the policies of topics.
 
     Raises FencedError with nothing written if one of them was changed meanwhile.
-    Raises the errors of `Tiering.enable`; then some of them may be written.
+    Raises the errors of `Tiering.enable`; then some policies may be written.
     """
     writer = PolicyWriter(session.metadata, uuid4)
     _require_unchanged(change, writer)

@@ -1,7 +1,7 @@
 """Formats all policy levels: those of patterns, the default, and the managers' files. Pure.
 
-Managers register what their files give topics. So the list needs the metadata topic alone, and
-names each broker whose manager has not registered it.
+Managers register what their files give topics. So the list needs only the metadata topic. It names
+each broker whose manager has registered nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ManagerFile:
 def manager_files(
     broker_ids: Collection[int], managers: Iterable[ProcessRegistered]
 ) -> tuple[ManagerFile, ...]:
-    """Return what the live managers registered, and why it is not known of the other brokers."""
+    """Return what the live managers registered, and for other brokers why it is not known."""
     live = {each.broker_id: each for each in managers}
     return tuple(_file(each, live.get(each)) for each in sorted({*broker_ids, *live}))
 
@@ -81,7 +81,7 @@ def _file(broker_id: int, manager: ProcessRegistered | None) -> ManagerFile:
         except InvalidConfigError as error:
             reason = str(error)
     elif manager is not None:
-        reason = f"its manager, version {manager.version}, does not register it"
+        reason = f"its manager, version {manager.version}, registers no settings"
     return ManagerFile(broker_id=broker_id, unknown_reason=reason)
 
 
@@ -103,7 +103,7 @@ def levels_json(
 
 
 def levels_lines(levels: Sequence[PolicyLevel], files: Sequence[ManagerFile]) -> Iterator[str]:
-    """Yield the lines for people. Where the files differ, each value that most do not have."""
+    """Yield the lines for people, with each value that differs from the most frequent one."""
     for level in levels:
         yield from level_lines(level)
     if not levels:

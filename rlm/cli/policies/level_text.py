@@ -1,4 +1,4 @@
-"""Formats policy levels, and what a change of them makes of topics. Pure."""
+"""Formats policy levels, and the effects of a change on topics. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rsm.segment.ids import id_to_text
 _INHERITED_WITHOUT_VALUE = frozenset({PolicySetting.OFFLOAD_MODE, PolicySetting.LAYOUT})
 SETTINGS = JsonField(
     JsonKind.MAP,
-    "The settings that it gives, by the names of [TopicPolicy](#topicpolicy): numbers and texts.",
+    "The settings, by the names of [TopicPolicy](#topicpolicy): numbers and texts.",
 )
 _PATTERN = JsonField(JsonKind.TEXT, "The pattern of topic names; empty for the default.")
 POLICY_LEVEL = JsonShape(
@@ -28,7 +28,7 @@ POLICY_LEVEL = JsonShape(
 )
 _TOPIC = JsonShape(
     name="TopicEffect",
-    meaning="What the policy levels make of a topic.",
+    meaning="The effect of the policy levels on a topic.",
     fields={
         "topic": JsonField(JsonKind.TEXT, "The topic's name."),
         "topic_id": JsonField(JsonKind.ID, "The topic's id."),
@@ -104,7 +104,7 @@ class LevelChange:
 
 
 def level_name(pattern: str) -> str:
-    """Return how messages name a level."""
+    """Return the name of a level in messages."""
     return "default" if pattern == DEFAULT_LEVEL else f"pattern {pattern}"
 
 
@@ -123,7 +123,7 @@ def level_lines(level: PolicyLevel) -> Iterator[str]:
 
 
 def effect_json(effect: TopicEffect) -> Mapping[str, object]:
-    """Return what the levels make of a topic, as `--json` prints it."""
+    """Return the effect of the levels on a topic, as `--json` prints it."""
     changed = {}
     if effect.is_change and effect.after is not None:
         changed = {
@@ -190,7 +190,7 @@ def change_lines(change: LevelChange) -> Iterator[str]:
 
 
 def effect_lines(effect: TopicEffect) -> Iterator[str]:
-    """Yield, for people, what the levels make of a topic."""
+    """Yield, for people, the effect of the levels on a topic."""
     if effect.obstacle:
         yield f"topic {effect.topic}: does not follow: {effect.obstacle}"
     elif effect.after is None or not effect.is_change:
@@ -212,7 +212,7 @@ def effect_lines(effect: TopicEffect) -> Iterator[str]:
 
 
 def _inheritance_lines(before: TopicPolicy, after: TopicPolicy) -> Iterator[str]:
-    """Yield the settings that become the topic's own, and those that it inherits from now on."""
+    """Yield the settings that become the topic's own, and those that become inherited."""
     for setting in PolicySetting:
         if setting in before.inherited and setting not in after.inherited:
             yield f"  {setting.field}: is set for the topic"

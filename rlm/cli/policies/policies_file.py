@@ -10,8 +10,8 @@
       payments:
         local_retention_ms: 6h
 
-Values are those of the options of `rlm policy set`. An unknown or repeated key and a wrong value
-are refused with line and column. docs/policies.schema.json is made from `SETTING_FORMS`.
+Values are those of the options of `rlm policy set`. An unknown key, a repeated key or a wrong value
+raises an error with line and column. docs/policies.schema.json is made from `SETTING_FORMS`.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingForm:
-    """Represents how a file gives a setting: how its text is parsed, and what it may be.
+    """Represents the form of a setting in a file: its parser and its allowed values.
 
-    `choices` are the allowed texts. Without any, it is an integer or a number with a unit, or only
-    text if `is_text`.
+    `choices` are the allowed texts. Without choices, the value is an integer or a number with a
+    unit; with `is_text`, any text.
     """
 
     parse: Callable[[str], SettingValue]
@@ -138,8 +138,8 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_SINCE: _choice(
             {each.name.lower(): each for each in CopyLagSince},
-            "From when copy_lag_ms counts: the segment's newest record (the default), or when the "
-            "broker rolled the segment (PIP-17).",
+            "Start of copy_lag_ms: the segment's newest record (the default), or the time at which "
+            "the broker rolled the segment (PIP-17).",
         ),
         PolicySetting.OUTAGE_POLICY: _choice(
             {each.name.lower().partition("_")[0]: each for each in OutagePolicy},
@@ -158,7 +158,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
             sizes(
                 least_bytes=OFFLOAD_SEGMENT_LEAST_BYTES, most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES
             ),
-            "With stream: data after which an offload segment ends; without a unit in bytes.",
+            "With stream: size at which an offload segment ends; without a unit in bytes.",
         ),
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
             durations(),
@@ -169,14 +169,15 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
             is_text=True,
             meaning="Layout of new segments: "
             f"{', '.join(each.value for each in Layout)}, or a class of the managers' "
-            f"rsm.config.layout as {CLASS_FORM}. Streams are in chunked if it is, or in block_v2.",
+            f"rsm.config.layout as {CLASS_FORM}. Streamed segments are in chunked if that is the "
+            "layout, and in block_v2 otherwise.",
         ),
     }
 )
 
 
 def read_policies(path: Path) -> Policies:
-    """Read all policies of a file. InvalidConfigError with line and column."""
+    """Read all policies of a file. Raises InvalidConfigError with line and column."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_MAX_BYTES + 1)
@@ -198,7 +199,7 @@ def read_policies(path: Path) -> Policies:
 
 
 class _PoliciesFile:
-    """The nodes of one file, as errors name them."""
+    """Parses one file; its errors name the file, the line and the column."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -251,7 +252,7 @@ class _PoliciesFile:
             raise self._invalid(str(error).partition("\n")[0] or "nested too deeply") from error
 
     def _text(self, data: bytes) -> str:
-        """Decode the file, and check its characters: the parser reports no line of a wrong one."""
+        """Decode the file, and check its characters: the parser would report no line for them."""
         encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
         try:
             text = data.decode(encoding)
@@ -314,7 +315,7 @@ class _PoliciesFile:
                     key, "the key is unknown", key=key.value, **_hint(key.value, known)
                 )
             if key.value in seen:
-                raise self._error(key, "the key is there twice", key=key.value)
+                raise self._error(key, "the key occurs twice", key=key.value)
             seen.add(key.value)
             yield key, value
 
@@ -338,8 +339,8 @@ def _is_null(node: yaml.Node) -> bool:
 def _only(settings: PolicyLevel) -> PolicyFlags:
     """Return flags that give a topic these settings of its own, and no others.
 
-    It inherits all others, except a total retention of its own, which it keeps. A level may have a
-    lower retention, and would then delete data although the file does not name the topic's.
+    The topic inherits all others, but keeps a total retention of its own. A level may have a lower
+    retention, which would delete data although the file does not name the topic's retention.
     """
     given: dict[str, Any] = {each.field: value for each, value in settings.values.items()}
     if settings.offload_mode is not None:

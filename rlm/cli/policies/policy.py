@@ -88,9 +88,9 @@ def _set(
     """Set the policy of a pattern of topics, or the default.
 
     Managers tier each topic that a pattern matches, also topics that are created later. The default
-    tiers none. A setting of a topic wins over patterns, the more specific pattern over others,
-    and patterns over the default. Options that you do not give keep their values. Shows what
-    managers then do with topics.
+    tiers none. A topic's own setting takes precedence over patterns, a more specific pattern over
+    others, and patterns over the default. Options that you do not give keep their values. Shows
+    what managers then do with topics.
 
     **Data loss:** if the total retention of topics becomes shorter, managers delete older data.
     """
@@ -113,7 +113,7 @@ def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
     """List the policies of patterns, the default, and managers.
 
     Managers register what their configuration files give topics without a setting of their own. If
-    the files differ, shows each value that most managers do not have, with the broker.
+    the files differ, shows each value that differs from the most frequent one, with its broker.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         levels = policy_levels(session.metadata)
@@ -137,8 +137,8 @@ def _describe(
 ) -> None:
     """Show the policy of a pattern, and the topics that match.
 
-    Shows why topics do not follow it, such as compacted topics. `rlm topic describe` shows the
-    effective values of a topic.
+    Shows why a topic does not follow the policy, for example because the topic is compacted. The
+    command `rlm topic describe` shows the effective values of a topic.
     """
     name = _named(pattern, is_default=is_default)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -154,7 +154,7 @@ def _describe(
         for effect in effects:
             print_lines(effect_lines(effect))
         if not effects:
-            typer.echo("note: no topic follows it yet", err=True)
+            typer.echo("note: no topic follows this policy yet", err=True)
 
 
 @with_cluster_options
@@ -170,8 +170,8 @@ def _delete(
 ) -> None:
     """Delete the policy of a pattern, or the default.
 
-    Topics stay tiered. The settings that they inherited come from the next level, or are those from
-    before the topic was tiered.
+    Topics stay tiered. Settings that they inherited then come from the next level, or from before
+    the topic was tiered.
 
     **Data loss:** if the retention becomes shorter, managers delete older data.
     """

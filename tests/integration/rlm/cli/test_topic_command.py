@@ -285,7 +285,7 @@ def test_topic_commands_when_cluster_is_away_then_one_plain_line_and_exit_2() ->
     )
 
     assert failed.returncode == 2
-    assert failed.stderr.startswith("rlm: cluster cannot be reached")
+    assert failed.stderr.startswith("rlm: the cluster cannot be reached")
     assert failed.stderr.count("\n") == 1
 
 

@@ -110,7 +110,7 @@ def test_lines_when_the_first_policy_is_below_the_brokers_limit_then_name_both(
     first = replace(FIRST, retention_ms=30)
 
     assert lines(process, None, first) == [
-        f"topic {TOPIC}: retention_ms 7 days -> 30 ms: data of the broker past it expires"
+        f"topic {TOPIC}: retention_ms 7 days -> 30 ms: older data on the broker expires"
     ]
 
 
@@ -139,7 +139,7 @@ def test_lines_when_the_policy_was_lost_then_brokers_had_no_limit(process: Proce
     lost = expiry_lines(session(process), ((None, FIRST),), unlimited={TOPIC_ID})
 
     assert list(lost) == [
-        f"topic {TOPIC}: retention_ms unlimited -> 7 days: data of the broker past it expires"
+        f"topic {TOPIC}: retention_ms unlimited -> 7 days: older data on the broker expires"
     ]
 
 

@@ -67,7 +67,7 @@ def test_change_when_a_pattern_is_new_then_its_topics_are_shown_and_it_is_writte
             "  + retention_ms = 60000 (60 s)",
             f"topic {TOPIC}: is tiered by pattern orders*",
             "  retention_ms: 604800000 (7 days) -> 60000 (60 s) (older data is deleted)",
-            f"topic {TOPIC}: retention_ms 7 days -> 60 s: data of the broker past it expires",
+            f"topic {TOPIC}: retention_ms 7 days -> 60 s: older data on the broker expires",
         ],
         "",
     )

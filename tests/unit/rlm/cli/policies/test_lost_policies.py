@@ -53,7 +53,7 @@ def test_levels_when_a_policy_was_lost_then_show_the_retention_from_before_as_a_
         "  retention_bytes: -1 -> 1048576 (1.0 MiB) (older data is deleted)",
         (
             f"topic {TOPIC}: retention_ms unlimited -> 24 h, retention_bytes unlimited -> 1.0 MiB:"
-            " data of the broker past it expires"
+            " older data on the broker expires"
         ),
     ]
 
@@ -65,5 +65,5 @@ def test_topic_when_its_policy_was_lost_then_names_what_the_retention_from_befor
 
     assert policy.retention_ms == DAY_MS
     assert expiring == (
-        f"topic {TOPIC}: retention_ms unlimited -> 24 h: data of the broker past it expires",
+        f"topic {TOPIC}: retention_ms unlimited -> 24 h: older data on the broker expires",
     )

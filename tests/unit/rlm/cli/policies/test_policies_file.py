@@ -151,14 +151,14 @@ def test_file_when_it_sets_nothing_then_is_accepted(tmp_path: Path, text: str) -
         ("x: 1\n", {"message": "the key is unknown", "line": 1, "key": "x"}),
         (
             "default:\n  retention_ms: 1\n  retention_ms: 2\n",
-            {"message": "the key is there twice", "line": 3, "column": 3},
+            {"message": "the key occurs twice", "line": 3, "column": 3},
         ),
         (
             "patterns:\n  a*: {}\n  a*: {}\n",
-            {"message": "the key is there twice", "line": 3, "column": 3},
+            {"message": "the key occurs twice", "line": 3, "column": 3},
         ),
         ("topics:\n  a*: {}\n", {"message": TOPIC_ERROR, "line": 2, "column": 3}),
-        ("topics:\n  a: {}\n  a: {}\n", {"message": "the key is there twice", "line": 3}),
+        ("topics:\n  a: {}\n  a: {}\n", {"message": "the key occurs twice", "line": 3}),
         ("topics: {a: {retention: 1d}}\n", {"message": "the key is unknown", "key": "retention"}),
         (
             "patterns:\n  a b: {}\n",

@@ -51,7 +51,7 @@ UNHEARD = "127.0.0.1:1"  # nobody listens there
     [
         (None, "the partition has no leader"),
         (1, "the manager cannot be reached: Connection refused (broker_id=1, "),
-        (2, "no live manager is registered for broker 2, which leads it: start `rlm run`"),
+        (2, "no live manager is registered for broker 2, which leads the partition: start"),
     ],
 )
 def test_explanation_when_the_leaders_manager_says_nothing_then_why_and_what_to_do(

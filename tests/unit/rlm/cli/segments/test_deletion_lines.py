@@ -125,7 +125,7 @@ def test_request_when_no_manager_leads_then_says_why(
     managers = _managers(cluster, client, leaders)
     managers.reports(POLICY)
 
-    with pytest.raises(RetriableError, match="no manager leads the partition") as raised:
+    with pytest.raises(RetriableError, match="no live manager decides for the partition") as raised:
         managers.delete_streamed(TIP)
 
     assert raised.value.context["reason"] == managers.silence(TIP)
