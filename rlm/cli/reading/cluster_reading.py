@@ -59,7 +59,7 @@ def shown_topics(session: CommandSession, named: PartitionName | None) -> Sequen
 def read_cluster(
     session: CommandSession, view: ClusterView, named: PartitionName | None
 ) -> ClusterStatus:
-    """Ask the leaders and the managers once; what does not answer is a problem, not an error."""
+    """Ask leaders and managers once; one that does not answer is a problem, not an error."""
     stored = {
         tip: _stored(session, tip)
         for topic in view.topics.values()

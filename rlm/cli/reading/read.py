@@ -75,8 +75,8 @@ _FromStore = Annotated[
     bool,
     typer.Option(
         "--from-store",
-        help="Read the store alone, without brokers and the metadata topic. Needs only the store's "
-        "settings of the file.",
+        help="Read the store alone, without brokers and the metadata topic. Needs only the file's "
+        "settings of the store.",
     ),
 ]
 _TopicId = Annotated[
@@ -84,7 +84,7 @@ _TopicId = Annotated[
     typer.Option(
         "--topic-id",
         metavar="ID",
-        help="With --from-store: the topic's id, if the store has several topics of the name.",
+        help="With --from-store: the topic's id, if the store has several topics of this name.",
     ),
 ]
 _EXAMPLES = """Examples:
@@ -122,8 +122,8 @@ def _read(
     A time is ISO 8601 (UTC unless it names a zone), or @ and milliseconds since 1970. It selects
     the first record that is not older. Stored records need the store's settings.
 
-    --from-store prints what complete segments of the store have, up to their end. It fails at an
-    offset that none of them has; --from continues after it.
+    --from-store prints the records of the store's complete segments. It fails at an offset that no
+    segment has. To continue after this offset, use --from.
     """
     wanted = Selection(
         name=PartitionName.parse(partition),
@@ -230,7 +230,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
 
 
 def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetRange:
-    """Return the selected offsets within the current log. NotFoundError outside of it."""
+    """Return the selected offsets. Raises NotFoundError outside of the current log."""
     ends = local.offsets()
     committed = wanted.isolation is Isolation.READ_COMMITTED
     log_end = ends.last_stable_offset if committed else ends.high_watermark

@@ -26,7 +26,7 @@ def print_records(
 ) -> None:
     """Write a line per record; end quietly when the reader of the output is gone.
 
-    With `shows_partition` lines for people begin with the partition, as those of JSON have it.
+    With `shows_partition`, lines for people begin with the partition, which JSON always has.
     """
     prefix = f"{partition.partition}  " if shows_partition else ""
     with _seldom_collecting():

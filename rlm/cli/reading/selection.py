@@ -11,7 +11,7 @@ from rsm.segment.errors import InvalidConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """A partition by name, or all of a topic; the bounds, None for those of the log."""
+    """One partition or all partitions of a topic, and bounds; None is the bound of the log."""
 
     name: PartitionName
     begin: Bound | None

@@ -51,7 +51,7 @@ STATUS_DOCUMENT = JsonShape(
     },
 )
 
-_CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # the cursor to the corner, the screen and its history empty
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # moves the cursor to the corner, clears screen and history
 _EXAMPLES = """Examples:
 
 \b
@@ -109,12 +109,12 @@ def _status(
 
     Problems come first, each with its reason and the command to type next. The table has a row per
     partition, or per topic if there are more than 20 partitions and you name no topic. The managers
-    report lag and trims. If a manager does not answer, the command ends with exit code 1, and its
-    partitions' lag is unknown.
+    report lag and trims. If a manager does not answer, the lag of its partitions is unknown, and
+    the command ends with exit code 1.
     """
     if watch and (check or as_json):
         raise InvalidConfigError(
-            "--watch and --check or --json exclude each other", advice="Give one"
+            "--watch excludes --check and --json", advice="Remove --watch, or the others"
         )
     if interval is not None and not watch:
         raise InvalidConfigError(
@@ -151,7 +151,11 @@ def _status(
 
 
 def _view(session: CommandSession, named: PartitionName | None) -> ClusterView:
-    """Raises NotFoundError unless the cluster has what is named, or had it and data remains."""
+    """Return the topics to show.
+
+    Raises NotFoundError if the named topic or partition does not exist, except for a deleted topic
+    with stored data.
+    """
     view = session.bootstrap.view(shown_topics(session, named))
     if named is not None:
         try:

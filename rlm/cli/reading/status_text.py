@@ -3,7 +3,7 @@
 Topics that are streamed have a table of their own: how much of each log is not stored yet.
 
 No line exceeds the width, except for a command with an argument that is wider. Names that are too
-long lose their middle; the command has them whole.
+long lose their middle; commands have them in full.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _by_topic(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequenc
 
 
 def _streams(rows: Sequence[PartitionStatus], *, by_topic: bool) -> Sequence[TextRow]:
-    """Return how far each streamed partition or topic is, as the managers report it."""
+    """Return the progress of each streamed partition or topic, as the managers report it."""
     streamed = [row for row in rows if row.report is not None and row.report.stream is not None]
     if by_topic:
         of_topics = rows_by_topic(streamed).items()
@@ -173,7 +173,7 @@ def _sums(totals: StatusTotals) -> tuple[str, ...]:
 
 
 _PROBLEM, _NOT_TIERED, _OK = "PROBLEM", "not tiered", "ok"
-# What a topic's row shows if its partitions differ: the first of these.
+# If the partitions of a topic differ, its row shows the first of these states.
 _STATES = (
     _PROBLEM,
     PolicyState.ENABLING.name,

@@ -63,7 +63,7 @@ def _require_usable_bounds(wanted: Selection) -> None:
     for option, bound in (("--from", wanted.begin), ("--to", wanted.end)):
         if wanted.name.partition is None and bound is not None and bound.offset is not None:
             raise InvalidConfigError(
-                "an offset is of one partition, and the command reads several",
+                "an offset is valid in one partition, but the command reads several",
                 option=option,
                 found=bound.offset,
                 advice="Name one as TOPIC:PARTITION, or give a time",
@@ -115,19 +115,20 @@ def _no_topic(topic: str, *, key_prefix: str, **context: object) -> NotFoundErro
 
 
 def _is_empty(found: PartitionScan) -> bool:
-    """Return whether nothing of a partition can be stored, for example before its first upload."""
+    """Return whether the store has no segment of a partition, for example before its first copy."""
     return not found.segments and not found.unreadable
 
 
 def _warn(found: PartitionScan) -> None:
-    """Log what does not count. An unfinished upload is normal while managers run."""
+    """Log what the command does not read. Unfinished uploads are normal while managers run."""
     partition = found.topic_id_partition
     for unreadable in found.unreadable:
         _log.warning(LogLine("cannot read a stored segment", reason=unreadable.error))
     for deleted in found.partly_deleted:
         _log.warning(
             LogLine(
-                "ignored a segment that lacks an object: its deletion did not end, or it is lost",
+                "ignored a segment that lacks an object: its deletion did not end, or the object "
+                "is lost",
                 partition=partition,
                 offsets=deleted.offsets,
                 missing_object=deleted.missing_key,

@@ -1,4 +1,4 @@
-"""Checks the stored objects that hold an offset, for `rlm explain`."""
+"""Checks the stored objects of the segments that contain an offset, for `rlm explain`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredObjects:
 
 
 def stored_objects(session: CommandSession, tip: TopicIdPartition, offset: int) -> StoredObjects:
-    """Return the anomalies and objects of the segments that hold an offset."""
+    """Return the anomalies and objects of the segments that contain an offset."""
     records = session.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=offset
     )

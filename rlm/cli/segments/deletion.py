@@ -1,4 +1,4 @@
-"""`rlm segments delete --streamed`: deletes streamed segments that others have replaced."""
+"""`rlm segments delete --streamed`: deletes streamed segments that other segments replace."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until they are deleted; in seconds without a unit.",
+        help="How long to wait until the segments are deleted; in seconds without a unit.",
         show_default="1h",
     ),
 ]
@@ -83,12 +83,13 @@ def _delete(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete streamed segments that others have replaced.
+    """Delete streamed segments that other segments replace.
 
-    The topic must no longer be streamed. The leaders' managers first copy as segments what only the
-    broker still has. Then they delete each streamed segment whose records are all in other
-    segments. A streamed segment that is the only copy of records stays: the command changes nothing
-    then, unless you give --keep-only-copies. Ctrl-C ends the wait, not the deletions.
+    The topic must no longer be streamed. First, the leaders' managers copy, as segments, records
+    that only the broker and streamed segments have. Then they delete each streamed segment whose
+    records are all in other segments. A streamed segment that is the only copy of records stays. If
+    there is one, the command changes nothing, unless you give --keep-only-copies. Ctrl-C ends the
+    wait, not the deletions.
     """
     if not streamed:
         raise InvalidConfigError(

@@ -40,7 +40,7 @@ _DELETED_SEGMENT = JsonShape(
         "state": JsonField(JsonKind.TEXT, f"One of {_STATES}."),
         "to_copy": JsonField(
             OFFSET_RANGE,
-            "Offsets that no other segment had when the command began: they are copied first.",
+            "Offsets that no other segment had when the command began. Managers copy them first.",
             is_list=True,
         ),
         "only_copy": JsonField(

@@ -1,4 +1,4 @@
-"""Formats stored segments for `rlm segments list`, one by one, so that any number fits. Pure."""
+"""Formats stored segments for `rlm segments list` one by one, to limit memory. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATE_NAMES = {
     SegmentState.DELETE_SEGMENT_STARTED: "deleting",
     SegmentState.DELETE_SEGMENT_FINISHED: "deleted",
 }
-"""What people read and type for Kafka's names of states."""
+"""The names that people read and type for Kafka's states."""
 
 _LEADER_EPOCH = JsonShape(
     name="LeaderEpoch",

@@ -99,7 +99,7 @@ def _list(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """List the segments that the metadata has of a topic.
+    """List a topic's segments from the metadata topic.
 
     Each row has the segment's id, its offsets as [first, end), its state, the size of its log, and
     the date of its newest record. The metadata has no time of the oldest record.

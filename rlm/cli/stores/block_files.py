@@ -64,8 +64,8 @@ class StreamFiles(OffloadFiles):
 def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | StreamFiles]:
     """Open both files.
 
-    Raises InvalidConfigError for a pipe, CorruptError if they are not of one offload,
-    NotFoundError or RetriableError.
+    Raises InvalidConfigError for a pipe, CorruptError if they are not of one offload, and
+    NotFoundError or RetriableError if a file cannot be read.
     """
     with ExitStack() as stack:
         content = stack.enter_context(_opened(data))
@@ -120,7 +120,7 @@ def _ledger_id(path: Path) -> int:
 def _opened(path: Path) -> Iterator[PairObject]:
     """Open a file as one of the two objects."""
     try:
-        if path.is_fifo():  # opening a pipe waits for a writer, and it has no positions
+        if path.is_fifo():  # opening a pipe waits for a writer, and a pipe has no positions
             raise InvalidConfigError("cannot read a pipe", path=path, advice="Give a file")
         file = path.open("rb")
     except FileNotFoundError as error:

@@ -28,7 +28,7 @@ _SHOWN_CHARACTERS = 80
 def ledger_entries(
     lines: TextIO, *, line_max_characters: int = LINE_MAX_CHARACTERS
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the id and the data of a ledger's entries. InvalidConfigError with the line."""
+    """Yield the id and the data of a ledger's entries. Raises InvalidConfigError with the line."""
     expected = '{"entry_id": number, "data": "base64"}'
     for entry in _entries(lines, (_ENTRY_ID,), expected, line_max_characters):
         yield entry[_ENTRY_ID], entry[_DATA]
@@ -37,7 +37,7 @@ def ledger_entries(
 def streamed_entries(
     lines: TextIO, *, line_max_characters: int = LINE_MAX_CHARACTERS
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield ledger id, entry id and data of entries. InvalidConfigError with the line."""
+    """Yield ledger id, entry id and data of entries. Raises InvalidConfigError with the line."""
     expected = '{"ledger_id": number, "entry_id": number, "data": "base64"}'
     for entry in _entries(lines, (_LEDGER_ID, _ENTRY_ID), expected, line_max_characters):
         yield entry[_LEDGER_ID], entry[_ENTRY_ID], entry[_DATA]
@@ -61,9 +61,11 @@ def write_stream(
         was_sealed = handle.is_sealed
         handle.abort(error)
         if was_sealed:
-            with suppress(TieredStorageError):  # another offload's objects have this id
+            # The object is complete, but lacks the other entries. `result` raises if the objects of
+            # another offload have this id; those stay.
+            with suppress(TieredStorageError):
                 handle.result()
-                offloader.delete_offloaded(uuid)  # complete, but without the other entries
+                offloader.delete_offloaded(uuid)
         raise
     handle.result()
 
@@ -80,7 +82,7 @@ def _require_open(handle: OffloadHandle, ledger_id: int, entry_id: int) -> None:
 
 
 def _lines(lines: TextIO, most: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, without an empty one."""
+    """Yield the lines with their numbers, without empty lines."""
     number = 0
     while True:
         number += 1

@@ -46,7 +46,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.filesystem.store_root import INCOMING
 
 _MAX_ID = 2**63 - 1
-# One by one, because the blocks before a damaged one are to be seen.
+# Rows are printed one by one, so that the blocks before a damaged block are visible.
 _ROW = "{:>5}  {:>12}  {:>12}  {:>8}  {:>13}  {:>10}  {:>8}"
 _COLUMNS = ("part", "first entry", "last entry", "entries", "position", "bytes", "padding")
 
@@ -193,7 +193,7 @@ def _like_index(path: Path) -> BlockIndex | StreamIndex:
 def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
     if isinstance(index, StreamIndex):
         raise InvalidConfigError(
-            "cannot write this format: --like is an index of another one",
+            "cannot write this format: --like is an index of another format",
             found="v2",
             expected="v1",
             advice="Give an index of the same format",
@@ -204,7 +204,7 @@ def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
 def _infos(index: BlockIndex | StreamIndex | None) -> Mapping[int, LedgerInfo]:
     if isinstance(index, BlockIndex):
         raise InvalidConfigError(
-            "cannot write this format: --like is an index of another one",
+            "cannot write this format: --like is an index of another format",
             found="v1",
             expected="v2",
             advice="Give an index of the same format",

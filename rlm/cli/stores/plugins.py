@@ -61,8 +61,8 @@ _EXAMPLES = """Examples:
   rlm plugins list --json
 
 \b
-Give a store's class to rsm.config.storage.backend, and a layout's to
-rsm.config.layout.
+Set rsm.config.storage.backend to the class of a store, and rsm.config.layout
+to the class of a layout.
 """
 
 

@@ -71,8 +71,8 @@ def _storage() -> None:
 def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Check that the store supports every operation of `rlm`.
 
-    Writes objects below the configured prefix, in `rlm-probe-…`, and deletes them. Exit code 1 if
-    an operation failed.
+    Writes objects below the configured prefix, in `rlm-probe-…`, and deletes them. Ends with exit
+    code 1 if an operation fails.
     """
     settings = load_command_config(config, check_client).required_storage()
     name = f"rlm-probe-{fresh_id()}"

@@ -43,7 +43,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def printable(text: str) -> str:
-    """Return the text without control characters: clients and stores choose parts of it."""
+    """Return the text with "?" for control characters: clients and stores choose parts of it."""
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
@@ -70,10 +70,10 @@ def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) 
 
 
 def command_lines(command: str, width: int) -> Iterator[str]:
-    """Yield a command to type, after a prompt, that a shell takes when it is copied.
+    """Yield a command after a prompt, in a form that can be copied to a shell.
 
-    A wide command is continued on the next line after a backslash. It stays on one line if that
-    does not make it fit, because a broken name cannot be copied.
+    A wide command continues on the next line after a backslash. If that does not make it fit, it
+    stays on one line, because a broken name cannot be copied.
     """
     lines = [_PROMPT]
     for part in _parts(printable(command)):

@@ -1,6 +1,6 @@
 """Lays out tables of any content for a terminal of any width. Pure.
 
-Each row is one line if all of them fit. Otherwise texts leave their rows, the widest first, until
+If all rows fit, each is one line. Otherwise texts leave their rows, the widest first, until
 the table fits: texts of columns that may move, then those of the first column, then any. A text of
 the first column is then a line above its row, another one a line below it, as `name: text`. So
 nothing is cut, except for names that are shown in full elsewhere.
@@ -50,7 +50,7 @@ class TextRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """What stays in the rows: of each column the texts up to the length `longest`, 0 is none."""
+    """Represents which texts stay in rows: those up to the length `longest` of their column."""
 
     columns: Sequence[TextColumn]
     longest: Sequence[int]
@@ -85,8 +85,7 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield the names of the columns, then the rows; the names again where the layout changes.
 
-    No line is wider than `width`; without it, each row is one line. There are no names without
-    rows.
+    No line is wider than `width`; without it, each row is one line. Yields nothing without rows.
     """
     unread = iter(rows)
     shown = above = None
@@ -141,5 +140,5 @@ def _layout(
 
 
 def _lengths(texts: Iterable[str]) -> list[int]:
-    """Return the lengths that a column may be limited to; 0 is without the column."""
+    """Return the lengths that a column may be limited to; 0 removes the column."""
     return [0, *sorted({len(text) for text in texts if text} or {len(_NOTHING)})]

@@ -125,8 +125,9 @@ def _release(
 ) -> None:
     """Release the read leases of a holder.
 
-    Its data can then expire. **Danger:** a job that still runs fails when the data that it reads is
-    deleted, or renews its lease. Stop the job first. Leases end by themselves, within 24 hours.
+    The data that the holder reads can then expire. **Danger:** a job that still runs fails when its
+    data is deleted, unless it renews its lease. Stop the job first. Leases end by themselves within
+    24 hours.
     """
     named = PartitionName.parse(name)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
@@ -134,7 +135,7 @@ def _release(
         found = [each for each in leases if each[1].holder == holder]
         if not found:
             raise NotFoundError(
-                "no active lease of this holder",
+                "the holder has no active lease",
                 topic=name,
                 holder=holder,
                 advice="`rlm leases list` shows the holders",

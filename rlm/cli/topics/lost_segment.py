@@ -32,7 +32,7 @@ LOST_SEGMENT = JsonShape(
         "segment_id": JsonField(JsonKind.ID, "The segment's id."),
         "lost": JsonField(
             OFFSET_RANGE,
-            "What is on no broker and in no other segment.",
+            "Offsets that are on no broker and in no other segment.",
             is_list=True,
         ),
         "later_ranges": JsonField(
@@ -59,7 +59,7 @@ LOST_SEGMENT = JsonShape(
 def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, ...]:
     """Return the ids of segments that the user gave, each once.
 
-    InvalidConfigError without a partition, or for text that is no id.
+    Raises InvalidConfigError without a partition, or for text that is no id.
     """
     if name.partition is None:
         raise InvalidConfigError(

@@ -77,8 +77,8 @@ OFFLOAD_REQUEST_DOCUMENT = JsonShape(
                     **PARTITION,
                     "requested_offset": JsonField(
                         JsonKind.OFFSET,
-                        "All rolled segments wholly before it are to be stored; of a stream, all "
-                        "records before it.",
+                        "The request is for all rolled segments wholly before this offset; for a "
+                        "stream, for all records before it.",
                     ),
                     "stored_end_offset": JsonField(
                         JsonKind.OFFSET, "All records before it were stored at the request."
@@ -107,7 +107,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until they are stored; in seconds without a unit.",
+        help="How long to wait until the segments are stored; in seconds without a unit.",
         show_default="1h",
     ),
 ]
@@ -142,11 +142,11 @@ def _offload(
 ) -> None:
     """Store all rolled segments now, without any copy lag.
 
-    Returns when they are stored, and lists them. With --no-wait, returns when they are requested,
-    and prints the position of each partition. The active segment is stored only after the broker
-    has rolled it, or after it was idle for remote.log.idle.copy.ms. Of a streamed topic, all
-    committed records are stored, and the open offload segment is completed. Ctrl-C ends the wait,
-    not the copies.
+    Returns when the segments are stored, and lists them. With --no-wait, only requests the copies,
+    and prints the requested offset of each partition. Managers store the active segment only after
+    the broker has rolled it, or after it was idle for remote.log.idle.copy.ms. For a streamed
+    topic, they store all committed records, and complete the open offload segment. Ctrl-C ends the
+    wait, not the copies.
     """
     if no_wait and wait is not None:
         raise InvalidConfigError("--wait has no effect with --no-wait", advice="Give one")

@@ -48,11 +48,11 @@ OFFLOAD_SEGMENT = JsonShape(
             "What locates the data: `backend`, `prefix`, and the store by Pulsar's names, such as "
             "`bucket`, `region`, `serviceEndpoint` and `storageBasePath`.",
         ),
-        "segment_ids": JsonField(JsonKind.ID, "The stored segments that it has.", is_list=True),
+        "segment_ids": JsonField(JsonKind.ID, "The ids of its stored segments.", is_list=True),
         "objects": JsonField(
             JsonKind.TEXT,
-            "Keys of the objects in the store that it may have. Several chunks are one, as "
-            "`….log.{00000..00012}`. Empty if an earlier version recorded it.",
+            "Keys of the objects in the store that it may have. Several chunks are one entry, such "
+            "as `….log.{00000..00012}`. Empty if an earlier version recorded it.",
             is_list=True,
         ),
     },

@@ -56,12 +56,12 @@ OFFLOAD_STATUS_DOCUMENT = JsonShape(
                     ),
                     "requested_offset": JsonField(
                         JsonKind.OFFSET,
-                        "All below it is to be stored; null without a request.",
+                        "The request is for all records before this offset; null without one.",
                         is_nullable=True,
                     ),
                     "stored_end_offset": JsonField(
                         JsonKind.OFFSET,
-                        "Up to where all is stored; null if the manager does not answer.",
+                        "All records before it are stored; null if the manager does not answer.",
                         is_nullable=True,
                     ),
                     "lag_segments": PARTITION_REPORT.fields["lag_segments"],
@@ -116,7 +116,7 @@ def _offload_status(
 
     Shows the newest position that `rlm offload` requested of each partition, and what its manager
     has stored. The lag counts all rolled segments that are not stored, also beyond that position.
-    For a streamed topic, it lists the last offload segments, and all of them with --json.
+    For a streamed topic, lists the last offload segments, or all of them with --json.
     """
     name = PartitionName.parse(partition)
     with (
@@ -152,7 +152,7 @@ def status_lines(
     *,
     width: int | None,
 ) -> Iterator[str]:
-    """Yield a row for each partition; below it its offload segments."""
+    """Yield a row for each partition, and its offload segments below the row."""
     narrower = None if width is None else width - len(_BELOW)
     rows = (
         TextRow(

@@ -20,7 +20,7 @@ _OPTION_OF = {each: each.field.replace("_", "-") for each in PolicySetting}
 
 
 def _setting(name: str) -> PolicySetting:
-    """Return the setting of that name. typer passes a parsed one, too."""
+    """Return the setting of that name, or a setting that is already parsed, as typer passes it."""
     if isinstance(name, PolicySetting):
         return name
     found = next((each for each, option in _OPTION_OF.items() if option == name), None)
@@ -31,7 +31,7 @@ def _setting(name: str) -> PolicySetting:
 
 
 def layout_name(text: str) -> str:
-    """Return the name of a layout as rsm.config.layout has it. BadParameter for other text."""
+    """Return a layout as rsm.config.layout names it. Raises BadParameter for other text."""
     try:
         found = parse_layout(text)
     except ValueError as error:
@@ -89,7 +89,7 @@ _LagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="Copy a rolled segment once its newest record is this old; in ms without a unit. 0 is "
-        "at once, -1 the local retention. With both copy lags, the first that is over decides.",
+        "at once, -1 the local retention. With both copy lags, the one that ends first decides.",
     ),
 ]
 _LagBytes = Annotated[
@@ -126,7 +126,7 @@ _DeletionLagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
-        "in ms without a unit. -1 inherits it from the next policy level; the last one is the "
+        "in ms without a unit. -1 inherits it from the next policy level; the last level is the "
         "managers' remote.local.trim.deletion.lag.ms.",
     ),
 ]
@@ -148,7 +148,7 @@ _OffloadMode = Annotated[
     OffloadModeFlag | None,
     typer.Option(
         help="What managers offload. segment: rolled log segments. stream: the log as it grows, as "
-        "offload segments (PIP-76). inherit: the mode of the next policy level; the last one is "
+        "offload segments (PIP-76). inherit: the mode of the next policy level; the last level is "
         "the managers' offload.mode.",
     ),
 ]
@@ -163,8 +163,8 @@ _SegmentMaxBytes = Annotated[
             most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES,
         ),
         metavar="SIZE",
-        help="With offload mode stream: data after which an offload segment ends, such as 1GiB; "
-        "without a unit in bytes. -1 inherits it from the next policy level; the last one is the "
+        help="With offload mode stream: size at which an offload segment ends, such as 1GiB; "
+        "without a unit in bytes. -1 inherits it from the next policy level; the last level is the "
         "managers' max.size.per.offload.segment.bytes.",
     ),
 ]
@@ -176,7 +176,7 @@ _SegmentRolloverMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="With offload mode stream: time after which an offload segment ends, such as 10m; "
-        "in ms without a unit. -1 inherits it from the next policy level; the last one is the "
+        "in ms without a unit. -1 inherits it from the next policy level; the last level is the "
         "managers' max.offload.segment.rollover.time.ms.",
     ),
 ]
@@ -186,9 +186,9 @@ _Layout = Annotated[
         parser=layout_name,
         metavar="LAYOUT",
         help="Layout of new segments: raw, chunked, block_v1, block_v2, or a class of the "
-        "managers' rsm.config.layout, which applies without this option. Stored segments keep "
-        "theirs. Streamed segments are in chunked if that is the layout, and in block_v2 "
-        "otherwise.",
+        "managers' rsm.config.layout. A topic without a layout has the first one of that setting. "
+        "Stored segments keep theirs. Streamed segments are in chunked if that is the layout, and "
+        "in block_v2 otherwise.",
     ),
 ]
 _Inherit = Annotated[
@@ -247,7 +247,7 @@ def _policy_flags(  # noqa: PLR0913 - one for each option
 
 
 def with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `flags` of a command by the options of a policy."""
+    """Replace the parameter `flags` of a command with the options of a policy."""
     own = signature(function, eval_str=True)
     shared = signature(_policy_flags, eval_str=True).parameters
     shown = [
@@ -262,13 +262,13 @@ def with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
         function(flags=flags, **arguments)
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
+    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {each.name: each.annotation for each in shown}
     return command
 
 
 def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
-    """Return a lag that is given in its own unit or in PIP-17's."""
+    """Return a copy lag that is given in its own unit or in PIP-17's unit."""
     if value is not None and other is not None:
         raise InvalidConfigError(
             f"--offload-{name} is the same setting as a copy lag", advice="Give one"

@@ -30,7 +30,7 @@ ORIGINALS = JsonField(
 )
 TOPICS_DOCUMENT = JsonShape(
     name="Topics",
-    meaning="The topics that are tiered or were.",
+    meaning="The topics that are or were tiered.",
     fields={
         "topics": JsonField(
             JsonShape(
@@ -70,7 +70,7 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "copy_lag_since": JsonField(
                         JsonKind.TEXT,
-                        "From when the age counts: "
+                        "Start of the age `copy_lag_ms`: "
                         f"{' or '.join(f'`{each.name.lower()}`' for each in CopyLagSince)}.",
                     ),
                     "outage_policy": JsonField(JsonKind.TEXT, "`hold` or `shed`."),
@@ -86,7 +86,7 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "offload_segment_max_bytes": JsonField(
                         JsonKind.BYTES,
-                        "Data after which an offload segment ends; -1 is the managers' setting.",
+                        "Size at which an offload segment ends; -1 is the managers' setting.",
                     ),
                     "offload_segment_rollover_ms": JsonField(
                         JsonKind.DURATION,

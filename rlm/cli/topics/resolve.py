@@ -62,13 +62,13 @@ PARTITION_LOSSES = JsonShape(
         "cut_off": JsonField(_CUT_OFF, "What an election cut off.", is_nullable=True),
         "moved_from_offset": JsonField(
             JsonKind.OFFSET,
-            "Where the local log began by `rlm`, if another program moved it; otherwise null.",
+            "Where `rlm` last moved the local log start, if another program moved it; else null.",
             is_nullable=True,
         ),
         "local_start_offset": JsonField(JsonKind.OFFSET, "Where the broker's log begins."),
         "accepted": JsonField(JsonKind.FLAG, "Whether the command accepted the losses."),
         "damaged_segments": JsonField(
-            DAMAGED_SEGMENT, "Segments whose loss it does not accept.", is_list=True
+            DAMAGED_SEGMENT, "Segments whose loss the command does not accept.", is_list=True
         ),
     },
 )
@@ -239,8 +239,8 @@ def _lines(found: PartitionLosses) -> Iterator[str]:
     cut = lost.cut_off
     if cut is not None:
         yield (
-            f"{label} diverged: an election cut off {cut.start_offset}..{cut.end_offset} of leader"
-            f" epochs up to {cut.leader_epoch}, of {cut.segment_count} stored segments"
+            f"{label} diverged: an election cut off offsets {cut.start_offset}..{cut.end_offset} of"
+            f" leader epochs up to {cut.leader_epoch}, in {cut.segment_count} stored segments"
         )
     if lost.moved_from_offset is not None:
         yield (

@@ -36,7 +36,7 @@ from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(
     name="Retention",
-    meaning="What retention would do with `--dry-run`; otherwise what is left at the end.",
+    meaning="With `--dry-run`, what retention would do; otherwise what is left at the end.",
     fields={"partitions": JsonField(RETENTION_PREVIEW, "The partitions.", is_list=True)},
 )
 
@@ -52,7 +52,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait for the end; in seconds without a unit.",
+        help="How long to wait until nothing is due; in seconds without a unit.",
         show_default="10m",
     ),
 ]

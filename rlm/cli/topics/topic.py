@@ -107,9 +107,10 @@ def _enable(
 ) -> None:
     """Tier a topic that is not tiered yet.
 
-    Returns when the policy is active. The command also completes an earlier one that did not end.
+    Returns when the policy is active. Also completes an earlier, unfinished run of the command.
 
-    **Data loss:** if the total retention is shorter than the topic's was, older data is deleted.
+    **Data loss:** if the total retention is shorter than the topic's was, managers delete older
+    data.
     """
 
     def check(current: TopicPolicy | None) -> None:
@@ -246,8 +247,8 @@ def _disable(
 ) -> None:
     """End a topic's tiering, and restore its own retention.
 
-    The managers store all rolled segments before. Stored data stays readable without
-    --delete-remote. Without --force, the command fails if records would be lost.
+    First, the managers store all rolled segments. Without --delete-remote, stored data stays
+    readable. Without --force, the command fails if records would be lost.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

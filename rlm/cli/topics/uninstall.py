@@ -39,7 +39,7 @@ from rlmm.events.policy_level import policy_levels
 from rsm.program.confirmation import confirm, confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
 
-# A manager that has not read yet that a pattern's policy was removed may tier a topic in this time.
+# Until a manager has read that a pattern was removed, it may still tier topics by that pattern.
 _LEVELS_APPLY_MS = 5_000
 
 
@@ -67,11 +67,11 @@ def _uninstall(
     Removes the policies of patterns, and ends the tiering of each topic as `rlm topic disable`
     does. Stored data stays, and gateways serve it while they run. Let the managers run until the
     command is done: they store what is not stored yet. You can run the command again. Without a
-    terminal and without --force, it asks nothing: it loses nothing.
+    terminal and without --force, it does not ask, because it loses nothing.
 
-    **Data loss:** with --force, the command gives up records that are not stored. --force also
-    restores topics from the store whose policies were lost with the metadata topic: their unstored
-    records are not known.
+    **Data loss:** with --force, the command gives up records that are not stored. It also
+    restores the retention of topics whose policies were lost with the metadata topic, although it
+    does not know their unstored records.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -127,7 +127,7 @@ def _confirmed(
 
 
 def _remove_levels(session: CommandSession, *, dry_run: bool) -> bool:
-    """Remove the policies of patterns, so that managers tier no topic again; whether any was."""
+    """Remove the policies of patterns, so that managers tier no topic again; True if any was."""
     writer = PolicyWriter(session.metadata, uuid4)
     levels = policy_levels(session.metadata)
     for level in levels:
@@ -153,7 +153,7 @@ def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> 
     try:
         late = _of_existing_topics(session, late)
     except TieredStorageError as error:
-        show_progress(f"cannot see which topics of late policies exist: {error}")
+        show_progress(f"cannot check whether topics with new policies exist: {error}")
     for policy in late:
         show_progress(f"{policy.topic}: it was tiered while this command ran")
         yield policy.topic
@@ -195,9 +195,9 @@ def _ended(
 
 
 def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
-    """Restore topics that only the store still has; yield those that could not be restored.
+    """Restore the retention of topics whose policies are lost, or yield them without `force`.
 
-    Deletes the store's copies of those whose tiering has ended: managers may stop before they do.
+    Deletes the stored originals of topics whose tiering has ended: managers may stop before that.
     """
     config = session.config.storage
     if config is None:
@@ -222,12 +222,14 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
                     restore.restore(settings)
                     line = f"{text}: restored"
                 else:
-                    show_progress(f"{text}: unstored data is not known, --force restores it")
+                    show_progress(
+                        f"{text}: --force restores these settings; unstored data is not known"
+                    )
                     yield settings.topic
                     continue
                 with printing():
                     print_lines([line])
     except TieredStorageError as error:
-        show_progress(f"the store cannot say whether there are more topics: {error}")
+        show_progress(f"cannot check the store for more topics: {error}")
         if not (force or dry_run):
             yield "(store)"

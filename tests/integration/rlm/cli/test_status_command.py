@@ -64,4 +64,4 @@ def test_status_when_options_exclude_each_other_then_says_so_before_it_connects(
     done = rlm.run("status", "--watch", "--check")
 
     assert done.returncode == 2
-    assert "--watch and --check or --json exclude each other" in done.stderr
+    assert "--watch excludes --check and --json" in done.stderr
