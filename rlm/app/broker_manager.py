@@ -62,7 +62,7 @@ _READY_WAIT_MS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLoop:
-    """Represents work that is repeated while the store can be used, on a thread of this name."""
+    """Represents work that a thread of this name repeats while the store can be used."""
 
     name: str
     work: Step

@@ -213,7 +213,7 @@ def _cycle(
 def _witness(
     config: Config, storage: ChunkStorage, metadata: RemoteLogMetadataManager
 ) -> StoreWitness | None:
-    """Return the witness; None if it is off, or if a plug-in decides where segments are."""
+    """Return the check for a wrong store; None if it is off, or if a plug-in stores segments."""
     if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
         return None
     return StoreWitness(storage, metadata)

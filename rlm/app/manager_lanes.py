@@ -28,10 +28,10 @@ from rsm.pulsar.driver_metadata import driver_metadata
 # one claim's time for each partition, divided by the number of threads.
 _CLAIM_THREADS = 32
 
-# One repair at once: copies of new segments take precedence.
+# One repair at a time: copies of new segments take precedence.
 _REPAIRS_AT_ONCE = 1
 
-# One merge at once: all merges share one rate.
+# One merge at a time: all merges share one rate.
 _MERGES_AT_ONCE = 1
 
 
@@ -53,7 +53,7 @@ class ManagerLanes:
 
     @classmethod
     def of_threads(cls, *, copies: int, streams: int, deletions: int) -> ManagerLanes:
-        """Open pools for this number of concurrent copies, streams and deletions."""
+        """Open pools for these numbers of concurrent copies, streams and deletions."""
         return cls(
             copy_pool=ThreadPoolExecutor(2 * copies, "copier"),
             stream_pool=ThreadPoolExecutor(2 * streams, "streamer"),
@@ -117,7 +117,7 @@ def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
 
 
 def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
-    """Open the lane that copies damaged segments: one at once, within the full copy rate."""
+    """Open the lane that copies damaged segments: one at a time, at up to the full copy rate."""
     repair_lanes = Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE)
     throttle = _throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE)
     context = _context(config, repair_lanes, throttle, metrics, lanes.stopping)
@@ -138,7 +138,7 @@ def stream_count(config: Config) -> int:
 def _open_streams(
     config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics
 ) -> StreamLanes:
-    """Open the lanes that stream partitions, within the full copy rate."""
+    """Open the lanes that stream partitions, together at up to the full copy rate."""
     count = stream_count(config)
     stream_lanes = Lanes(lanes.stream_pool, "stream", limit=count)
     throttle = _throttle(config, ports, metrics, sharers=count)
@@ -147,7 +147,7 @@ def _open_streams(
 
 
 def _open_merges(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> MergeLanes:
-    """Open the lane that merges streamed segments: one merge at once, at a rate of its own."""
+    """Open the lane that merges streamed segments: one at a time, at a rate of its own."""
     merge_lanes = Lanes(lanes.merge_pool, "merge", limit=_MERGES_AT_ONCE)
     throttle = CopyThrottle(
         ports.clock,

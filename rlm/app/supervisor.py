@@ -60,7 +60,8 @@ class _GatewaySockets:
 class _ManagerSockets:
     """Represents the sockets of the manager's probe and of its API.
 
-    If `api` is None, the manager binds it once it knows by which address it reaches its broker.
+    If `api` is None, the manager binds that socket itself, once it knows from which address it
+    reaches its broker.
     """
 
     probe: socket.socket
@@ -68,7 +69,7 @@ class _ManagerSockets:
 
 
 def supervise_host(config_path: Path) -> int:
-    """Run until a signal ends it, or a child reports a wrong configuration at its first start.
+    """Run the host's processes until a signal, or a wrong configuration at a child's first start.
 
     Returns the exit code. Before it changes anything, it raises InvalidConfigError if files or
     addresses show a problem, and HostNotReadyError if the problem may pass by itself. Only the main

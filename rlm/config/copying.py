@@ -44,7 +44,7 @@ class CopyingConfig(Section):
         default=86_400_000,
         validation_alias="remote.log.idle.copy.ms",
         description="Idle time after which the manager copies the committed part of an active "
-        "segment. A broker rolls a segment only with its next record. The copy also waits for the "
+        "segment. A broker rolls a segment only when a record arrives. The copy also waits for the "
         "topic's `--copy-lag-ms`. Lower: the end of an idle partition is stored earlier, in more "
         "and smaller segments. -1: never.",
     )

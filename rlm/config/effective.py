@@ -119,7 +119,7 @@ def _given(
 
 
 def _plugin_keys(entries: Mapping[str, Property]) -> tuple[str, ...]:
-    """Return the keys that no section lists: the loader accepts only those of plug-ins."""
+    """Return the keys that no section lists. Only those of plug-ins pass the loader."""
     known = {
         str(field.validation_alias) for each in SECTIONS for field in each.model_fields.values()
     }

@@ -327,10 +327,13 @@ def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
         yield properties.invalid(
             f"the setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}",
             given[0],
+            advice=f"Remove it, or {_LOG_DIRS_KEY}",
         )
     if len(given) > 1:
         yield properties.invalid(
-            f"the setting has no effect together with {NAME_TEMPLATE_KEY}", given[0]
+            f"the setting has no effect together with {NAME_TEMPLATE_KEY}",
+            given[0],
+            advice="Remove one of the two",
         )
 
 

@@ -1,6 +1,6 @@
 """The types of configuration values beyond numbers and plain text, and their grammar.
 
-Each parser takes the text from the file and raises ValueError with the expected value, as pydantic
+Each parser takes the text from the file and raises ValueError with the expected form, as pydantic
 requires.
 """
 

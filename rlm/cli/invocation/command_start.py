@@ -1,4 +1,4 @@
-"""When a command started, so that its start-up time counts towards its timeout."""
+"""Measures a command's start-up time, which counts towards its timeout."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class LeadingManagers:
         ask_each(self._leading, self._client.run_cycle)
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Return why the last `reports` has none of a partition, and what to do."""
+        """Return why the last `reports` lacks a partition, and what to do."""
         if isinstance(self._leaders, TieredStorageError):
             return f"its leader is not known: {self._leaders}"
         leader = self._leaders.get(tip.partition)

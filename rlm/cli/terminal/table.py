@@ -2,7 +2,7 @@
 
 If all rows fit, each is one line. Otherwise texts leave their rows, the widest first, until
 the table fits: texts of columns that may move, then those of the first column, then any. A text of
-the first column is then a line above its row, another one a line below it, as `name: text`. So
+the first column moves to a line above its row, any other text to a line below, as `name: text`. So
 nothing is cut, except for names that are shown in full elsewhere.
 
 Any number of rows fits into memory: a block of them is laid out at a time.

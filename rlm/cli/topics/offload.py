@@ -44,7 +44,7 @@ _OFFLOADED_SEGMENT = JsonShape(
 )
 OFFLOAD_DOCUMENT = JsonShape(
     name="Offloaded",
-    meaning="What is stored now.",
+    meaning="The partitions of an offload, and what it stored.",
     fields={
         "partitions": JsonField(
             JsonShape(
@@ -67,7 +67,7 @@ OFFLOAD_DOCUMENT = JsonShape(
 )
 OFFLOAD_REQUEST_DOCUMENT = JsonShape(
     name="OffloadRequests",
-    meaning="What is requested.",
+    meaning="The partitions of an offload, and the requested offsets.",
     fields={
         "partitions": JsonField(
             JsonShape(

@@ -178,7 +178,7 @@ def _of_existing_topics(
 def _ended(
     session: CommandSession, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
 ) -> bool:
-    """Return whether the topic's tiering ended; report an error, so that others continue."""
+    """Return whether the topic's tiering ended; print an error, and let other topics continue."""
     try:
         if dry_run:
             now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
