@@ -22,7 +22,7 @@ def size_text(size_bytes: int) -> str:
     """Format a number of bytes for people, in at most 8 characters and its largest unit."""
     size, unit = float(size_bytes), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if size < 1023.5:  # from there on, it would be rounded to 1024
+        if size < 1023.5:  # a larger size would be rounded to 1024
             break
         size, unit = size / 1024, larger
     digits = 0 if unit == "B" or size >= 99.95 else 1

@@ -252,7 +252,7 @@ class _PoliciesFile:
             raise self._invalid(str(error).partition("\n")[0] or "nested too deeply") from error
 
     def _text(self, data: bytes) -> str:
-        """Decode the file, and check its characters: the parser would report no line for them."""
+        """Decode and check the file's characters: the parser reports no line for a wrong one."""
         encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
         try:
             text = data.decode(encoding)

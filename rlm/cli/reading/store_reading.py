@@ -63,7 +63,7 @@ def _require_usable_bounds(wanted: Selection) -> None:
     for option, bound in (("--from", wanted.begin), ("--to", wanted.end)):
         if wanted.name.partition is None and bound is not None and bound.offset is not None:
             raise InvalidConfigError(
-                "an offset is valid in one partition, but the command reads several",
+                "an offset belongs to one partition, but the command reads several",
                 option=option,
                 found=bound.offset,
                 advice="Name one as TOPIC:PARTITION, or give a time",

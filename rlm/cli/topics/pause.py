@@ -116,7 +116,7 @@ def change_pauses(
     topic_id: UUID | None = None,
     resume: bool,
 ) -> frozenset[PausableTask]:
-    """Pause or resume tasks of all topics of this name; return the tasks that any topic pauses.
+    """Pause or resume tasks of all topics of this name; return tasks paused for any of them.
 
     With `topic_id`, only of that topic. Raises as `find_policies`, NotFoundError if no topic of the
     name has the id, and InvalidConfigError to resume the deletions of several topics at once.

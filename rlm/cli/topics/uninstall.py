@@ -69,9 +69,9 @@ def _uninstall(
     command is done: they store what is not stored yet. You can run the command again. Without a
     terminal and without --force, it does not ask, because it loses nothing.
 
-    **Data loss:** with --force, the command gives up records that are not stored. It also
-    restores the retention of topics whose policies were lost with the metadata topic, although it
-    does not know their unstored records.
+    **Data loss:** with --force, the command gives up records that are not stored. With --force, it
+    also restores the retention of topics whose policies were lost with the metadata topic, although
+    it does not know their unstored records.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
