@@ -1,4 +1,4 @@
-"""Carries out decisions: claims, copies, trims, expiry. One order of effects per file.
+"""Carries out decisions: claims, copies, trims and expiry. Each file defines one order of effects.
 
 The classes have a `step` method; rlm.app.manager owns the threads, pools and intervals.
 """

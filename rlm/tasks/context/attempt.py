@@ -12,7 +12,8 @@ from rsm.spi import CopyAttempt
 class BoundedAttempt(CopyAttempt):
     """Represents an attempt to copy or check objects, with a monotonic deadline. Thread-safe.
 
-    It also ends when the process is `stopping`, or no longer `leads` the partition if it has to.
+    The attempt also ends once the process is `stopping`, or no longer `leads` the partition. By
+    default, the lead is not checked.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Records the start of a segment's deletion. From then on no end of its copy is accepted."""
+"""Records the start of a segment's deletion, after which its copy can no longer finish."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def start_deletion(
 
 
 def fence_attempts(ports: Ports, segment_ids: Iterable[RemoteLogSegmentId], writer: Writer) -> None:
-    """Start the deletion of what these attempts have not finished, also while deletions are paused.
+    """Start the deletion of those attempts that are unfinished, even while deletions are paused.
 
-    An end that got no answer may be written later: without the fence, two segments would have its
-    records. Raises RetriableError if the metadata topic cannot be written.
+    A COPY_SEGMENT_FINISHED that got no response may still be written later. Without the fence, two
+    segments would then have the same records. Raises RetriableError if the metadata topic cannot be
+    written.
     """
     for segment_id in segment_ids:
         record = ports.metadata.segment(segment_id)

@@ -20,7 +20,7 @@ def report_fault(
     clock: Clock,
     new_id: Callable[[], UUID],
 ) -> None:
-    """Record an object that the manager found damaged, unless it is recorded."""
+    """Record an object that the manager found damaged, unless it is already recorded."""
     now_ms = clock.wall_ms()
     anomaly = Anomaly(
         segment=segment_id.id,

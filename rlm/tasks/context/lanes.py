@@ -31,9 +31,9 @@ class Job(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _QueueEntry:
-    """Represents a key's waiting or running job. Removed when its job is dropped or written off.
+    """Represents a key's waiting or running job, until the job ends, is dropped or is written off.
 
-    `is_running`: it occupies a slot. `is_taken`: a thread has taken it.
+    `is_running`: it occupies a slot. `is_taken`: a thread of the pool has begun to run it.
     """
 
     key: Hashable
@@ -76,7 +76,7 @@ class Lanes:
     def write_off(self, key: Hashable, job: Job) -> None:
         """Count a hanging job as ended, so that another job of its key may run at the same time.
 
-        Does nothing if it does not run, or has ended: the next job of its key is another one.
+        Does nothing if `job` waits or has ended, even if the next job of its key runs.
         """
         with self._lock:
             entry = self._entries.get(key)
@@ -132,7 +132,7 @@ class Lanes:
     def _drop(self, entry: _QueueEntry, error: RuntimeError) -> None:
         """Remove a job that was not started, unless another thread of the pool has taken it.
 
-        The pool may have queued it before it failed, and may still call `_run`.
+        The pool may have queued the job before `submit` failed, and may still call `_run`.
         """
         with self._lock:
             if entry.is_taken or self._entries.get(entry.key) is not entry:

@@ -1,15 +1,16 @@
 """Recognizes the store of the earlier segments by an object that must be in it.
 
 A directory that is not mounted, or another bucket, looks like an empty store. **Data loss:**
-segments copied there are missing when the right store is back. Segments missing there are not lost.
+segments copied there are missing when the right store is back. A segment that is missing there is
+not lost: the right store has it.
 
     each cycle looks for an object → starts copies, trims and deletions
     objects of a copy are written and verified → the copy looks for an earlier object, then again
     for its own → COPY_SEGMENT_FINISHED
 
-So a store that is replaced while copies run gets no finished segment, and any object of a finished
-segment proves the store. If a single segment is stored, its absence proves nothing: the manager
-repairs one lost object.
+So no copy finishes in a store that replaced the right one while the copy ran, and any object of a
+finished segment proves the store. If only one segment is stored, its absence proves nothing: the
+object may be lost, and the manager then repairs it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MISSING_MIN = 2
 
 
 class WrongStoreError(RetriableError):
-    """The store has none of the objects that were looked for, although some must be there."""
+    """Reports that another store answers: objects that must be in it are missing."""
 
 
 class StoreWitness:
@@ -59,13 +60,15 @@ class StoreWitness:
     def require_with(self, own_keys: Iterable[str]) -> None:
         """Look again, as in the last `require`, and then for objects that were just written.
 
-        Raises as `require`. In this order, a store that answered for another one is noticed.
+        Raises the errors of `require`. This order also detects that a wrong store got the objects
+        before the right store came back.
         """
         self._require()
         for key in own_keys:
             if not self._storage.exists(key):
                 raise WrongStoreError(
-                    "a verified object is not in the store any more: another store answered",
+                    "cannot finish the copy: its verified object is missing, so another store "
+                    "answers",
                     object=key,
                 )
 
@@ -92,7 +95,7 @@ class StoreWitness:
     def _keys(self, partitions: Iterable[TopicIdPartition]) -> tuple[list[str], bool]:
         """Return keys of each partition's newest segments, which expire last, then of its oldest.
 
-        Also returns whether the metadata of all partitions looked at was read to its end.
+        Also returns whether the metadata of all checked partitions was read to its end.
         """
         keys: list[str] = []
         is_complete = True

@@ -46,15 +46,15 @@ _log = logging.getLogger(__name__)
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
-# An attempt to merge costs as much whatever its error is, and no merge is urgent.
+# A failed merge costs that much with any error, and no merge is urgent.
 _LONGEST_COSTLY_PAUSE_MS = 3_600_000
 
-# After its deadline, an attempt that does not hang ends by itself between two pieces.
+# An attempt that does not hang checks its deadline between two pieces, and ends within this time.
 _OVERDUE_MS = 10_000
 
 
 class AttemptKind(Enum):
-    """What a lane's attempts are for; each kind has its own history in the partition's task."""
+    """Represents what attempts do; each kind has its own history in the partition's task."""
 
     COPY = "copy"
     REPAIR = "repair"
@@ -63,7 +63,7 @@ class AttemptKind(Enum):
 
     @property
     def plural(self) -> str:
-        """Return how log lines name several of them."""
+        """Return the plural that log lines use."""
         return "copies" if self is AttemptKind.COPY else f"{self.value}s"
 
     @property
@@ -82,7 +82,7 @@ class AttemptKind(Enum):
         return histories[self]
 
     def counters(self, metrics: Metrics) -> tuple[AttemptCounters, ...]:
-        """Return what counts attempts of this kind; repairs and streams also count as copies."""
+        """Return the counters of this kind's attempts; repairs and streams also count as copies."""
         counted = {
             AttemptKind.MERGE: (metrics.merges,),
             AttemptKind.STREAM: (metrics.copies, metrics.streams),
@@ -94,8 +94,8 @@ class AttemptKind(Enum):
 class AttemptContext:
     """Represents what the attempts of some lanes share: where they run, their limits and rate.
 
-    `attempt_timeout_ms` excludes the delays of `throttle`; a `throttle` of None is no rate limit.
-    The first failure of a partition is followed by a pause of `first_pause_ms`.
+    `attempt_timeout_ms` excludes the delays of `throttle`; without `throttle`, there is no rate
+    limit. The first failure of a partition is followed by a pause of `first_pause_ms`.
     """
 
     lanes: Lanes
@@ -134,7 +134,7 @@ class CopyWork(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Return the fields of log lines that say what is copied."""
+        """Return the log fields that identify what is copied."""
 
     @property
     def timeout_ms(self) -> int:
@@ -147,7 +147,7 @@ class CopyWork(Protocol):
         """
 
     def give_up(self) -> None:
-        """Handle an attempt that ended with FencedError: its decision no longer holds."""
+        """Handle an attempt that ended with FencedError or StoppedError."""
 
     def following(self) -> CopyWork | None:
         """Return the work to queue after a successful copy; None if there is none."""
@@ -157,7 +157,7 @@ class CopyWork(Protocol):
 class _CopyJob:
     """Represents queued or running work of a partition.
 
-    `attempt` is written under the lane's lock. It is None while no copy runs, and after the copy
+    `attempt` is written under the runner's lock. It is None while no copy runs, and after the copy
     was written off.
     """
 
@@ -172,7 +172,7 @@ class _CopyJob:
 class AttemptRunner:
     """Runs the attempts of one kind, one at a time per led partition. Thread-safe.
 
-    The runner knows which attempts run. How they ended is recorded in the partition's task.
+    The runner knows which attempts run. The partition's task records how they ended.
     """
 
     def __init__(
@@ -362,7 +362,7 @@ class AttemptRunner:
             )
 
     def is_wanted(self, tip: TopicIdPartition) -> bool:
-        """Return whether the topic is still to be copied; False if the metadata cannot answer."""
+        """Return whether the partition may still be copied; False if the metadata cannot answer."""
         try:
             policy = topic_policy(self._metadata, tip.topic_id)
             is_paused = PausableTask.COPY in paused_tasks(self._metadata, tip.topic_id)

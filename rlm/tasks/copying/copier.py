@@ -5,10 +5,10 @@
     → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
 
 The started event names every object before its first byte, so a crash leaves no object that no
-record names (PIP-17). Only followers truncate. A file that its broker leads before the first byte
-and after the last cannot have changed while it was read. The copier publishes nothing after it
-notices that the lead is lost. It deletes an attempt that cannot finish; if that fails, the next
-leader deletes it.
+record names (PIP-17). Only followers truncate. If the broker leads the partition before the first
+byte is read and after the last one, the file cannot have changed in between. The copier publishes
+nothing after it notices that the lead is lost. It deletes the objects of an attempt that cannot
+finish; if that fails, the next leader deletes them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class CopyOrder:
     """Represents one segment to copy, with its lead, its lineage and its time limit.
 
     `segment_id` is new for each attempt. The attempt ends once the process is `stopping`, or no
-    longer `leads`. `replaces` are the finished segments with the same offsets that were known when
-    the copy was decided; some of them are damaged.
+    longer `leads`. `replaces` are the finished segments of the same offsets that the plan knew;
+    some of them may be damaged or unwanted.
     """
 
     lead: PartitionLead

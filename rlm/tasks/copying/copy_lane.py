@@ -25,7 +25,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 class _SegmentCopies:
     """Represents the segments that a partition has queued, oldest first.
 
-    `replaces` as in `CopyOrder`.
+    `CopyOrder` describes `replaces`.
     """
 
     copier: Copier
@@ -68,7 +68,7 @@ class _SegmentCopies:
         )
 
     def give_up(self) -> None:
-        """Leave it to the next cycle, which decides again."""
+        """Do nothing: the next cycle decides again."""
 
     def following(self) -> _SegmentCopies | None:
         rest = self.segments[1:]
@@ -86,7 +86,7 @@ class CopyLanes(AttemptLanes):
         pace: CopyPace | None = None,
         kind: AttemptKind = AttemptKind.COPY,
     ) -> None:
-        """Copy at the lanes' limit without `pace`."""
+        """Without `pace`, run as many copies as the lanes allow."""
         self._attempts = AttemptRunner(ports, context, pace=pace, kind=kind)
         self._copier = Copier(
             ports,
@@ -109,7 +109,7 @@ class CopyLanes(AttemptLanes):
     ) -> bool:
         """Queue `segments` in order, unless this partition is busy or its history forbids it.
 
-        Returns whether the lane accepted them. `replaces` as in `CopyOrder`.
+        Returns whether the lane accepted them. `CopyOrder` describes `replaces`.
         """
         if not segments:
             return False

@@ -1,7 +1,8 @@
 """Adjusts the number of concurrent copies by their throughput, measured in windows of time.
 
 This module owns the windows; `rlm.policy.resources.copy_concurrency` decides from each window. The
-copy that moves the first piece after a window ends evaluates it. If nothing moves, the cycle does.
+first copy that passes on a piece after the end of a window evaluates the window. If no copy does,
+the cycle evaluates it.
 """
 
 from __future__ import annotations

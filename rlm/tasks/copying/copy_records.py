@@ -1,6 +1,6 @@
 """Records the states of copies in the metadata, and discards what a failed copy wrote.
 
-Copies of segments, whose end is known, and streams, whose end is not, share this module.
+Copies of rolled segments and streams share this module. The end of a stream is not known at first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
 
 
 class CopyRecords:
-    """The records of one store's copies. Thread-safe."""
+    """Represents the records of one store's copies. Thread-safe."""
 
     def __init__(self, ports: Ports, *, custom_metadata_max_bytes: int) -> None:
         self._custom_metadata_max_bytes = custom_metadata_max_bytes
@@ -57,7 +57,8 @@ class CopyRecords:
 
         The metadata of an open segment has neither end nor size; its log has at most
         `open_most_bytes`. The topic's policy decides the layout. Raises UnsupportedError if the
-        store's manager lacks the topic's layout. An open segment then gets another layout instead.
+        storage manager lacks the topic's layout or cannot stream. An open segment gets another
+        layout if the topic's layout cannot store a stream.
         """
         own_id = RemoteLogSegmentId(topic_id_partition=lead.topic_id_partition, id=segment_id)
         stored_as = self._planned(own_id, offsets.start_offset, size_bytes, open_most_bytes)
@@ -100,7 +101,7 @@ class CopyRecords:
         copy_timeout_ms: int = 0,
         copy_deadline_ms: int = 0,
     ) -> int:
-        """Publish a state of the copy; return its time. Raises FencedError if it is refused."""
+        """Publish a state of the copy; return its append time. Raises FencedError if refused."""
         result = self._metadata.publish(
             SegmentEvent(
                 event_id=self._new_id(),
@@ -157,7 +158,7 @@ class CopyRecords:
                 )
 
     def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
-        """Raise UnsupportedError for unplanned objects, or too large custom metadata.
+        """Raise UnsupportedError if objects differ from the plan or custom metadata is too large.
 
         A crash would leave unplanned objects without a record. Planned chunks may be missing if the
         log was shorter. Every process keeps the custom metadata as long as the segment exists
@@ -226,11 +227,11 @@ def known_epochs(
 ) -> Lineage:
     """Remove the epochs below a log start inside the segment, where they are only a guess.
 
-    A broker rewrites its first entry to the log start. If no manager claimed that epoch before, its
-    real start is unknown, and lower records in the file are not corrupt. The claim with that guess
-    stays recorded, and the log start may have moved since. So every epoch with a recorded start
-    inside the segment, at or below the log start, may be a guess. A part that is to start at the
-    log start may start below it, with the batch that contains the log start.
+    A broker moves the start of its first epoch to the log start. If no manager claimed that epoch
+    before, its real start is unknown, and lower records in the file are not corrupt. The claim with
+    that guess stays recorded, and the log start may have moved since. So every epoch with a
+    recorded start inside the segment, at or below the log start, may be a guess. A part that is
+    planned from the log start on may begin below it, with the batch that contains the log start.
     """
     entries = lineage.entries
     if not offsets.start_offset <= log_start_offset < offsets.end_offset:
@@ -244,9 +245,10 @@ def known_epochs(
 
 
 def covering(lineage: Lineage, base_offset: int) -> Lineage:
-    """Return the lineage from the base offset on, which may be below the first known epoch.
+    """Return the lineage, with its first epoch extended down to a lower base offset.
 
-    The first batch contains the log start then. The finished state has the known epochs only.
+    The base offset is lower if the first batch contains the log start. COPY_SEGMENT_FINISHED has
+    only the known epochs.
     """
     first, *later = lineage.entries
     if first.start_offset <= base_offset:

@@ -29,7 +29,7 @@ class CopyThrottle:
     def __init__(
         self, clock: Clock, *, bytes_per_second: int, sharers: int, waited: Callable[[int], None]
     ) -> None:
-        """`sharers` is the highest number of concurrent copies."""
+        """Expect at most `sharers` concurrent copies."""
         self._clock = clock
         self._bytes_per_second = bytes_per_second
         self._sharers = sharers
@@ -39,7 +39,7 @@ class CopyThrottle:
 
     @property
     def piece_bytes(self) -> int:
-        """The largest piece, small enough that a slow rate delays in short pauses."""
+        """Return the largest piece, small enough that a slow rate delays in short pauses."""
         return max(_LEAST_PIECE_BYTES, self._bytes_per_second // _PIECES_PER_SECOND)
 
     def longest_ms(self, size_bytes: int) -> int:
@@ -49,7 +49,7 @@ class CopyThrottle:
         return size_bytes * self._sharers * 1000 // self._bytes_per_second
 
     def wait(self, size_bytes: int, attempt: CopyAttempt) -> None:
-        """Return when `size_bytes` may be copied. Raises as soon as the attempt's check does."""
+        """Wait until `size_bytes` may be copied. Raises the errors of the attempt's check."""
         if self._bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return
         now_ms = self._clock.monotonic_ms()
@@ -64,7 +64,10 @@ class CopyThrottle:
 
 
 class ThrottledAttempt(CopyAttempt):
-    """Represents an attempt that waits before each 1 MiB. Thread-safe if `attempt` is."""
+    """Represents an attempt whose `check` waits until 1 MiB more may be read.
+
+    Thread-safe if `attempt` is.
+    """
 
     def __init__(self, attempt: CopyAttempt, throttle: CopyThrottle) -> None:
         self._attempt = attempt

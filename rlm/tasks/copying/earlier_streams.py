@@ -1,11 +1,10 @@
-"""Has a stream use again what unfinished streams of the same records have sent.
+"""Lets a stream reuse what unfinished streams of the same records have sent.
 
     an unfinished stream found → its deletion started, which fences its end
-    → the writer of the next segment may use its parts, as far as its log is in this lineage
+    → the next segment's writer may reuse that stream's parts, as far as they are in this lineage
 
-A log has the same records as another one up to the end of the last leader epoch that both have
-(KIP-101). So nothing is used beyond the end of the epoch in which the unfinished stream was
-written.
+Two logs have the same records up to the end of the last leader epoch that both have (KIP-101). So
+nothing is reused beyond the end of the epoch in which the unfinished stream was written.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class EarlierStreams:
     """Represents fenced streams that never finished, for the next segment.
 
     `end_offset` is where their logs may leave the lineage; None if they do not. `reused` and
-    `unused` as in SegmentWriter.reuse.
+    `unused` are those of `SegmentWriter.reuse`.
     """
 
     segments: tuple[RemoteLogSegmentMetadata, ...]
@@ -42,11 +41,11 @@ class EarlierStreams:
     unused: Callable[[UUID], None]
 
     def offer_to(self, writer: SegmentWriter) -> None:
-        """Let a new writer use what they have sent."""
+        """Let a new writer reuse what these streams have sent."""
         writer.reuse(self.segments, reused=self.reused, unused=self.unused)
 
     def limit(self, writer: SegmentWriter, appended: OffsetRange) -> None:
-        """End the use before these offsets are appended, if they are not in all of the logs."""
+        """End the reuse before `appended` is written, if not all of the logs have these offsets."""
         if self.end_offset is not None and appended.end_offset > self.end_offset:
             writer.end_reuse()
 
@@ -58,10 +57,10 @@ def earlier_streams(
     lineage: Lineage,
     reused: Callable[[int], None],
 ) -> EarlierStreams | None:
-    """Fence and return the unfinished streams from an offset on; None if none may be used again.
+    """Fence and return the unfinished streams from an offset on; None if none may be reused.
 
-    None is used while deletions are paused: only a deletion discards what failed attempts leave.
-    Raises RetriableError if the metadata topic cannot be written.
+    No stream is reused while deletions are paused: only a deletion discards what failed attempts
+    leave. Raises RetriableError if the metadata topic cannot be written.
     """
     if not ports.storage.can_reuse_unfinished:
         return None
@@ -76,7 +75,7 @@ def earlier_streams(
         spent=state.spent(),
     )
     segments, ends = [], []
-    # Not the writer of the segment's record: that is the process that has fenced it.
+    # The account names the stream's writer; the segment's record names the one that fenced it.
     assigned = offload_segments(ports.metadata, task.topic_id_partition) if found else ()
     epochs = {each.id: each.writer.leader_epoch for each in assigned}
     for metadata in (record.metadata for record in found):

@@ -55,10 +55,10 @@ class _Merging:
         return self.lanes.run(self.task, self.merge, self.lineage, segment_id)
 
     def give_up(self) -> None:
-        """Leave it to the next cycle, which decides again."""
+        """Do nothing: the next cycle decides again."""
 
     def following(self) -> None:
-        """The next cycle decides: the parts are deleted first."""
+        """Return None: the next cycle decides, after the parts are deleted."""
 
 
 class MergeLanes(AttemptLanes):
@@ -90,8 +90,8 @@ class MergeLanes(AttemptLanes):
     ) -> RemoteLogSegmentMetadata:
         """Merge segments under a new id. Raises as `Merger.merge`.
 
-        A merge may wait long for its slot. Raises FencedError if the partition is not streamed by
-        then: its parts would stay next to the merged segment.
+        A merge may wait long for its slot. Raises FencedError if the partition is no longer
+        streamed when the merge starts: the parts would stay next to the merged segment.
         """
         if task.streaming.permit is None:
             raise FencedError(

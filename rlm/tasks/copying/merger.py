@@ -170,7 +170,7 @@ class Merger:
         return ThrottledContent(source=parts, throttle=self._throttle, attempt=attempt)
 
     def _report(self, parts: Iterable[UnreadablePart]) -> None:
-        """Record the damage of these parts; the next attempt reports what cannot be recorded."""
+        """Record the damage of these parts; the next attempt retries what cannot be recorded."""
         for part in parts:
             if not isinstance(part.error, NotFoundError | CorruptError):
                 continue

@@ -64,8 +64,8 @@ class OffloadAccount:
     ) -> OffloadSegmentRecord:
         """Complete the accounts that earlier attempts left; record that a segment begins here.
 
-        `started` is the segment's own record, which is written later. Raises RetriableError if that
-        fails.
+        `started` is the segment's own record, which is written later. Raises RetriableError if the
+        assignment cannot be recorded.
         """
         segment_id = started.segment_id.id
         assigned = OffloadSegmentRecord(
@@ -87,7 +87,7 @@ class OffloadAccount:
         return assigned
 
     def complete(self, lineage: Lineage, in_flight: Callable[[], frozenset[UUID]]) -> None:
-        """End the accounts of ended segments, once for each claim, and after a failure to record.
+        """Complete the accounts of ended segments, once per claim and after a failure to record.
 
         `in_flight` returns the segments that this process is writing. Raises RetriableError if the
         metadata topic cannot be read or written; the next call continues.
@@ -110,7 +110,7 @@ class OffloadAccount:
         begins: Mapping[int, OffloadPosition],
         lineage: Lineage,
     ) -> bool:
-        """End the account if its segment has ended; return whether it has."""
+        """Complete the account if its segment has ended; return whether the segment has ended."""
         if account.status is OffloadSegmentStatus.OFFLOADED:
             return True
         segment_id = RemoteLogSegmentId(topic_id_partition=self._tip, id=account.id)

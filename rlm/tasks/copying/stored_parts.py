@@ -26,7 +26,7 @@ from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
 
 _SETTINGS = ScanSettings(ahead_count=1)
 
-# Each further attempt with the same part would end with the same error.
+# Every later attempt with the same part would end with the same error.
 _PART_ERRORS = (NotFoundError, CorruptError, UnsupportedError)
 
 
@@ -42,7 +42,7 @@ class UnreadablePart:
 
 
 class UnreadablePartsError(RetriableError):
-    """Parts of a merge cannot be read. A merge without these parts may succeed."""
+    """Represents unreadable parts of a merge. A merge without these parts may succeed."""
 
     def __init__(self, parts: Sequence[UnreadablePart]) -> None:
         first = parts[0]
@@ -60,8 +60,8 @@ class UnreadablePartsError(RetriableError):
 class StoredParts:
     """Represents the log of a merge: a SizedSource with the parts' batches, byte for byte.
 
-    Checks each batch's CRC, offsets and leader epoch, and that the parts have no byte more or less
-    than their records say. Memory: that of a scan and of `JoinedCompanions`. Not thread-safe.
+    Checks each batch's CRC, offsets and leader epoch, and that each part has its recorded length.
+    Memory: that of a scan and of `JoinedCompanions`. Not thread-safe.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class StoredParts:
         return tuple(self._unreadable)
 
     def read_companions(self) -> None:
-        """Read what `companions` needs of the parts, before the first byte of their logs.
+        """Read what `companions` needs from the parts, before the first byte of their logs.
 
-        Raises the error of the first unreadable part, after a look at all parts. The producer
+        Reads all parts, then raises the error of the first unreadable one. The producer
         snapshot is that of the last part: a segment's snapshot is the state at its end. Streamed
         parts have none.
         """
@@ -128,7 +128,7 @@ class StoredParts:
             yield run.data
         if read_bytes != metadata.segment_size_bytes:
             raise CorruptError(
-                "a stored segment has another length than recorded",
+                "a stored segment's length differs from its record",
                 segment_id=metadata.segment_id,
                 expected=metadata.segment_size_bytes,
                 found=read_bytes,
@@ -153,7 +153,7 @@ class StoredParts:
 
     @contextmanager
     def _noting(self, metadata: RemoteLogSegmentMetadata) -> Iterator[None]:
-        """Note a part that each further attempt would fail to read, too."""
+        """Note a part that every later attempt would also fail to read."""
         try:
             yield
         except _PART_ERRORS as error:

@@ -1,4 +1,4 @@
-"""Streams partitions in lanes of their own: one open segment per lane (PIP-76)."""
+"""Streams partitions in a lane of their own: one open segment per slot (PIP-76)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Stream:
         self.task.streaming.withdraw_permit()
 
     def following(self) -> _Stream | None:
-        """Return the next segment if committed records wait; else the watch finds it."""
+        """Return the next segment if committed records wait; else None: the watch offers it."""
         permit = self.task.streaming.permit
         if self.streamed is None or self.streamed.is_caught_up or permit is None:
             return None
@@ -78,8 +78,8 @@ class _Stream:
 class StreamLanes(AttemptLanes):
     """Streams all led partitions that are due, one open segment per partition. Thread-safe.
 
-    A stream occupies its lane while its segment is open. A lane holds about one part of an upload
-    in memory, so the number of lanes limits the memory of all streams.
+    A stream occupies its slot while its segment is open, and buffers about one part of an upload
+    in memory. So the number of slots limits the memory of all streams.
     """
 
     def __init__(
@@ -133,7 +133,10 @@ class StreamLanes(AttemptLanes):
         opened_at_ms = self._clock.monotonic_ms()
 
         def limits() -> OffloadSettings:
-            """Apply a lowered limit at once; the recorded deadline does not cover a raised one."""
+            """Return the limits of the start, with lower present limits applied at once.
+
+            A raised limit does not apply: the recorded deadline does not cover it.
+            """
             permit, at_start = task.streaming.permit, wanted.permit.limits
             return at_start if permit is None else at_start.lowered_to(permit.limits)
 

@@ -6,14 +6,14 @@
     → this manager has not stored these offsets before
     → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
     → the end is decided → objects sealed and verified → still the same store → lead confirmed
-    again → COPY_SEGMENT_FINISHED accepted, with the end → offload segment offloaded, or else failed
+    again → COPY_SEGMENT_FINISHED accepted, with the end → account says offloaded, or else failed
 
 A stream differs from a copy (rlm/tasks/copying/copier.py) only in that its end is not known when it
 starts (PIP-76). Its records are those of an ordinary segment. The high watermark and the last
 stable offset of each confirmation bound the next part. Only followers truncate, so nothing that was
 read changes while the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as
-stored. After any error the next attempt begins at the same offset. It uses what this one has sent
-(earlier_streams.py), or the objects are deleted.
+stored. After any error the next attempt begins at the same offset. It reuses what the failed one
+has sent (earlier_streams.py), or the manager deletes those objects.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _LONGEST_NAP_MS = 200
 class StreamOrder:
     """Represents one segment to stream from a position on.
 
-    It may use again what the `earlier` streams have sent; None if the store uses none again.
-    `waited_ms` is how long its oldest record was known before. `stored_from_offset` is the first
-    stored offset above; None if there is none. `timeout_ms` is the time limit, with the rollover
-    time in it. `limits` may become smaller meanwhile. The attempt ends once the process is
-    `stopping`, or no longer `leads`. `ending` decides after each part, and `progressed` gets the
-    same value.
+    The stream may reuse what the `earlier` streams have sent; with None, it reuses nothing.
+    `waited_ms` is how long the oldest record was known before the stream starts.
+    `stored_from_offset` is the first stored offset above `begin`; None if there is none.
+    `timeout_ms` includes the rollover time. `limits` may return lower limits later. The attempt
+    ends once the process is `stopping`, or no longer `leads`. After each part, `progressed` gets
+    the progress, and `ending` decides whether the segment ends.
     """
 
     lead: PartitionLead
@@ -86,7 +86,7 @@ class StreamOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedCopy:
-    """Represents a stored segment, where the next one begins, and whether records wait already."""
+    """Represents a stored segment, where the next one begins, and whether no records wait."""
 
     metadata: RemoteLogSegmentMetadata
     following: LogPosition
@@ -211,7 +211,7 @@ class Streamer:
         offsets: PartitionOffsets,
         attempt: CopyAttempt,
     ) -> _OpenSegment:
-        """Record the start, and open the writer. Its base offset is that of the first batch."""
+        """Record the start, and open the writer. The base offset is that of the first batch."""
         append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
         self._records.require_not_stored(
             started,
@@ -239,10 +239,10 @@ class Streamer:
         started_ms: int,
         attempt: CopyAttempt,
     ) -> tuple[bool, EndReason]:
-        """Append parts until the end is decided; return whether all committed records are in.
+        """Append parts until the segment ends; return whether it has all records, and why it ends.
 
         `offsets` are those of the first part. While the broker does not answer, or no part can be
-        opened, only the end of the segment is decided.
+        opened, this method appends nothing and only decides whether the segment ends.
         """
         is_caught_up, is_answered = False, True
         end_offset = offsets.committed_end_offset
@@ -289,7 +289,7 @@ class Streamer:
         segment: _OpenSegment,
         offsets: PartitionOffsets,
     ) -> OpenPart | None:
-        """Open the part after what is written; None if the segment has all committed records."""
+        """Open the part after the written ones; None if the segment has all committed records."""
         if offsets.committed_end_offset <= segment.following.offset:
             return None
         return opened.enter_context(
@@ -300,9 +300,9 @@ class Streamer:
     def _open_part(
         self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
     ) -> Iterator[OpenPart]:
-        """Open the next part, which ends below what is stored above, and where the reuse ends.
+        """Open the next part, which ends where stored records begin, or where the reuse ends.
 
-        If a batch reaches across that offset, the part has it, too: else it would never be stored.
+        The part includes a batch that reaches across that offset: no other segment would store it.
         """
         open_below = partial(
             self._source.open_part,
@@ -344,7 +344,7 @@ class Streamer:
         segment.following = part.following
 
     def _nap(self, until_ms: int, attempt: CopyAttempt) -> None:
-        """Wait for the next look, in short pauses, so that a stop ends it."""
+        """Wait for the next check, in short pauses, so that a stop ends the wait."""
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
             attempt.check()
             self._clock.sleep_ms(min(left_ms, _LONGEST_NAP_MS))
@@ -386,7 +386,7 @@ class Streamer:
     def _confirm_at_last(
         self, order: StreamOrder, stored: RemoteLogSegmentMetadata, attempt: CopyAttempt
     ) -> None:
-        """Confirm store and lead. Waits for both as long as the attempt may take."""
+        """Confirm store and lead. While one does not answer, retry until the attempt's deadline."""
         while True:
             try:
                 self._records.require_same_store(stored)

@@ -34,7 +34,7 @@ class GapRecorder:
         """Record gaps that `rlm` did not make, once two cycles in a row have seen gaps.
 
         When a client deletes records through a gateway, the broker accepts the deletion a moment
-        before the metadata topic shows it. Until then it looks like an external start.
+        before the metadata topic shows it. Until then the deletion looks like an external start.
         """
         if gaps is None:
             task.suspects_gaps = False

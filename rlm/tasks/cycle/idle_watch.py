@@ -52,7 +52,7 @@ class IdleWatch:
             return view
 
     def _is_past(self, view: PartitionView) -> bool:
-        """Return False also if no record has a timestamp: then nothing shows the age."""
+        """Return whether all records are past the retention; False if none has a timestamp."""
         young_from_ms = view.moment.retention_ms - view.policy.retention_ms
         return young_from_ms > 0 and not self._has_any(view, young_from_ms) and self._has_any(view)
 

@@ -85,7 +85,7 @@ class LeaderCycle:
         metrics: Metrics | None = None,
         outages: OutageWatch | None = None,
     ) -> None:
-        """Check no disk and shed nothing without `outages`."""
+        """Without `outages`, check no disk and shed nothing."""
         self._broker = ports.broker
         self._metadata = ports.metadata
         self._hosted = HostedPartitions(ports.source, ports.metadata)
@@ -112,10 +112,10 @@ class LeaderCycle:
         return self._streamed
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
-        """Run one cycle; return a report of each hosted partition of a tiered topic.
+        """Run one cycle; return a report for each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker or the metadata topic does not answer, or as
-        `StoreWitness.require`; then the cycle copies, trims, sheds and deletes nothing. Raises
+        Raises RetriableError if the broker or the metadata topic does not answer, and the errors of
+        `StoreWitness.require`. The cycle then copies, trims, sheds and deletes nothing. Raises
         InvalidConfigError if the broker's address answers from another cluster.
         """
         self._views.outlook = outlook
@@ -239,7 +239,7 @@ class LeaderCycle:
     ) -> PartitionView:
         view = self._views.of(task, policy, offsets)
         if busy.deletes_by not in (None, view.policy):
-            # The view still counts segments as stored that these deletions may remove.
+            # The view counts segments as stored although these deletions may remove them.
             raise RetriableError(
                 "cannot plan the partition: deletions of an earlier policy still run"
             )
@@ -255,7 +255,7 @@ class LeaderCycle:
                 self._gaps.record(task, view, gaps)
 
     def _complete_account(self, task: PartitionTask, view: PartitionView) -> None:
-        """Complete the account of offload segments; the next cycle tries again."""
+        """Complete the account of offload segments; after an error, the next cycle tries again."""
         if not view.is_owned or view.newer is not None:
             return
         try:
@@ -314,7 +314,7 @@ class LeaderCycle:
                 trims[tip] = _trim_plan(task, view, decision, asked_at_ms)
 
     def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
-        """Limit a trim by the share groups. Asks only for a trim, so that the answer is fresh."""
+        """Limit a trim by the share groups; read them only for a trim, so that they are recent."""
         if decision.offset is None:
             return decision
         start = self._share_groups.start_of(view.topic_id_partition)

@@ -1,10 +1,10 @@
 """Watches the broker's disks during an outage of the store and chooses what to shed.
 
-While the store accepts nothing: the broker keeps all data that is not stored. This module reports
+While the store accepts nothing, the broker keeps all data that is not stored. This module reports
 how full each disk is and when it will be full. Above the threshold it chooses how much of the
 oldest data to shed, for topics whose outage policy is to shed. A disk sheds at most once per
-interval, because a broker removes files only at its next retention check. Files that are released
-and not yet removed count as removed.
+interval, because a broker removes files only at its next retention check. Files that a shed has
+released and the broker has not yet removed count as removed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SPANS = ((_HOUR_MS, "within an hour"), (24 * _HOUR_MS, "within a day"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageLimits:
-    """Represents the disk usage above which topics are shed, and the least time between sheds."""
+    """Represents the disk usage above which data is shed, and the least time between sheds."""
 
     disk_threshold_percent: int = 85
     shed_interval_ms: int = 360_000
@@ -92,7 +92,7 @@ class OutageWatch:
             disk.sheddable.append(found)
 
     def choose(self) -> Mapping[TopicIdPartition, ShedDecision]:
-        """Update the disk metrics, log a warning, and return what to shed now."""
+        """Update the disk metrics, log the outage, and return what to shed now."""
         chosen: dict[TopicIdPartition, ShedDecision] = {}
         for disk in self._seen.values():
             self._show(disk)

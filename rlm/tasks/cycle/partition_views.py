@@ -53,7 +53,7 @@ class PartitionViews:
         lanes: Sequence[WritingLanes],
         limits: PolicyLimits,
     ) -> None:
-        """`lanes` are all that copy."""
+        """`lanes` are all lanes that copy segments."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -92,7 +92,7 @@ class PartitionViews:
     ) -> PartitionView:
         """Return the view of a partition whose `offsets` the broker has just returned.
 
-        Raises the error that prevents it.
+        Raises the error that prevents the view.
         """
         tip = task.topic_id_partition
         if tip in offsets.failed:

@@ -29,7 +29,7 @@ class ShareGroupWatch:
         self._logged = LogOnce()
 
     def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
-        """Return the lowest start of any share group or why it is unknown; None without a group."""
+        """Return the share groups' lowest start, or why it is unknown; None without a group."""
         answer = self._known()
         if isinstance(answer, TieredStorageError):
             return answer

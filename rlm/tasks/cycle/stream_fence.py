@@ -1,7 +1,8 @@
 """Fences streams that other processes left open, before this manager streams the same records.
 
-The start of the deletion is recorded: from then on the metadata refuses the end of the stream
-(PIP-76: a segment is closed before the next one begins). The lanes delete its objects later.
+A fence records the start of the stream's deletion. After it, the metadata refuses the end of the
+stream (PIP-76 closes a segment before the next one begins). The expiry lanes delete its objects
+later.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class StreamFence:
         self._ports = ports
 
     def fence_open_streams(self, view: PartitionView) -> PartitionView:
-        """Fence what is open, also while deletions are paused, and return the view after that.
+        """Fence open streams, even while deletions are paused; return the view with the fences.
 
         Raises RetriableError if the metadata topic cannot be written.
         """

@@ -1,8 +1,8 @@
-"""Finds the partitions whose stream is due, between the cycles.
+"""Finds, between cycles, the partitions whose stream is due.
 
-The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This asks the
-broker for the ends of their logs in one request, and offers those that are due to the lanes. A look
-costs nothing for partitions that are not streamed.
+The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This module asks
+the broker for the ends of their logs in one request, and offers those that are due to the lanes. It
+asks nothing about partitions that are not streamed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.errors import TieredStorageError
 
 WATCH_INTERVAL_MS = 200
-"""The shortest time between two looks; a long rollover time makes it longer."""
+"""The shortest time between two checks; a long rollover time makes it longer."""
 
 
 class StreamWatch:
@@ -43,7 +43,7 @@ class StreamWatch:
         self._next_look_ms = 0
 
     def step(self) -> None:
-        """Look at all permitted partitions without a stream, if a look is due.
+        """Check all permitted partitions without a running stream, if a check is due.
 
         Raises RetriableError if the broker does not answer.
         """

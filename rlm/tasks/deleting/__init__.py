@@ -1,1 +1,1 @@
-"""Removes data, each effect in its order: trims, expires, and cleans up deleted topics."""
+"""Removes data in a fixed order of effects: trims, expires, and cleans up deleted topics."""

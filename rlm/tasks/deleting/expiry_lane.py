@@ -182,17 +182,19 @@ class ExpiryLanes:
     def _require_unchanged(self, job: _ExpiryJob) -> None:
         """Raise FencedError if the lead is lost.
 
-        Raises StoppedError if the process stops, or policy or pauses change.
+        Raises StoppedError if the process stops, or if the topic's policy or pauses have changed.
         """
         topic_id = job.policy.topic_id
         if self._stopping.is_set():
-            raise StoppedError("the process stops")
+            raise StoppedError("cannot finish the expiry plan: the process stops")
         if not job.task.leads:
-            raise FencedError("the process no longer leads")
+            raise FencedError(
+                "cannot finish the expiry plan: the process no longer leads the partition"
+            )
         if topic_policy(self._metadata, topic_id) != job.policy:
-            raise StoppedError("the policy has changed")
+            raise StoppedError("cannot finish the expiry plan: the topic's policy has changed")
         if paused_tasks(self._metadata, topic_id) != job.paused:
-            raise StoppedError("the topic's pause has changed")
+            raise StoppedError("cannot finish the expiry plan: the topic's pause has changed")
 
     def _require_not_leased(self, tip: TopicIdPartition, offset: int) -> None:
         """Raise StoppedError if a lease that was taken after the plan blocks this log start."""
@@ -201,7 +203,7 @@ class ExpiryLanes:
         current = state.log_start_offset or 0
         allowed, lease = log_start_within_leases(leases, current, offset)
         if allowed < offset:
-            raise StoppedError("the records to expire are leased", lease=lease)
+            raise StoppedError("cannot expire the records: they are leased", lease=lease)
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         if action.is_expiry:

@@ -1,12 +1,12 @@
 """Deletes the stored data of deleted topics, in any state of their policy.
 
     policy without its topic, for the whole grace → its partitions, as the metadata knows them
-    → each partition as rlm.policy.removal says → policy dropped
+    → each partition removed as rlm.policy.removal decides → policy dropped
 
 Each phase is recorded in the metadata before the next one starts. So a later run, or another
 broker's manager, continues where the last one ended. A new topic with the old name has another id
-and is another topic. A pause of deletions stops the removal before its next effect, in every phase:
-a segment whose deletion has started is finished. A topic that is found again stops it, too.
+and is not affected. A pause of deletions stops the removal before its next effect, in every phase;
+a running deletion of a segment still finishes. The removal also stops if the topic is found again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Returns those of the topics, names by id, that the cluster does not have.
+"""Returns the ids of the topics that the cluster does not have; the argument has names by id.
 
-Raises RetriableError.
+Raises RetriableError if a live broker does not answer.
 """
 
 
@@ -74,9 +74,10 @@ class TopicRemoval:
         grace_ms: int,
         orphan_grace_ms: int,
     ) -> None:
-        """Act on a topic only after it is missing for `grace_ms`. `stopping` ends jobs of `lanes`.
+        """Act on a topic only after it has been missing for `grace_ms`.
 
-        `drop_originals` deletes a topic's originals from the store; idempotent.
+        `stopping` ends jobs of `lanes`. `drop_originals` deletes a topic's originals from the
+        store; idempotent.
         """
         self._node_id = ports.broker.node_id
         self._source = ports.source
@@ -98,7 +99,7 @@ class TopicRemoval:
         self._log_once = LogOnce()
 
     def step(self) -> None:
-        """Look for deleted topics once and start what is due, without waiting for it.
+        """Check once for deleted topics and start the removals that are due; wait for none.
 
         Raises RetriableError if the cluster, the log dirs or the metadata do not answer. Then no
         further topic counts as deleted.
@@ -152,7 +153,7 @@ class TopicRemoval:
         return self._clock.monotonic_ms() - since_ms >= self._grace_ms
 
     def _is_due_here(self, policy: TopicPolicy) -> bool:
-        """Return whether this manager removes the topic now: deletions are not paused."""
+        """Return whether this manager must remove the topic now; False during a pause."""
         topic_id = policy.topic_id
         if not self._is_confirmed(topic_id):
             return False
@@ -217,7 +218,7 @@ class TopicRemoval:
         done = True
         for tip in self._metadata.partitions_of(policy.topic_id, policy.topic):
             if self._metadata.newer_record(tip) is not None:
-                done = False  # a record of a newer version may forbid it
+                done = False  # a record of a newer version may forbid the removal
             elif self._is_removed(tip):
                 self._metadata.write_partition_tombstones(tip)
             else:
@@ -246,8 +247,8 @@ class TopicRemoval:
                 if not self._carry_out(tip, plan_removal(remains), remains):
                     return
         except TieredStorageError as error:
-            # The partitions of a topic mostly fail with the same error, so a removed one does not
-            # clear it.
+            # The partitions of a topic mostly fail with the same error, so success of one does not
+            # clear the logged error.
             if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
                     LogLine(

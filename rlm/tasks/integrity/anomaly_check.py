@@ -2,7 +2,7 @@
 
 Covers the partitions that this manager leads. An anomaly ends when its object is whole or its
 segment is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The check
-also reads segments with the same offsets, because only one that it found whole can replace a
+also reads segments with the same offsets, because only a segment that it found whole can replace a
 damaged one.
 """
 
@@ -41,9 +41,10 @@ _ANOMALY = "anomaly"
 class AnomalyCheck:
     """Finds the damage of the led partitions and records it in their tasks. Not thread-safe.
 
-    A check asks the store for length and checksum, at most once a minute per segment. For corrupt
-    bytes it also reads the objects, after pauses that grow to an hour, and not within an hour after
-    it found them whole. Only a check by this manager ends the damage that it found.
+    A check asks the store for length and checksum, at most once a minute per segment. If bytes were
+    reported as corrupt, it also reads the objects, after pauses that grow to an hour. It does not
+    read them within an hour after it found them whole. Only a check by this manager ends the damage
+    that it found.
 
     Memory: one entry per damaged segment, one per segment with the same offsets, and one per
     segment that was read in the last two hours.
@@ -57,7 +58,7 @@ class AnomalyCheck:
         stopping: Event,
         throttle: CopyThrottle | None = None,
     ) -> None:
-        """Check the partitions that `led` returns; without `throttle`, no rate limits reads."""
+        """Check the partitions that `led` returns; without `throttle`, reads have no rate limit."""
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._led = led
@@ -112,7 +113,7 @@ class AnomalyCheck:
         self._check_replacements(task, check)
 
     def _found(self, task: PartitionTask) -> Damage:
-        """Return what the checks of a partition have found until now."""
+        """Return what the checks of a partition have found so far."""
         check = task.damage_check
         if check is None or not (check.damaged or check.whole):
             task.log.clear(_ANOMALY)
@@ -225,7 +226,7 @@ class AnomalyCheck:
         segment_id: RemoteLogSegmentId,
         faults: Iterable[ObjectFault],
     ) -> None:
-        """Record damage that is not recorded: a reader of one intact range may have cleared it."""
+        """Record damage without a record: a reader of one intact range may have cleared it."""
         try:
             for fault in faults:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)

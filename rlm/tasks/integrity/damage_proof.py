@@ -27,9 +27,9 @@ class DamageProof:
         self._check = SegmentObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
-        """Raise FencedError if a damaged segment is whole, or one that replaces a segment is not.
+        """Raise FencedError if the damaged segment is whole, or a replacement is not whole.
 
-        Checks nothing of other deletions. Raises RetriableError if the store cannot answer.
+        Checks nothing for other deletions. Raises RetriableError if the store cannot answer.
         """
         if action.is_damaged:
             self.require_damaged(action.record.metadata)
@@ -37,7 +37,10 @@ class DamageProof:
             self._require_whole(segment_id)
 
     def require_damaged(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Raise FencedError if all objects of a segment are whole; RetriableError as `require`."""
+        """Raise FencedError if all objects of a segment are whole.
+
+        Raises RetriableError if the store cannot answer.
+        """
         state = self._metadata.partition_state(metadata.topic_id_partition)
         is_corrupt = any(
             each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT

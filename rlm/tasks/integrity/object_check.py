@@ -30,7 +30,7 @@ class SegmentObjectCheck:
         self._throttle = throttle
 
     def faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
-        """Return the damaged objects, by their bytes if `read`, else by length and checksum.
+        """Return the damaged objects; if `read`, check their bytes, else length and checksum.
 
         Raises RetriableError if the store cannot answer, StoppedError if the process stops.
         """

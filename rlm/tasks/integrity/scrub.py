@@ -1,8 +1,8 @@
 """Checks all stored objects of led partitions slowly, to find damage before a reader does.
 
 Each pass checks length and checksum of every object of finished segments. It also reads a share of
-the segments. The number of the pass selects them, so each segment is read in one of several passes,
-however long a pass takes. Damage is recorded as an anomaly, which
+the segments. The number of the pass selects them, so each segment is read in one of several passes.
+The duration of a pass does not matter. Damage is recorded as an anomaly, which
 `rlm.tasks.integrity.anomaly_check` handles.
 """
 
@@ -160,7 +160,7 @@ class Scrub:
     def _next_segment(self) -> RemoteLogSegmentId | None:
         """Return the next segment; None if the pass has ended or only waits to retry segments."""
         while not self._segments and self._partitions:
-            # Appended before the list: a partition that cannot be listed now delays no other.
+            # Moved to the end before it is listed: one that cannot be listed now delays no other.
             tip = self._partitions.popleft()
             self._partitions.append(tip)
             self._segments.extend(self._stored_of(tip))
@@ -245,7 +245,7 @@ class Scrub:
         return True
 
     def _finished(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """Return the record of a finished segment; objects of others may be deleted already."""
+        """Return the record of a finished segment; None for others, which may have no objects."""
         record = self._metadata.segment(segment_id)
         is_finished = (
             record is not None and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED

@@ -1,1 +1,1 @@
-"""Tracks which partitions this process leads or follows: one task for each led one. Heartbeats."""
+"""Tracks led and followed partitions, with a task for each led one, and sends heartbeats."""

@@ -1,6 +1,6 @@
 """Registers this process in the metadata topic at an interval, as long as it runs.
 
-The registrations of others show a second manager that serves the same broker by mistake.
+From other registrations, a manager finds a second manager that serves its broker by mistake.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ProcessState:
 
 _NOTHING_KNOWN = ProcessState()
 STOPPED = ProcessState(readiness=ProcessReadiness.STOPPED)
-"""The last state of a process that was asked to stop. Others must not wait for its heartbeats."""
+"""The last state of a process that was asked to stop: others count the process as gone at once."""
 
 SIGN_OFF_MS = 3_000
 """How long a process may take to register as stopped: its cluster may be stopping, too."""
@@ -112,9 +112,9 @@ class Heartbeat:
 
 
 class HeartbeatWatch:
-    """Measures how long no heartbeat has come back through the metadata topic. Thread-safe.
+    """Measures the time since a heartbeat came back through the metadata topic. Thread-safe.
 
-    The rule is the one by which other processes count a manager as gone (rlmm.registration).
+    Other processes use the same rule to count a manager as gone (rlmm.registration).
     """
 
     def __init__(self, clock: Clock, interval_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Reports the partitions that the broker hosts to the metadata, so that the metadata follows them.
+"""Makes the metadata follow the partitions that the broker hosts.
 
 The broker's own answer names the partitions that it leads; its log dirs show the others. While the
 log dirs cannot be read, no partition counts as removed: an offline log dir must not stop the work
@@ -33,7 +33,7 @@ class HostedPartitions:
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
     ) -> tuple[TopicIdPartition, ...]:
-        """Return the `tiered` partitions hosted and not led; none if log dirs are unreadable."""
+        """Return hosted, not led partitions of `tiered` topics; none if log dirs are unreadable."""
         try:
             here = self._source.partitions()
         except RetriableError as error:

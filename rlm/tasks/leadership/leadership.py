@@ -1,8 +1,8 @@
 """Claims the partitions that the manager's broker leads, and keeps a task for each of them.
 
-A manager decides nothing before its own claim has come back through the metadata topic: then it has
-read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage and
-the broker's checkpoint. Another manager of the same broker may claim in the same leader epoch.
+A manager decides nothing before its own claim has come back through the metadata topic: by then, it
+has read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage
+and the broker's checkpoint. Another manager of the same broker may claim in the same leader epoch.
 While that manager lives, this one does not claim again: otherwise the two would replace each
 other's claims endlessly.
 """
@@ -85,7 +85,7 @@ class Leadership:
         self._tasks = {
             tip: self._task(before.get(tip), tip, epoch) for tip, epoch in leader_epochs.items()
         }
-        # Work of a lost lead may still end with the same error.
+        # Keeps topics without a lead for one call: their jobs may still fail with a logged error.
         self._gone_log.retain({tip.topic_id for tip in (*before, *leader_epochs)})
         for tip, task in before.items():
             if self._tasks.get(tip) is not task:
@@ -95,7 +95,7 @@ class Leadership:
     def _task(
         self, present: PartitionTask | None, tip: TopicIdPartition, epoch: int
     ) -> PartitionTask:
-        """Return the present task if it is of this epoch and may continue, else a new one."""
+        """Return the present task if it has this epoch and may continue, else a new one."""
         if (
             present is not None
             and present.leader_epoch == epoch
@@ -121,7 +121,7 @@ class Leadership:
         return True
 
     def claim_all(self, tasks: Iterable[PartitionTask]) -> None:
-        """Claim all tasks together; log failures, which the next cycle claims again.
+        """Claim all tasks together; log failures, which the next cycle retries.
 
         One request finds which partitions' metadata is read to the end.
         """
@@ -161,7 +161,7 @@ class Leadership:
         )
 
     def _try_claim(self, task: PartitionTask) -> None:
-        # The pool may call it late, if it could not start a thread at once.
+        # The pool may call this method late, if it could not start a thread at once.
         if task.leads or self._tasks.get(task.topic_id_partition) is not task:
             return
         try:

@@ -33,7 +33,7 @@ from rsm.spi import ObjectFault
 
 
 class UnexpectedError(RetriableError):
-    """An error of the program itself, also of its host; it says nothing about the store."""
+    """Represents a bug, or an error of the host; it says nothing about the store."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__("cannot finish the attempt: unexpected error", error=repr(error))
@@ -76,7 +76,7 @@ class CopyHistory:
     def record_failure(
         self, error: TieredStorageError, *, base_offset: int, back_off: BackOff
     ) -> AttemptFailure:
-        """Record a failed attempt. Corrupt segments are counted apart, with their own back-off."""
+        """Record a failed attempt. Corrupt segments have their own count and back-off."""
         is_corrupt, is_final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
         with self._lock:
             if is_corrupt:
@@ -161,7 +161,7 @@ class PartitionTask:
     )
 
     def __init__(self, lead: PartitionLead, gone_log: LogOnce) -> None:
-        """`gone_log` is shared by all tasks, for what is logged once per topic."""
+        """Share `gone_log` among all tasks, for what is logged once per topic."""
         self.lead = lead
         self.leads = False
         """Whether the claim of this lead was accepted and no known event has ended it since."""
@@ -176,7 +176,7 @@ class PartitionTask:
         self.damage = Damage()
         self.damage_check: DamageCheck | None = None
         self.unsupported: Mapping[UUID, AttemptFailure] = {}
-        """Stored segments that this process cannot read, so that no merge has them, and why."""
+        """Stored segments that this process cannot read, and why. No merge includes them."""
         self._gone_log = gone_log
         self._lock = Lock()
         self._given_up: tuple[RemoteLogSegmentId, ...] = ()
@@ -192,17 +192,17 @@ class PartitionTask:
         return self.lead.writer.leader_epoch
 
     def give_up(self, segment_id: UUID) -> None:
-        """Note an attempt that failed or hangs. Its segment may still be finished."""
+        """Note an attempt that failed or hangs. It may still finish its segment."""
         given_up = RemoteLogSegmentId(topic_id_partition=self.topic_id_partition, id=segment_id)
         with self._lock:
             self._given_up = (*self._given_up, given_up)
 
     def given_up(self) -> tuple[RemoteLogSegmentId, ...]:
-        """Return the attempts that were given up, and are not known as fenced yet."""
+        """Return the attempts that were given up and are not yet known to be fenced."""
         return self._given_up
 
     def mark_fenced(self, segment_ids: Collection[RemoteLogSegmentId]) -> None:
-        """Note that these attempts cannot end any more, or have ended before."""
+        """Note that these attempts can no longer finish, or finished before their fence."""
         with self._lock:
             self._given_up = tuple(each for each in self._given_up if each not in segment_ids)
 
@@ -220,13 +220,13 @@ class PartitionTask:
     def request_deletions(
         self, segments: frozenset[UUID], policy_position: MetadataPosition | None
     ) -> None:
-        """Record that an operator wants these segments deleted, while the topic has that policy."""
+        """Record an operator's request to delete these segments while this policy applies."""
         self._requested_deletions = (policy_position, segments)
 
     def requested_deletions(self, policy_position: MetadataPosition | None) -> frozenset[UUID]:
         """Return the segments that an operator wants deleted under this policy.
 
-        So a request ends when the topic is streamed again, or no longer tiered.
+        A request ends when the policy changes, for example when the topic is streamed again.
         """
         requested = self._requested_deletions
         if requested is None or requested[0] != policy_position:

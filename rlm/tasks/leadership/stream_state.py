@@ -16,7 +16,7 @@ from rlm.policy.stream.permit import StreamPermit, counted_from, unstored_bytes
 class OpenStream:
     """Represents the open segment of a stream, and when it was opened (monotonic).
 
-    `is_caught_up`: it had all committed records at the last look.
+    `is_caught_up`: it had all committed records at the last check.
     """
 
     begin_offset: int
@@ -29,10 +29,10 @@ class OpenStream:
 class StreamState:
     """Represents a partition's stream. Thread-safe.
 
-    The cycle permits the stream and forbids it. The watch offers due streams, and the lane reports
-    what it has streamed. A cycle that has looked at the partition before a segment was sealed
-    changes nothing: it did not see the segment. The wait of the oldest record counts from before
-    this process knew the partition.
+    The cycle permits or forbids the stream. The watch offers due streams, and the lane reports what
+    it has streamed. A cycle that read the partition before a segment was sealed permits nothing,
+    because it did not see the segment. The wait of the oldest record includes the time before this
+    process knew the partition.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class StreamState:
         self._is_account_complete = False
         self._stable_since: tuple[int, int] | None = None
         self._spent: frozenset[UUID] = frozenset()
-        self._spent_lock = Lock()  # of its own: the store's threads note it
+        self._spent_lock = Lock()  # separate: the store's threads call `spend`
         self.is_new = True
         """Whether no cycle has counted the wait before this process knew the partition."""
         self.open_stream: OpenStream | None = None
@@ -82,7 +82,7 @@ class StreamState:
 
     @property
     def history_end_offset(self) -> int:
-        """Return where the records end that were committed before the stream was permitted."""
+        """Return the end of the records that were committed before the stream was permitted."""
         return self._history_end_offset
 
     def version(self) -> int:
@@ -91,16 +91,16 @@ class StreamState:
             return self._version
 
     def spent(self) -> frozenset[UUID]:
-        """Return the unfinished streams whose parts the next segment does not use again."""
+        """Return the unfinished streams whose parts the next segment does not reuse."""
         return self._spent
 
     def spend(self, segment_id: UUID) -> None:
-        """Note that the parts of an unfinished stream are needed no longer."""
+        """Note that the parts of an unfinished stream are no longer needed."""
         with self._spent_lock:
             self._spent |= {segment_id}
 
     def count_from(self, since_ms: int) -> None:
-        """Count the wait of the records at the first begin from an earlier time (monotonic)."""
+        """Count the wait of the records at the first begin from `since_ms` (monotonic)."""
         with self._lock:
             self.is_new = False
             self._earlier_since_ms = since_ms
@@ -108,9 +108,10 @@ class StreamState:
     def permit_from(
         self, permit: StreamPermit | None, version: int, committed_end_offset: int = 0
     ) -> None:
-        """Set what a cycle decided, if no segment was sealed since `version`.
+        """Set the permit of a cycle, if no segment was sealed since `version`.
 
-        A prohibition holds in any case. `committed_end_offset` is where the log ended in the cycle.
+        None forbids the stream in any case. `committed_end_offset` is the end of the committed
+        records that the cycle saw.
         """
         with self._lock:
             if permit is None:
@@ -132,15 +133,15 @@ class StreamState:
             return self._permit is not None and begin is not None and begin.offset == begin_offset
 
     def offer(self, start: Callable[[StreamPermit, LogPosition], bool]) -> None:
-        """Call `start` unless the stream is forbidden; no cycle forbids it meanwhile."""
+        """Call `start` unless the stream is forbidden; no cycle can forbid it during the call."""
         with self._lock:
             if self._permit is not None and self._begin is not None:
                 start(self._permit, self._begin)
 
     def waited_ms(self, begin: LogPosition, now_ms: int, *, has_records: bool) -> int:
-        """Return how long records at `begin` have been known, from the first call with them on.
+        """Return how long records at `begin` have been known: the time since the first such call.
 
-        If that is the first call of all, counts from the time of `count_from`.
+        The first call after `count_from` counts from the time that was set there.
         """
         with self._lock:
             since_ms, self._earlier_since_ms = self._earlier_since_ms, None
@@ -154,8 +155,8 @@ class StreamState:
     def unstored_bytes(self, files: Sequence[LogFileSize], begin: LogPosition) -> int:
         """Return the bytes of the log that are not stored, as far as that is known.
 
-        `files` are those from `begin` on. If the position of `begin` is not known, counts what came
-        after the first call with it.
+        `files` are those from `begin` on. If the position of `begin` in its file is not known,
+        counts the bytes that were written after the first call with `begin`.
         """
         with self._lock:
             if self._counted_from is None or self._counted_from[0] != begin:
@@ -182,7 +183,7 @@ class StreamState:
             return now_ms - self._stable_since[1]
 
     def miss_account(self) -> None:
-        """Remember that the account lacks what became of an offload segment."""
+        """Remember that the account lacks the end of an offload segment."""
         with self._lock:
             self._missed_count += 1
             self._is_account_complete = False
@@ -190,20 +191,21 @@ class StreamState:
     def missing_accounts(self) -> int | None:
         """Return a number for `mark_account_complete`; None if the account lacks nothing.
 
-        At first it may lack what an earlier lead missed.
+        At first the account counts as incomplete: an earlier lead may have missed an end.
         """
         with self._lock:
             return None if self._is_account_complete else self._missed_count
 
     def mark_account_complete(self, missed_count: int) -> None:
-        """Remember that the account is complete, unless more was missed since that number."""
+        """Remember that the account is complete, unless another end was missed meanwhile."""
         with self._lock:
             self._is_account_complete = missed_count == self._missed_count
 
     def continue_after(self, following: LogPosition) -> None:
         """Continue after a stored segment.
 
-        If it reaches what is stored above, wait for the next cycle, which knows where that ends.
+        If it reaches records that are already stored, wait for the next cycle, which knows their
+        end.
         """
         with self._spent_lock:
             self._spent = frozenset()
@@ -216,7 +218,7 @@ class StreamState:
                 self._permit = None
 
     def withdraw_permit(self) -> None:
-        """Wait for the next cycle: what it decided no longer holds."""
+        """Forbid the stream until the next cycle: the last cycle's decision no longer holds."""
         with self._lock:
             self._version += 1
             self._permit = None

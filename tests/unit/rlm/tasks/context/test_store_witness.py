@@ -143,7 +143,7 @@ def test_store_when_a_written_object_is_not_in_it_then_another_store_answered() 
 
     world.lose(0)
 
-    with pytest.raises(WrongStoreError, match="another store answered"):
+    with pytest.raises(WrongStoreError, match="another store answers"):
         world.witness.require_with(own)
 
 
