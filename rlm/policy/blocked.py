@@ -17,7 +17,7 @@ class Blocked:
 
 
 def blocked_by_log(view: PartitionView) -> Blocked | None:
-    """Return what blocks copies as well as trims, by the state of the topic and its log."""
+    """Return what blocks both copies and trims, by the state of the topic and its log."""
     if view.untierable is not None:
         return Blocked(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:

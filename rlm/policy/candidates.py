@@ -48,8 +48,8 @@ class Lag:
 def not_stored(view: PartitionView) -> tuple[RolledSegment, ...]:
     """Return rolled segments that reach above the covered end, ascending.
 
-    Returns the rest of a partly stored segment. Its first part was copied while it was active, or
-    by an earlier leader with other segment bounds.
+    Returns the rest of a partly stored segment. Its first part was copied while the segment was
+    active, or by an earlier leader with other segment bounds.
     """
     covered = view.covered_end_offset
     return tuple(_rest(view, s) for s in view.local.rolled if s.offsets.end_offset > covered)
@@ -66,7 +66,7 @@ def _rest(view: PartitionView, segment: RolledSegment) -> RolledSegment:
 def idle_part(view: PartitionView) -> CommittedTail | None:
     """Return the committed records of an idle active segment that are not stored, if any.
 
-    Only if all rolled segments are stored, because copies are made in order.
+    Returns None unless all rolled segments are stored, because copies are made in order.
     """
     local, idle_ms = view.local, view.limits.idle_copy_ms
     if view.is_streamed or idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
@@ -110,7 +110,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 def copy_blocked(view: PartitionView) -> Blocked | None:
     """Return what blocks the oldest segment that is not stored; None if nothing does.
 
-    Of a stream: what blocks its oldest committed records.
+    For a stream, returns what blocks its oldest committed records.
     """
     if view.is_streamed and view.covered_end_offset < view.copy_end_offset:
         return copying_forbidden(view) or _failing(view, view.covered_end_offset)
@@ -126,7 +126,7 @@ def copy_blocked(view: PartitionView) -> Blocked | None:
 
 
 def lag(view: PartitionView) -> Lag:
-    """Return the rolled segments that are not stored, whether or not they may be copied now."""
+    """Return the rolled segments that are not stored, even if they must not be copied now."""
     behind = not_stored(view)
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
 

@@ -49,7 +49,7 @@ def with_gaps(
     reason: GapReason,
     now_ms: int,
 ) -> tuple[RecordedGap, ...] | None:
-    """Return the known gaps with these added; None if all of them are known already.
+    """Return the known gaps and those of `lost`; None if all of them are known already.
 
     Joins touching gaps of one reason, and keeps gaps of different reasons apart. Known gaps keep
     their reason.

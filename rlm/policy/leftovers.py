@@ -1,10 +1,10 @@
 """Finds what unfinished copies and deletions leave, and when each may be removed. Pure.
 
 An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
-is this manager and has given up. So is a stream of an earlier leader, because this leader streams
-the same records. Another copy is deleted after its deadline, when its own leader can no longer
-finish it. A started deletion is finished. A segment's records are purged after its
-deletion, once no late record of it can come.
+is this manager and has given up. A stream of an earlier leader is deleted at once, too, because
+this leader streams the same records. Another copy is deleted after its deadline, when its own
+leader can no longer finish it. A deletion that has started is continued. A segment's records are
+purged after its deletion, once no late record of the segment can come.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
 def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return all finished segments if tiering was disabled with deletion of remote data.
 
-    Returns none until the log start has reached the local start: above it all records are local.
+    Returns none until the log start has reached the local start: then all records are local.
     """
     policy, log_start = view.policy, view.state.log_start_offset
     if policy.state is not PolicyState.DISABLED or not policy.delete_remote:
@@ -69,9 +69,9 @@ def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
 def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return finished segments wholly below the log start, oldest first.
 
-    Returns none while the local log starts lower: it is trimmed first, so that no reader finds a
-    start without data. A segment that an election cut off has not expired. It stays for the grace
-    after it was stored, unless its records are past the retention.
+    Returns none while the local log starts lower: that log is trimmed first, so that no reader
+    finds a start without data. A segment that an election cut off has not expired. It stays for the
+    grace after it was stored, unless its records are past the retention.
     """
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:
@@ -97,9 +97,9 @@ def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Return finished segments that left the lineage longer ago than the grace.
 
     Considers segments wholly outside of the lineage, if the lineage shows which epoch wrote their
-    offsets. Stored segments show when it left: the history of a leader epoch is fixed at its start.
-    So a segment outside of that history was cut off before any segment of that epoch or of a later
-    one was stored.
+    offsets. Stored segments show when a segment left: the history of a leader epoch is fixed at its
+    start. So a segment outside of that history was cut off before any segment of that epoch or of a
+    later one was stored.
     """
     if view.is_diverged or view.conflict_offset is not None:
         return ()
@@ -118,7 +118,7 @@ def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _references(view: PartitionView) -> tuple[tuple[int, int], ...]:
-    """Return the last epoch read from each segment of the lineage, and when it was stored."""
+    """Return each stored segment's last epoch in the lineage, and when the segment was stored."""
     stored_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
     found = (
         (view.lineage.epoch_for_offset(part.offsets.last_offset), part.metadata.segment_id)
@@ -149,7 +149,7 @@ def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
 
 
 def has_never_finished(record: SegmentRecord) -> bool:
-    """Return whether a segment's copy did not end: its writer may write until its deadline."""
+    """Return whether a copy never finished: its writer may still write until its deadline."""
     return any(stored.length_bytes is None for stored in record.metadata.objects)
 
 

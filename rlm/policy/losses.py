@@ -85,7 +85,7 @@ def moved_by_others(state: PartitionState, local_start_offset: int) -> int | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """Represents losses to accept. `moved_from_offset` is the last local start by `rlm`."""
+    """Represents losses to accept. `moved_from_offset`: the last local start that `rlm` set."""
 
     cut_off: CutOff | None
     moved_from_offset: int | None
@@ -103,9 +103,9 @@ def losses(
     *,
     with_accepted_start: bool = False,
 ) -> Losses:
-    """Return the losses by the metadata, its lineage, and the leader's local start.
+    """Return the losses, from the metadata, its lineage, and the leader's local start.
 
-    `with_accepted_start` includes an accepted start until the log start has moved there.
+    `with_accepted_start` includes an accepted external start until the log start has moved there.
     """
     moved_from = moved_by_others(state, local_start_offset)
     if not with_accepted_start and local_start_offset <= state.accepted_start_offset:

@@ -72,8 +72,8 @@ class AdvanceLogStart:
 class DeleteSegment:
     """Represents a deletion of a segment's objects to start or continue.
 
-    `is_damaged`: the reason is damage. The segments of `replaced_by` have its records, if others
-    need them. Damage and those segments are checked again when the deletion starts.
+    `is_damaged`: the reason is damage. The segments of `replaced_by` have its records, as far as
+    readers need them. Damage and those segments are checked again when the deletion starts.
     """
 
     record: SegmentRecord
@@ -88,7 +88,7 @@ class Plan:
 
     `gaps` are all gaps of the partition, to be recorded; None if the metadata has all of them.
     `losses` become gaps once another check finds their objects damaged. `waiting_merges` are all
-    merges that are due, also while none may begin.
+    merges that are due, even while none may begin.
     """
 
     copies: tuple[LocalSegment, ...] = ()
@@ -106,7 +106,7 @@ class Plan:
 
 
 def plan(view: PartitionView) -> Plan:
-    """Return the actions for a view; if not owned or with a newer record, only the blocked trim."""
+    """Return the actions for a view; only a blocked trim if unowned or with a newer record."""
     if not view.is_owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:
@@ -190,8 +190,8 @@ def _blocked_by_cycle_share(view: PartitionView, cut: ExpiryCut) -> Blocked | No
 def _requested_start(view: PartitionView, current: int) -> int | None:
     """Return the offset below which a client deleted records, if it is above the log start.
 
-    The broker accepted it, so it was not above the high watermark. An unclean election may lower
-    the high watermark, which then limits the offset.
+    The broker accepted the deletion, so the offset was not above the high watermark. An unclean
+    election may lower the high watermark, which then limits the offset.
     """
     requested = view.state.log_start_requested_offset
     if requested is None:
@@ -201,7 +201,7 @@ def _requested_start(view: PartitionView, current: int) -> int | None:
 
 
 def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked | None]:
-    """Return the deletions to start or continue, and what blocks the first of the others."""
+    """Return the deletions to start or continue, and what blocks the first blocked one."""
     awaited = {record.metadata.segment_id for record in awaited_streams(view)}
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
@@ -217,7 +217,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
         ),
         (
             unreferenced(view),
-            f"remote.unreferenced.grace.ms={grace_ms} out of the lineage for longer",
+            f"out of the lineage for longer than remote.unreferenced.grace.ms={grace_ms}",
         ),
         (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )

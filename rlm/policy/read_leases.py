@@ -1,9 +1,9 @@
 """Evaluates read leases, which keep stored segments until the lease expires. Pure.
 
-Leases expire by the brokers' clock, as far as it is known here: never too early. A lease blocks
-expiry and every deletion of stored segments. It does not block a client's own DeleteRecords,
-because brokers have carried them out already. It does not block the deletion of unfinished copies,
-because nobody can read them.
+Leases expire by the brokers' clock. This process knows that clock with a delay, so no lease expires
+too early. A lease blocks expiry and every deletion of stored segments. It does not block a client's
+own DeleteRecords, because brokers have carried them out already. It does not block the deletion of
+unfinished copies, because nobody can read them.
 """
 
 from __future__ import annotations

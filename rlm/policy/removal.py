@@ -1,4 +1,4 @@
-"""Decides how to remove the stored data of a deleted topic's partition, and by which broker.
+"""Decides which broker removes the stored data of a deleted topic's partition, and how. Pure.
 
     DELETE_PARTITION_MARKED (no new copy starts) → claim → DELETE_PARTITION_STARTED
     → every segment deleted → running copies have ended, their objects deleted once more
@@ -84,8 +84,8 @@ def removed_by(
 ) -> int:
     """Return the broker whose manager removes a topic; every live manager finds the same one.
 
-    If two managers differ for a moment, both may act: the metadata accepts each change once, from
-    its owner.
+    If two managers disagree for a moment, both may act: the metadata accepts each change once, from
+    the owner.
     """
     live = live_processes(registrations, ProcessRole.MANAGER, broker_ms)
     ids = sorted({each.broker_id for each in live} | {own_id})

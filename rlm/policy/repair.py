@@ -33,8 +33,8 @@ DAMAGED_AGAIN_PAUSE_MS = 3_600_000
 class Repair:
     """Represents local segments to copy again, and the finished segments that they overlap.
 
-    The copy replaces the damaged or unwanted ones among them, and none of them prevents it.
-    `reason` is why they are copied again.
+    The copy replaces the damaged or unwanted ones of these finished segments; none of them prevents
+    the copy. `reason` is why the local segments are copied again.
     """
 
     segments: tuple[LocalSegment, ...] = ()
@@ -101,7 +101,7 @@ def _replaced(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedLoss:
-    """Represents a lost segment, and its lost offsets that are to be recorded as a gap."""
+    """Represents a lost segment, and its lost offsets to record as a gap."""
 
     record: SegmentRecord
     offsets: tuple[OffsetRange, ...]
@@ -110,8 +110,8 @@ class AcceptedLoss:
 def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
     """Return offsets of lost segments that no repair can restore and no gap records yet.
 
-    Only offsets that the acceptance names. Empty while the broker has any of them: those are copied
-    again first.
+    Returns only offsets that the acceptance names. Leaves out a range while the broker has a part
+    of it: that part is copied again first.
     """
     if view.is_diverged or view.conflict_offset is not None:
         return ()
@@ -214,7 +214,7 @@ def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[L
 
 
 def _from(segment: RolledSegment, lost_offset: int, local_start_offset: int) -> RolledSegment:
-    """Return the file from the lost offset on; all of it if the local log does not start lower."""
+    """Return the file from the lost offset on; all of it if no lower offset is local."""
     if lost_offset <= max(segment.offsets.start_offset, local_start_offset):
         return segment
     return segment.rest(lost_offset)

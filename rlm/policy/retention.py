@@ -116,7 +116,8 @@ def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
 
     The size of an overlap is unknown, and so is that of the rest of a segment that an election cut
     off. If retention counted such bytes twice, records would expire before the log has the limit's
-    size. So the sizes after any segment add up to no more than the log has above the segment's end.
+    size. So the sizes after a segment never add up to more than the log has above that segment's
+    end.
     """
     whole = [_whole_bytes(each) for each in stored]
     below = [0, *accumulate(each.metadata.segment_size_bytes for each in stored)]
@@ -154,8 +155,8 @@ class ExpiryCut:
 def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     """Return how far the topic's total retention moves the log start; None if not at all.
 
-    Never above the high watermark, and never above the local start while the local log must not be
-    trimmed.
+    The result is never above the high watermark, and never above the local start while the local
+    log must not be trimmed.
     """
     if not view.is_owned or view.is_diverged or view.conflict_offset is not None:
         return None

@@ -26,7 +26,7 @@ from rsm.segment.ranges import OffsetRange, missing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheddableRange:
-    """Represents the segments of a partition to shed, oldest first, with stored ones among them."""
+    """Represents the segments of a partition to shed, oldest first, including stored ones."""
 
     topic_id_partition: TopicIdPartition
     segments: tuple[RolledSegment, ...]

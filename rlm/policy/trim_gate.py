@@ -11,7 +11,7 @@ A segment leaves the local log only if all of these are true:
 - it has been stored for the deletion lag (PIP-17), and every live gateway has applied its record.
 
 A trim ends at a segment's base offset. One exception: records below the log start are not readable,
-so expired data is trimmed up to there, even within a segment.
+so expired data is trimmed up to the log start, even within a segment.
 """
 
 from __future__ import annotations
@@ -92,8 +92,7 @@ def trim_forbidden(
     if not view.is_owned:
         return Blocked(reason="not_owner")
     if view.state.log_start_offset is None:
-        # The manager has not read it from the broker yet, and the broker's start must not move
-        # before.
+        # The manager must record the broker's log start before a trim moves that start.
         return Blocked(reason="log_start_not_recorded")
     if PausableTask.TRIM in view.paused:
         return Blocked(reason="paused")
@@ -110,7 +109,7 @@ def trim_forbidden(
 
 
 def _blocked_by_losses(view: PartitionView) -> Blocked | None:
-    """Return records that the broker's log has lost and that are neither accepted nor recorded."""
+    """Return a loss of the broker's log that is neither accepted nor recorded; or None."""
     if view.is_diverged:
         return Blocked(reason="diverged", values=_diverged_values(view))
     if gaps_to_record(view) is not None:
@@ -201,7 +200,7 @@ def _blocked_for_lag(view: PartitionView, segment: RolledSegment) -> Blocked | N
 def _blocked_for_gateway(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     """Return a live gateway that has not applied the policy or the records of the segment's copies.
 
-    Without the policy, a gateway takes the topic for one that is not tiered.
+    Without the policy, a gateway treats the topic as not tiered.
     """
     if not view.gateways:
         return None

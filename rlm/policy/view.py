@@ -26,8 +26,8 @@ from rsm.segment.offload_settings import OffloadMode, OffloadSettings
 class PolicyLimits:
     """Represents the settings that decisions depend on, named as in the configuration.
 
-    `idle_copy_ms` -1: the active segment is never copied. Without `can_shed`, nothing is shed
-    whatever a topic's policy allows. `offload` applies to topics without settings of their own.
+    `idle_copy_ms` -1: the active segment is never copied. Without `can_shed`, nothing is shed,
+    even if a topic's policy allows it. `offload` applies to topics without settings of their own.
     With `merges_streams`, small segments of streamed partitions are merged.
     """
 
@@ -67,7 +67,7 @@ class AttemptFailure:
 
     `is_corrupt`: bytes violate their format or checksum. `cause` is the error without the identity
     of the segment, so that equal errors of many partitions count together. `is_final`: every
-    attempt would fail, so none is made. `is_unexpected`: an error of the program itself, which says
+    attempt would fail, so none is made. `is_unexpected`: a bug, or an error of the host, which says
     nothing about the store.
     """
 
@@ -108,9 +108,9 @@ class PartitionView:
     `copy_failure` is None unless this process's last copy failed, or its last stream if the topic
     is streamed. `paused` is what an operator paused for the topic. `is_past_retention`: the leader
     has no committed record within the total retention. `deletion_requested` are streamed segments
-    that an operator wants deleted. `unsupported` are stored segments that this process cannot read,
-    as far as its merges know. `spent_streams` are unfinished streams whose parts are not used
-    again any more; None if the store uses none again.
+    that an operator wants deleted. `unsupported` are stored segments that merges of this process
+    could not read. `spent_streams` are unfinished streams whose parts are no longer reused; None if
+    the store cannot reuse any.
     """
 
     topic_id_partition: TopicIdPartition
@@ -180,10 +180,10 @@ class PartitionView:
     def active_unstored_bytes(self) -> int:
         """Return the size of the active segment without its stored part, or less.
 
-        A streamed segment that begins before the active one counts whole, so that no byte counts
-        twice. Returns 0 if the log start is in the active segment: the file still has the bytes
-        below it, and their size is unknown. They must not count as unstored, or retention would
-        expire the records above them.
+        A streamed segment that begins before the active one counts as a whole, so that no byte
+        counts twice. Returns 0 if the log start is in the active segment: the file still has the
+        bytes below it, and their size is unknown. They must not count as unstored, or retention
+        would expire the records above them.
         """
         base_offset = self.local.active_base_offset
         if (self.state.log_start_offset or 0) > base_offset:
@@ -235,7 +235,7 @@ class PartitionView:
     def is_diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
-        It ends below them, or, with `should_hold_after_loss`, has a cut that nobody has accepted.
+        The log ends below them, or, with `should_hold_after_loss`, has a cut that nobody accepted.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end

@@ -1,7 +1,8 @@
 """Finds managers whose configuration files give topics other defaults than most. Pure.
 
-The manager of a topic's first partition applies its own file, and each leader's manager what the
-topic leaves open. So with differing files a topic's settings change when partitions move.
+The manager of a topic's first partition applies its own file to the topic's policy. Each leader's
+manager uses its own file for what the policy leaves open. So if the files differ, a topic's
+settings change when partitions move.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from rlm.policy.topic.policy_values import STREAM_BUFFER_BYTES
 from rlmm.events.registration import FileDefault
 
 _OF_A_HOST = frozenset({STREAM_BUFFER_BYTES})
-"""Limits that follow a host's memory. They give topics nothing, so they may differ."""
+"""Limits that depend on a host's memory. They are not settings of topics, so they may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferingFile:
-    """Represents a manager whose file differs, and each key with its value and that of most."""
+    """Represents a manager whose file differs; `values` has its own and the usual value by key."""
 
     broker_id: int
     values: Mapping[str, tuple[str | None, str | None]]
@@ -39,10 +40,9 @@ class DifferingFile:
 def differing_files(files: Mapping[int, Iterable[FileDefault]]) -> tuple[DifferingFile, ...]:
     """Return the managers that differ from most, by ascending broker id.
 
-    `files` are what live managers registered, by broker id.
-
-    The value of most managers is the usual one; among equally frequent ones, that of the lowest
-    broker id. A key that a manager's version does not register is not compared.
+    `files` are what live managers registered, by broker id. The value of most managers is the usual
+    one; among equally frequent ones, that of the lowest broker id. A key that a manager's version
+    does not register is not compared.
     """
     given = {
         broker_id: {each.key: each.value for each in files[broker_id]}

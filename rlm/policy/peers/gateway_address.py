@@ -1,11 +1,11 @@
 """Decides whether clients may get the address that a gateway advertises.
 
-Clients follow the address of a broker's gateway from any host. So they must not get
+Clients on any host connect to the address that they get for a broker. So they must not get
 
-- a loopback address while the cluster has another host: from there it reaches another gateway, or
-  none;
-- an address that a live gateway of another broker advertises: it reaches one of the two, and the
-  partitions of the other broker can be neither read nor written.
+- a loopback address while the cluster has another host: on that host, the address reaches another
+  gateway, or none;
+- an address that a live gateway of another broker advertises: the address reaches one of the two,
+  and the partitions of the other broker are unavailable.
 
 Of two gateways with one address, the one that registered later yields. If both registered before
 either saw the other, both processes find that the gateway of the higher broker id yields. The
@@ -98,7 +98,7 @@ def _advice(own: OwnGateway) -> str:
 
 
 def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessRegistered | None:
-    """Return the gateway of another broker to yield to, that of the lowest id; None if none."""
+    """Return the gateway to which this one yields, of the lowest broker id; None if none."""
     if own.broker_id == NO_BROKER:
         return None
     processes = tuple(live)

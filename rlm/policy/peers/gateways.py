@@ -1,9 +1,9 @@
 """Finds the live gateways, and those that have not yet applied a metadata record. Pure.
 
 A gateway whose cache lacks a segment cannot serve it. So a trim waits until every live gateway has
-applied where the records are stored. Objects are deleted only after every live gateway has applied
-the start of their deletion, or it would report them as missing. A slow gateway blocks both only
-while its registration is live; a dead gateway blocks nothing.
+applied the records of the stored segments. Objects are deleted only after every live gateway has
+applied the start of their deletion: otherwise, a gateway would report them as missing. A slow
+gateway blocks both only while its registration is live; a dead gateway blocks nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def gateway_behind(
 ) -> Mapping[str, int | str] | None:
     """Return the first gateway that has not applied the record at `position`; None if none.
 
-    Every gateway has applied `position` None.
+    If `position` is None, every gateway has applied it.
     """
     if position is None:
         return None

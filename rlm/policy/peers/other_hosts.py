@@ -1,4 +1,4 @@
-"""Finds processes and brokers of the cluster on another host than this process.
+"""Finds processes and brokers of the cluster that are not on this process's host.
 
 A loopback address is right for clients and commands only while the whole cluster is on one host. A
 host here is the scope of one loopback interface: a kernel's boot and a network namespace.
@@ -70,7 +70,7 @@ def other_hosts(
     brokers: Iterable[AdvertisedBroker],
     broker_time_ms: int,
 ) -> tuple[OtherHost, ...]:
-    """Return what is on another host than a process of `broker_id` on `own`.
+    """Return brokers and processes that are not on `own`, the host of a process of `broker_id`.
 
     `broker_id` NO_BROKER means a process of the whole cluster. Returns brokers first, in order of
     ids; nothing if no other host is known.

@@ -2,9 +2,9 @@
 
 A canary topic has one partition per broker, led by that broker, so that every manager stores and
 trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
-`segment.ms` later than the segment's first. So the check waits for no clock, and its records can be
-older than the minimum trim age. They are at least a week older, because the managers may have a
-longer minimum age than the command.
+`segment.ms` later than the segment's first. So the check does not wait for time to pass, and its
+records can be older than the minimum trim age. They are at least a week old, because the managers
+may have a longer minimum age than the command.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class CanaryTopic:
 
         A cluster may refuse old timestamps by default: `message.timestamp.before.max.ms` since
         Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). If a broker knows
-        both, the first one counts unless it has its default. So the value here is not the maximum.
+        both, the first one counts unless it has its default. So the value here must not be the
+        default, which is the maximum.
         """
         configs = {
             "cleanup.policy": "delete",
@@ -131,7 +132,7 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
 def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
-    """Return how a reader's records, by partition and offset, differ from `expected`, if so."""
+    """Return how the records, by partition and offset, differ from `expected`; empty if equal."""
     absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
         position
@@ -207,7 +208,10 @@ def _gateway_problem(
     found: Sequence[ProcessRegistered], gateways: Sequence[ProcessRegistered], *, spread: bool
 ) -> str:
     if not found:
-        return "no live gateway is registered. Set gateway.listener and start `rlm run` there."
+        return (
+            "no live gateway is registered. Set gateway.listener and start `rlm run` on the "
+            "broker's host."
+        )
     (process, *_) = found
     if unready := _unready(process):
         return unready

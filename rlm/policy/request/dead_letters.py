@@ -16,9 +16,9 @@ from rsm.segment.metadata import SegmentState
 
 
 class DeadLetterState(Enum):
-    """Represents whether a dead letter's objects are still to be deleted; with display texts."""
+    """Represents whether a dead letter's objects must still be deleted; values are for display."""
 
-    OPEN = "the deletion is still to be finished"
+    OPEN = "the deletion has not finished"
     DONE = "the deletion has finished since"
     UNKNOWN = "the metadata does not say what became of the segment"
 

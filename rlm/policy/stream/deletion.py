@@ -5,7 +5,7 @@
 
 So at each moment a finished segment has the records, and trims need not wait for the request. A
 streamed segment whose offsets are neither on the broker nor in another finished segment is the only
-copy: it stays, whatever is requested.
+copy: it stays despite the request.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _REQUESTED = "streamed, an operator requested the deletion"
 class StreamedSegment:
     """Represents a streamed segment, and where else its readable offsets are.
 
-    `replaced_by` are the other finished segments that have some of them. No other finished segment
-    has those of `to_copy`, and the broker does not have those of `only_here` either.
+    `replaced_by`: the other finished segments with some of these offsets. `to_copy`: offsets that
+    no other finished segment has. `only_here`: offsets that the broker does not have, either.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -81,7 +81,7 @@ def streamed_segments(
 
 
 def find_replacement(view: PartitionView) -> Repair:
-    """Return local segments to copy, so that the requested deletions give up nothing.
+    """Return local segments to copy, so that the requested deletions lose no records.
 
     Offsets with a damaged segment wait for its repair. So a store that damages every object is not
     filled with copies.
@@ -103,7 +103,7 @@ def find_replacement(view: PartitionView) -> Repair:
 def replaced_streamed(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Return the segments of a request whose offsets are all in other finished segments.
 
-    A damaged one is left to repairs, which prove the damage first.
+    Repairs handle damaged segments, and prove the damage first.
     """
     records = {record.metadata.segment_id: record for record in view.segments}
     return tuple(

@@ -19,7 +19,7 @@ GREATEST_OFFSET_COUNT = 1 << 30
 
 
 class EndReason(Enum):
-    """Why a stream's segment ends."""
+    """Represents why a stream's segment ends."""
 
     SIZE = "size"
     TIME = "time"
@@ -35,7 +35,7 @@ class StreamProgress:
     """Represents what a stream's open segment has so far.
 
     `open_ms` is the time since the segment was assigned, `waited_ms` the time since its oldest
-    record was known. `is_caught_up`: it has all records that were committed at the last look.
+    record was known. `is_caught_up`: it has all records that were committed at the last check.
     """
 
     offsets: OffsetRange
@@ -61,11 +61,12 @@ def end_because(
 ) -> EndReason | None:
     """Return why the segment ends now; None if it continues.
 
-    `others_wait`: partitions wait for this stream (`gives_way`). Without a permit it ends with what
-    it has. It ends at its time as soon as it is caught up. A
-    segment that never is ends one rollover time after it was assigned. History, which is older than
-    the stream, is divided by size: it has waited long before. To a slow store, it ends after
-    `history_longest_ms`, so that it is completed within its time limit.
+    `others_wait`: a partition waits for this stream's slot (`gives_way`). Without a permit, the
+    segment ends with the records that it has. Once it is caught up, it ends when its oldest record
+    has waited for the rollover time. A segment that never catches up ends one rollover time after
+    it was assigned. History, the records from before the stream, has already waited long. So a
+    segment of history ends by size, or after `history_longest_ms` if the store is slow: it must be
+    completed within its time limit.
     """
     if permit is None:
         return EndReason.FORBIDDEN
@@ -87,8 +88,8 @@ def end_because(
 
 
 def gives_way(opened_at_ms: int, others_opened_at_ms: Iterable[int], waiting_count: int) -> bool:
-    """Return whether a stream that is caught up ends for a partition that waits.
+    """Return whether a stream that is caught up ends, so that a waiting partition gets its slot.
 
-    Of these streams, the oldest ones do, one for each waiting partition. Times are monotonic.
+    The oldest streams that are caught up end, one for each waiting partition. Times are monotonic.
     """
     return sum(each < opened_at_ms for each in others_opened_at_ms) < waiting_count

@@ -3,7 +3,7 @@
     adjacent small segments → copied as one segment → it is finished → the small ones are deleted
 
 A segment is small below 1/SMALL_SHARE of `max.size.per.offload.segment.bytes`. Larger ones stay as
-they are: there are few of them, and to merge them would copy most bytes for least effect.
+they are: there are few of them, and merging them would copy many bytes for little effect.
 
 A merge takes at most MERGE_MAX_PARTS segments, and the merged one has at least MERGE_GROWTH times
 the size of its largest part. So each merge moves a byte into a segment at least that many times as
@@ -12,8 +12,8 @@ rounded up, to the base MERGE_GROWTH. The largest possible merge is preferred, s
 copied less often.
 
 All finished segments of a streamed partition count, however they were written: a merged segment can
-be merged again. No record marks a merge: a finished segment replaces each one whose offsets it has,
-so a new leader continues with the deletions of the one before.
+be merged again. No record marks a merge: a finished segment replaces each one whose offsets it has.
+So a new leader continues the deletions of the previous leader.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 
 MERGE_GROWTH = 4
-"""How many times as large as its largest part a merged segment is, at least."""
+"""The least ratio of a merged segment's size to the size of its largest part."""
 
 SMALL_SHARE = 16
-"""Only segments below this fraction of the greatest merged segment are merged."""
+"""Only segments below 1/SMALL_SHARE of the greatest merged segment are merged."""
 
 MERGE_MAX_PARTS = 128
 """The most segments of one merge: each costs requests, and its indexes are in memory."""
 
 MERGES_LEFT_MAX = 4
-"""Parts of at most this number of merges wait for their deletion: the partition has them twice."""
+"""The most merges whose parts wait for deletion: until then, the store has their records twice."""
 
 RETENTION_SHARES = 8
-"""A merged segment has at most this fraction of a retention: it expires as a whole."""
+"""A merged segment has at most 1/RETENTION_SHARES of a retention: it expires as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +76,16 @@ class SegmentMerge:
 def waiting_merges(view: PartitionView) -> tuple[SegmentMerge, ...]:
     """Return the merges that are due, oldest first; none shares a segment with another one.
 
-    They wait for a slot, and for whatever delays merges, such as a pause or an outage.
+    They wait for a slot, or for the end of what delays merges, such as a pause or an outage.
     """
     return tuple(_due(view)) if _may_merge(view) else ()
 
 
 def next_merge(view: PartitionView, waiting: Sequence[SegmentMerge]) -> SegmentMerge | None:
-    """Return the first of the merges that are due; None if there is none, or something delays it.
+    """Return the first merge that is due; None if there is none, or if merges are delayed.
 
-    Parts of earlier merges can have to wait for readers before they are deleted. So a partition has
-    at most the parts of MERGES_LEFT_MAX merges twice.
+    Parts of earlier merges may have to wait for readers before their deletion. So at most
+    MERGES_LEFT_MAX merges have parts that are stored twice.
     """
     if not waiting or not view.is_store_reachable or copying_forbidden(view) is not None:
         return None
@@ -97,8 +97,8 @@ def next_merge(view: PartitionView, waiting: Sequence[SegmentMerge]) -> SegmentM
 def merged_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Return finished segments whose offsets another finished segment has, ascending.
 
-    Of two segments with equal offsets, the one with the lower id stays. Damaged segments are left
-    to repairs, and replace nothing. A segment that an election cut off replaces nothing either.
+    Of two segments with equal offsets, the one with the lower id stays. Repairs handle damaged
+    segments, which replace nothing. A segment that an election cut off replaces nothing either.
     """
     if not _may_merge(view):
         return ()
@@ -124,7 +124,7 @@ def _widest_first(part: StoredRange) -> tuple[int, int, int]:
 
 
 def _sound(view: PartitionView) -> Iterator[StoredRange]:
-    """Yield the segments that are whole in the lineage, and readable as far as anyone knows."""
+    """Yield the segments that are whole in the lineage and not known to be unreadable."""
     reported = {anomaly.segment for anomaly in view.state.anomalies}
     unreadable = view.damage.damaged | view.unsupported | reported
     for part in view.stored:
@@ -142,7 +142,7 @@ def _with_widest(view: PartitionView) -> Iterator[tuple[StoredRange, StoredRange
 
 
 def _with_parts_left(view: PartitionView) -> set[RemoteLogSegmentId]:
-    """Return the segments that replace others which are not deleted yet."""
+    """Return the segments that replace other segments whose deletion has not finished."""
     pairs = tuple(_with_widest(view))
     found = {widest.metadata.segment_id for part, widest in pairs if part is not widest}
     whole = [part for part, widest in pairs if part is widest]
@@ -196,7 +196,7 @@ def _runs(view: PartitionView) -> Iterator[list[StoredRange]]:
 
 
 def _overlapping(stored: Sequence[StoredRange]) -> set[RemoteLogSegmentId]:
-    """Return the segments that have offsets of another; `stored` ascends."""
+    """Return the segments that overlap another one; `stored` ascends."""
     found = set()
     widest: StoredRange | None = None
     for part in stored:
@@ -249,7 +249,7 @@ def _parts_from(
 
 
 def _expires_together(view: PartitionView, first: StoredRange, last: StoredRange) -> bool:
-    """Return whether the retention in time may wait for the last of these segments."""
+    """Return whether the segments are so close in time that they may expire together."""
     retention_ms = view.policy.retention_ms
     span_ms = last.metadata.max_timestamp_ms - first.metadata.max_timestamp_ms
     return retention_ms < 0 or span_ms <= retention_ms // RETENTION_SHARES

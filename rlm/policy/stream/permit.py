@@ -25,7 +25,7 @@ _LONGEST_LOOK_MS = 5_000
 
 
 class DueReason(Enum):
-    """Why a stream opens."""
+    """Represents why a stream opens."""
 
     SIZE = "size"
     TIME = "time"
@@ -37,8 +37,9 @@ class StreamPermit:
     """Represents the permission to stream a partition from an offset on.
 
     `stored_from_offset` is the first stored offset above it; a stream that reaches it would store
-    records twice. All below `requested_offset` is to be stored now (PIP-17's manual trigger). After
-    an unclean election the log may end below it; then the request waits for later records.
+    records twice. All records below `requested_offset` must be stored now (PIP-17's manual
+    trigger). After an unclean election the log may end below it; the request then waits for later
+    records.
     """
 
     begin_offset: int
@@ -50,8 +51,8 @@ class StreamPermit:
 def stream_permit(view: PartitionView) -> StreamPermit | None:
     """Return the permission to stream a partition; None if something forbids it.
 
-    It starts where the offsets that are stored without a gap end, so the history of a log is
-    streamed first (PIP-76). It waits until abandoned streams of other processes are fenced.
+    The stream starts at the end of the offsets that are stored without a gap, so the history of a
+    log is streamed first (PIP-76). It waits until abandoned streams of other processes are fenced.
     """
     if not view.is_streamed or not view.is_store_reachable or copying_forbidden(view) is not None:
         return None
@@ -74,10 +75,10 @@ def stream_permit(view: PartitionView) -> StreamPermit | None:
 def waited_before_ms(view: PartitionView) -> int:
     """Return how long the oldest record that is not stored may have waited, by the brokers' clock.
 
-    A process that has not seen the partition before counts from here, at most one rollover time:
-    else each restart would postpone the end of the segment. The count begins when the stored
-    segment that ends at this record was finished. Without such a segment the result is one rollover
-    time, or 0 when tiering begins.
+    A process that has not seen the partition before starts its count with this time, at most one
+    rollover time. Otherwise, each restart would postpone the end of the segment. The count begins
+    when the stored segment that ends at this record was finished. Without such a segment the result
+    is one rollover time, or 0 when tiering begins.
     """
     rollover_ms = view.offload.segment_rollover_ms
     if not view.is_streamed or view.state.log_start_offset is None:
@@ -93,7 +94,7 @@ def waited_before_ms(view: PartitionView) -> int:
 
 
 def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
-    """Return how long to wait before the next look for new records.
+    """Return how long to wait before the next check for new records.
 
     That is a fifth of the rollover time, within bounds. If the log grew faster during the last
     interval, it is the time in which about one part of an upload is written. Larger pieces would
@@ -107,7 +108,7 @@ def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int =
 
 
 def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
-    """Return from where bytes count as not stored; `files` are those from `begin` on.
+    """Return the position from which bytes count as not stored; `files` begin with that of `begin`.
 
     If the position of the first offset in its file is not known, only bytes that are appended later
     count. Otherwise all bytes of a large file would count, although most of them may be stored.
@@ -119,7 +120,7 @@ def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPositio
 
 
 def unstored_bytes(files: Sequence[LogFileSize], begin: LogPosition) -> int:
-    """Return the size of the log from a position of `counted_from` on; `files` as there."""
+    """Return the size of the log from `begin` on; `counted_from` describes the arguments."""
     is_within = begin.file_base_offset == files[0].base_offset
     return max(0, sum(each.size_bytes for each in files) - (begin.position if is_within else 0))
 
@@ -133,11 +134,12 @@ def due_because(
     waited_ms: int,
     is_any_free: bool = True,
 ) -> DueReason | None:
-    """Return why a stream from `begin_offset` is to open; None if it is not.
+    """Return why a stream from `begin_offset` must open now; None if it need not.
 
-    `waited_ms` is how long the oldest record that is not stored has been known. Unless
-    `is_any_free`, another stream has to end for it. So the records wait for their time, or until
-    they fill a segment: partitions that take streams from each other would only make small objects.
+    `waited_ms` is how long the oldest record that is not stored has been known. Unless a slot
+    `is_any_free`, another stream would have to end first. So the records wait for the rollover
+    time, or until they fill a segment: partitions that take slots from each other would only make
+    small objects.
     """
     if committed_end_offset <= begin_offset:
         return None

@@ -1,9 +1,9 @@
-"""Finds unfinished streams whose parts the next segment of the stream may use again. Pure.
+"""Finds unfinished streams whose parts the next segment of the stream may reuse. Pure.
 
 Such a stream begins where the next segment begins, and its end is fenced. Its own process may have
-died, lost the lead, or failed to send a part. Its objects stay until the next segment needs them no
-longer, or is stored. Before the next segment has begun, they stay at most until the deadline of the
-unfinished stream.
+died, lost the lead, or failed to send a part. Its objects stay until the next segment no longer
+needs them, or is stored. Before the next segment has begun, they stay at most until the deadline of
+the unfinished stream.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def reusable_streams(
 ) -> tuple[SegmentRecord, ...]:
     """Return the unfinished streams from `begin_offset` on, the oldest ones first, at most 8.
 
-    Those of this process may not be fenced yet. Without `broker_ms`, those past their deadlines
-    are among them. `spent` are those that are needed no longer.
+    Streams of this process may not be fenced yet. With `broker_ms`, leaves out streams past their
+    deadlines. Leaves out `spent` streams, which are no longer needed.
     """
     found = [
         record
@@ -66,9 +66,9 @@ def awaited_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _in_flight_begin(view: PartitionView) -> int | None:
-    """Return where the stream begins that this process is sending; None without one.
+    """Return the begin of the stream that this process is sending; None without one.
 
-    It may use its predecessors until it ends, also if no other one may begin after it.
+    That stream may reuse earlier ones until it ends, even if no stream may begin after it.
     """
     for record in view.segments:
         metadata = record.metadata

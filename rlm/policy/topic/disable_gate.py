@@ -70,9 +70,8 @@ def records_at_risk(
     """Return what would be lost if the broker's retention were restored now; None if nothing.
 
     `lag` is what the partition's manager reports of rolled segments after it has read that copying
-    is about to end; None without a report. Then all unstored records count. The exception is a
-    partition that no manager ever owned: its broker's retention removes only what it would without
-    tiering.
+    is about to end; None without a report. Without a report, all unstored records count, unless no
+    manager ever owned the partition: its broker then removes only what it would without tiering.
     """
     found = tuple(segments)
     start_offset = extent.local_start_offset

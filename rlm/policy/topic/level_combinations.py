@@ -1,4 +1,4 @@
-"""Checks what policy levels make of topics together, whether or not such a topic exists. Pure.
+"""Checks the settings that policy levels give topics together, even if no topic has them. Pure.
 
 rlm.policy.topic.topic_policy checks each level alone. Two levels can be valid alone and yet
 contradict each other: one gives a rollover time, another a shorter local retention.
@@ -15,7 +15,7 @@ from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolic
 from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
 from rsm.segment.errors import InvalidConfigError
 
-# In no pattern, so that only `*` and `?` match it.
+# No pattern contains this character, so only `*` and `?` match it.
 _ANY_CHARACTER = "!"
 
 
@@ -25,8 +25,9 @@ def check_combinations(
     """Raise InvalidConfigError with the values if levels contradict each other or the file.
 
     `before` are all present levels and `after` all wanted ones. Checks each pattern, and the
-    default, for which a topic has other settings than before. The topic has unlimited retention
-    and no settings of its own. Each less specific level that covers the pattern applies to it.
+    default, that would give a topic other settings than before. Assumes a topic with unlimited
+    retention and no settings of its own. Each less specific level that covers the pattern applies
+    to that topic.
     """
     present, wanted = LevelIndex(before), LevelIndex(after)
     existing = {each.pattern for each in before}
@@ -47,7 +48,7 @@ def check_combinations(
 
 
 def _followed(pattern: str, levels: LevelIndex, managers: FileDefaults) -> TopicPolicy:
-    """Return what an untiered topic has if it follows a pattern, or only the default."""
+    """Return the policy of an untiered topic that follows a pattern, or only the default."""
     topic = TopicPolicy(
         topic=_example(pattern),
         topic_id=UUID(int=0),
@@ -63,9 +64,9 @@ def _followed(pattern: str, levels: LevelIndex, managers: FileDefaults) -> Topic
 
 
 def _example(pattern: str) -> str:
-    """Return a name that the pattern matches, and of others only those that cover it.
+    """Return a name that only this pattern and the patterns that cover it match.
 
-    A `*` is longer than any pattern, so that other patterns match it with `*` only.
+    A `*` becomes longer than any pattern, so that other patterns can match it only with `*`.
     """
     any_name = _ANY_CHARACTER * (PATTERN_MAX_CHARACTERS + 1)
     return pattern.replace("?", _ANY_CHARACTER).replace("*", any_name)

@@ -87,9 +87,9 @@ def levels_of(topic: str, levels: Iterable[PolicyLevel]) -> tuple[PolicyLevel, .
 
 
 class LevelIndex:
-    """Represents many levels, to find those of a topic without a look at each one. Immutable.
+    """Represents many levels, to find those of a topic without checking each one. Immutable.
 
-    Finds the levels by what their patterns have before the first `*` or `?`.
+    Finds levels by the text of their patterns before the first `*` or `?`.
     """
 
     def __init__(self, levels: Iterable[PolicyLevel]) -> None:
@@ -123,7 +123,7 @@ def origin_text(
     levels: Iterable[PolicyLevel],
     file: FileValues = NO_FILE_VALUES,
 ) -> str:
-    """Return where a topic has a setting from, for people.
+    """Return the origin of a topic's setting, for people.
 
     `topic`, `pattern P` or `default`. If no level gives it: `managers` for what the managers'
     configuration `file` decides, `broker` for the total retention from before the topic was tiered,
@@ -145,7 +145,7 @@ def origin_text(
 def resolved(
     policy: TopicPolicy, levels: Sequence[PolicyLevel], file: FileValues = NO_FILE_VALUES
 ) -> TopicPolicy:
-    """Return the policy with its inherited settings as these levels give them, and then `file`.
+    """Return the policy with its inherited settings from these levels, or else from `file`.
 
     The result may contradict Kafka's rules.
     """
@@ -161,7 +161,7 @@ def resolved(
             unset.add(setting)
             values[setting.field] = _without_level(setting, policy)
     found = replace(policy, **values)
-    # A lag of 0 copies at once. So where only the other lag is set, it becomes the local retention.
+    # A lag of 0 copies at once. So if only one lag is set, the other becomes the local retention.
     if PolicySetting.COPY_LAG_MS in unset and found.copy_lag_bytes:
         found = replace(found, copy_lag_ms=AS_LOCAL_RETENTION)
     elif PolicySetting.COPY_LAG_BYTES in unset and found.copy_lag_ms:

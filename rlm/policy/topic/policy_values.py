@@ -53,7 +53,7 @@ class FileDefaults:
     `offload`, the deletion lag and the first of `layouts` apply where a topic has none of its own.
     `layouts` are all that a manager can write: built-in names, and the classes of plug-ins. None:
     not known. `values` are the other settings that the file gives. All streams of a manager share
-    its buffer.
+    `stream_buffer_bytes`.
     """
 
     offload: OffloadSettings = field(default_factory=OffloadSettings)
@@ -64,7 +64,7 @@ class FileDefaults:
 
     @property
     def settings(self) -> Mapping[PolicySetting, SettingValue]:
-        """All settings that the file gives topics, as those of the other levels."""
+        """Return all settings that the file gives topics, in the form of the other levels."""
         found: dict[PolicySetting, SettingValue] = {
             **self.values,
             PolicySetting.LOCAL_DELETION_LAG_MS: self.deletion_lag_ms,
@@ -87,7 +87,7 @@ def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
         raise InvalidConfigError(
             "nothing would ever be copied",
             topic=policy.topic,
-            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
+            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 means the local retention",
             **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
             advice=f"Limit {COPY_LAG_MS}, {COPY_LAG_BYTES} or local retention",
         )
@@ -95,7 +95,7 @@ def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
 
 
 def check_limits(policy: TopicPolicy) -> None:
-    """Raise InvalidConfigError if retentions and copy lags contradict each other, as above."""
+    """Raise InvalidConfigError if retentions and copy lags contradict each other."""
     _check_retention(
         policy, RETENTION_MS, total=policy.retention_ms, local=policy.local_retention_ms
     )
@@ -162,7 +162,7 @@ def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
     """Return a note if local data stays longer than the policy's local retention; else None.
 
     `trim_min_age_ms` is `remote.local.trim.min.age.ms`. The records of that time may exceed any
-    limit in bytes. So the note covers only a limit that was set for the broker's disk alone.
+    limit in bytes. So the note covers a local limit in bytes, but not one from total retention.
     """
     local_ms, local_bytes = policy.effective_local_retention_ms, policy.local_retention_bytes
     if 0 <= local_ms < trim_min_age_ms:
@@ -244,7 +244,7 @@ def _check_offload(policy: TopicPolicy, managers: OffloadSettings) -> None:
 def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
     """Refuse a rollover after which data may have expired, or should have left the broker.
 
-    A local retention of 0 is no time: each record leaves the broker once it is stored.
+    A local retention of 0 limits no rollover: each record leaves the broker once it is stored.
     """
     local_ms, total_ms = policy.effective_local_retention_ms, policy.retention_ms
     for kind, name, limit_ms in (

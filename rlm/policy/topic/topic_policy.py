@@ -1,8 +1,8 @@
 """Builds a topic's tiering policy from flags, its current policy and its own settings. Pure.
 
-This module decides what a policy may contain and which topics may have one. The combinations of
-values are in rlm.policy.topic.policy_values. It must not know how a policy is activated:
-rlm.topics.enable owns that order of effects.
+This module decides what a policy may contain and which topics may have one.
+rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable owns the order of
+effects that activates a policy.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class PolicyFlags:
     """Represents a user's values; None keeps the present value of the topic.
 
     A copy lag of 0 copies at once, even if the other lag is higher. So if only one lag is given and
-    the other one is 0, the other one becomes -1. `inherit` are settings that the next policy level
-    decides, and so is each value that refers to the managers.
+    the other one is 0, the other one becomes -1. The next policy level decides the settings of
+    `inherit`, and each setting whose value refers to the managers.
     """
 
     retention_ms: int | None = None
@@ -112,13 +112,13 @@ class PolicyFlags:
 
     @property
     def given(self) -> frozenset[PolicySetting]:
-        """The settings that the user set for the topic itself."""
+        """Return the settings that the user set for the topic itself."""
         named = {each for each in PolicySetting if getattr(self, each.field) is not None}
         return frozenset(named) - self.inherited
 
     @property
     def inherited(self) -> frozenset[PolicySetting]:
-        """The settings that the user left to the next policy level."""
+        """Return the settings that the user left to the next policy level."""
         by_value = {each for each in PolicySetting if self._refers_to_managers(each)}
         return self.inherit | by_value
 
@@ -153,8 +153,8 @@ def enabling_policy(
 
     `current` is the policy of this topic id; without one, `configs` have the topic's own retention
     (rlm.topics.lost_policy). `managers` applies where the topic has no offload settings. `levels`
-    are all policy levels: a new policy inherits what `flags` leave open, except a total retention
-    that the topic has of its own. If no level gives one, it is the effective one of `configs`.
+    are all policy levels: a new policy inherits what `flags` leave open, except the topic's own
+    total retention. If no level gives a total retention, it is the effective one of `configs`.
     Raises InvalidConfigError if the values contradict Kafka's rules.
     """
     base = new_policy(topic, topic_id, configs) if current is None else current
@@ -233,7 +233,7 @@ def check_level(level: PolicyLevel, managers: FileDefaults) -> None:
 
 
 def lowered_retentions(before: TopicPolicy, after: TopicPolicy) -> tuple[PolicySetting, ...]:
-    """Return the limits of total retention that a change makes lower: managers delete by them."""
+    """Return the limits of total retention that a change lowers: managers then delete more."""
     return tuple(
         each
         for each in RETENTIONS
@@ -249,8 +249,8 @@ def is_lower_limit(before: int, after: int) -> bool:
 def check_flags(flags: PolicyFlags, *, name: str) -> None:
     """Raise InvalidConfigError if the retentions and lags in `flags` contradict each other.
 
-    Only what holds for each topic: a setting that `flags` leave open may have any value. `name` is
-    the topic or pattern, for messages.
+    Checks only what holds for each topic: a setting that `flags` leave open may have any value.
+    `name` is the topic or pattern, for messages.
     """
     any_topic = TopicPolicy(
         topic=name,
@@ -263,7 +263,7 @@ def check_flags(flags: PolicyFlags, *, name: str) -> None:
 
 
 def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy:
-    """Return what a topic without a policy has: its own retention, and nothing of its own else."""
+    """Return the policy of a topic without one: its own retention, all other settings inherited."""
     own = {each for each, name in RETENTIONS.items() if configs.override(name) is not None}
     return TopicPolicy(
         topic=topic,
@@ -284,7 +284,8 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     """Raise InvalidConfigError with the rule if this topic must not be tiered.
 
     `own_topics` are the topics of `rlm`. `untierable_reason` checks the topic's settings. Formats
-    before Kafka 0.11 have no leader epochs, which show whether a stored segment is of this log.
+    before Kafka 0.11 have no leader epochs, which show whether a stored segment belongs to this
+    log.
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
@@ -320,7 +321,7 @@ def untierable_reason(configs: TopicConfigs) -> str | None:
 def _format_reason(configs: TopicConfigs) -> str | None:
     """Return the setting if new batches have no leader epochs.
 
-    Forbids no topic that is tiered already: brokers from 3.0 on may report a value they ignore.
+    Does not apply to tiered topics: brokers from 3.0 on may report a value that they ignore.
     """
     version = configs.message_format_version
     if version is None or not _BEFORE_LEADER_EPOCHS.match(version):
