@@ -1,8 +1,9 @@
 """Disables the broker's own retention of a topic while it is tiered, and restores it afterwards.
 
 The broker does not wait for copies: its retention deletes segments whether or not they are stored.
-So this module sets that retention to -1. It counts as lifted only when the broker of every replica
-reports -1, because any of them may become leader. This module must not know the states of policies.
+So this module sets that retention to -1. The retention counts as lifted only when the broker of
+every replica reports -1, because any of them may become leader. This module must not know the
+states of policies.
 """
 
 from __future__ import annotations
@@ -55,11 +56,14 @@ class BrokerRetention:
         _log.info(LogLine("set the broker's retention to -1", topic=policy.topic))
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
-        """Return whether all replicas' brokers report -1. TopicAdmin's errors, or NotFoundError."""
+        """Return whether all replicas' brokers report -1.
+
+        Raises TopicAdmin's errors, and NotFoundError if the topic is a newer one.
+        """
         return is_lifted_on(self._topics.on_replicas(policy.topic), policy)
 
     def await_lifted(self, policy: TopicPolicy, *, deadline_ms: int) -> None:
-        """Return when every replica's broker reports -1.
+        """Wait until every replica's broker reports -1.
 
         Raises RetriableError or NotFoundError if the deadline (monotonic) passes.
         """

@@ -1,7 +1,7 @@
 """Disables a topic's tiering in a fixed order of effects.
 
     DISABLING accepted (trims stop, copying continues) → rolled segments are stored
-    → refused if records are at risk, unless forced: back to ACTIVE
+    → unless forced: refused if records are at risk, ACTIVE again
     → the broker's retention restored → DISABLED (copying stops)
 
 If a run stops in between, the topic stays DISABLING: no manager trims it, and the same command
@@ -79,7 +79,7 @@ class TieringEnd:
 
         With `force`, gives up the records that are still at risk after `timeout_ms`. Raises
         InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError if
-        records are at risk (the topic is ACTIVE again), else as `Tiering.enable`.
+        records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)

@@ -27,9 +27,9 @@ Progress = Callable[[str], None]
 
 
 class Activation:
-    """Completes policies, and corrects the broker's retention of complete ones. Thread-safe.
+    """Completes ENABLING policies, and corrects the retention of ACTIVE topics. Thread-safe.
 
-    Acts on the topic's current policy only: a restored retention must not become -1 again.
+    Acts only if the policy is current: a restored retention must not become -1 again.
     """
 
     def __init__(self, policies: PolicyWriter, retention: BrokerRetention) -> None:
@@ -37,7 +37,7 @@ class Activation:
         self._retention = retention
 
     def lift(self, policy: TopicPolicy) -> bool:
-        """Set the broker's retention to -1; return False if the policy is not current any more."""
+        """Set the broker's retention to -1; return False if the policy is no longer current."""
         if self._policies.current(policy.topic_id) != policy:
             return False
         self._retention.lift(policy)
@@ -47,7 +47,7 @@ class Activation:
         """Try once to complete an ENABLING policy; return None if a broker is not ready.
 
         Raises as `Tiering.enable`, but does not wait. A broker is ready when it reports a retention
-        of -1. Returns None also if the policy is not current any more.
+        of -1. Also returns None if the policy is no longer current.
         """
         if self.lift(enabling) and self._retention.is_lifted(enabling):
             return self.complete(enabling)
@@ -77,7 +77,7 @@ class Tiering:
         recall: Recall,
         managers: FileDefaults | None = None,
     ) -> None:
-        """Check offload settings with those of `managers`; None: with the defaults."""
+        """Check offload settings against those of `managers`; None: against the defaults."""
         self._policies = policies
         self._retention = retention
         self._activation = Activation(policies, retention)
@@ -88,7 +88,7 @@ class Tiering:
         self._managers = managers or FileDefaults()
 
     def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
-        """Tier a topic or change its retentions; return the policy once it is ACTIVE.
+        """Tier a topic or change its policy; return the policy once it is ACTIVE.
 
         Raises InvalidConfigError if the topic must not be tiered or the values contradict each
         other. Raises NotFoundError if the topic does not exist, RetriableError if time runs out,

@@ -5,8 +5,8 @@
     ACTIVE, with inherited settings   → these settings as the levels give them now
     every other state                 → nothing: `rlm topic disable` wins over patterns
 
-Decisions read only the topic's own policy. So this module is the only one by which a level reaches
-data, and it logs each change with the values.
+Decisions read only the topic's own policy. So levels affect data only through this module, which
+logs each change with the values.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PolicyInheritance:
     def _led(
         self, levels: Iterable[PolicyLevel], policies: Iterable[TopicPolicy]
     ) -> Iterator[TopicView]:
-        """Yield the topics of this manager: those with inherited settings, or all for patterns."""
+        """Yield this manager's topics: all if there are patterns, else those that inherit."""
         names: list[str] | None = None
         if all(each.pattern == DEFAULT_LEVEL for each in levels):
             names = [each.topic for each in policies if each.inherited]
@@ -89,7 +89,7 @@ class PolicyInheritance:
         self._log_once.clear(effect.topic_id)
         if effect.after is None or not effect.is_change:
             return
-        # Another process may have changed these meanwhile: the next cycle compares again.
+        # Another process may have changed the policy or the levels: the next cycle compares again.
         if self._policies.current(effect.topic_id) != effect.before:
             return
         if self._policies.levels() != levels:
@@ -121,7 +121,7 @@ class PolicyInheritance:
 def changed_settings(
     before: TopicPolicy | None, after: TopicPolicy
 ) -> Mapping[PolicySetting, tuple[object, object]]:
-    """Return each setting that differs with both values; all of them for a new policy."""
+    """Return each setting that differs, with both values; every setting for a new policy."""
     pairs = {
         each: (getattr(before, each.field, None), getattr(after, each.field))
         for each in PolicySetting

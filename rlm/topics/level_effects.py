@@ -1,4 +1,4 @@
-"""Finds what policy levels make of topics, and changes nothing.
+"""Finds how policy levels change topics, and applies nothing.
 
 Managers apply the result (rlm.topics.inheritance); commands show it before they change a level.
 """
@@ -37,10 +37,10 @@ NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEffect:
-    """Represents what the levels make of one topic: its policy before and after.
+    """Represents the effect of the levels on one topic: its policy before and after.
 
     `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
-    `is_named`: the change itself gives settings of this topic. `obstacle` is why the topic cannot
+    `is_named`: the change itself sets settings of this topic. `obstacle` is why the topic cannot
     follow; empty if it does. `is_refused`: the obstacle is in the settings themselves.
     `is_unlimited`: the topic has no policy, and brokers delete none of its data.
     """
@@ -71,7 +71,7 @@ class _Concerned:
 
     @property
     def pattern(self) -> str:
-        """The pattern that tiers the topic; empty if none does."""
+        """Return the pattern that tiers the topic; empty if none does."""
         tiering = tiering_level(self.view.topic, self.levels)
         return "" if tiering is None else tiering.pattern
 
@@ -109,9 +109,9 @@ class LevelEffects:
     ) -> tuple[TopicEffect, ...]:
         """Return the effect on each topic that a pattern matches or that inherits settings.
 
-        `policies` are those of all topic ids. `named` are topics whose own settings change, too.
-        The settings are those of broker `node_id`. Raises RetriableError or NotFoundError if it
-        does not answer.
+        `policies` has all policies by topic id. `named` has the new own settings of topics by name.
+        The settings are those of broker `node_id`. Raises RetriableError or NotFoundError if that
+        broker does not answer.
         """
         concerned = tuple(self._concerned(topics, LevelIndex(levels), policies, named))
         asked = [each.view.topic for each in concerned if self._may_change(each)]
@@ -191,7 +191,7 @@ class LevelEffects:
         return enabling if policy is None else replace(enabling, state=policy.state)
 
     def _may_change(self, concerned: _Concerned) -> bool:
-        """Return whether the topic's settings decide; those that wait for brokers change later."""
+        """Return whether the topic's settings must be read; incomplete policies change later."""
         policy = concerned.policy
         if policy is None:
             return True

@@ -20,14 +20,14 @@ Recall = Callable[[str, UUID], OriginalSettings | None]
 
 
 class SettingsBeforeTiering:
-    """Finds the settings of topics without a policy, with the retention that is their own.
+    """Finds the settings of topics without a policy, with their own retention.
 
-    For one pass over topics: once the store has not answered, it is not asked again. Not
+    Valid for one pass over topics: after the store has failed once, it is not asked again. Not
     thread-safe.
     """
 
     def __init__(self, recall: Recall, topics: TopicAdmin, *, node_id: int) -> None:
-        """Broker `node_id` has the settings of the topics, and the defaults."""
+        """Read the default retention from broker `node_id`, which has reported the settings."""
         self._recall = recall
         self._topics = topics
         self._node_id = node_id
@@ -37,8 +37,8 @@ class SettingsBeforeTiering:
     def of(self, configs: TopicConfigs, topic_id: UUID) -> TopicConfigs:
         """Return `configs`, unless the store shows that tiering set their retention.
 
-        A limit that was absent is the broker's default. Raises RetriableError if the store or the
-        broker cannot say it.
+        A limit without an override gets the broker's default. Raises RetriableError if the store or
+        the broker does not answer.
         """
         if not are_all_lifted(retention_overrides(configs)):
             return configs

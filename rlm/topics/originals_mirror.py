@@ -67,10 +67,10 @@ class StoredOriginals:
     def keep(self, settings: OriginalSettings) -> None:
         """Store these originals; idempotent.
 
-        Values that are all -1 replace no others: while a copy is stored, the topic's retention was
-        not restored, so the -1 are those of `rlm`. Other values replace a corrupt copy. Raises
-        AlreadyExistsError if another process does it too, and UnsupportedError if the copy has a
-        newer format.
+        Values that are all -1 do not replace a stored copy: while a copy is stored, the topic's
+        retention was not restored, so `rlm` set each -1. Other values replace a corrupt copy.
+        Raises AlreadyExistsError if another process stores a copy at the same time, and
+        UnsupportedError if the copy has a newer format.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found and (are_all_lifted(settings.values) or self._has(*found[-1], settings)):
@@ -96,16 +96,18 @@ class StoredOriginals:
         try:
             return self._read(key, info).values == settings.values
         except CorruptError as error:
-            _log.warning(LogLine("replaces a topic's corrupt retention in the store", error=error))
+            _log.warning(LogLine("replacing a topic's corrupt retention in the store", error=error))
             return False
 
     def _read(self, key: OriginalsKey, info: ChunkInfo) -> OriginalSettings:
-        """Return them. Raises CorruptError if they are not a retention of the key's topic."""
+        """Return the originals. Raises CorruptError if they are no retention of the key's topic."""
         whole = ByteRange(start_position=0, end_position=info.length_bytes)
         found = decode_originals(self._storage.read_range(info.name, whole))
         is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)
         if not is_of_topic or not all(_is_retention(*each) for each in found.values.items()):
-            raise CorruptError("the object has other settings than its topic's", name=info.name)
+            raise CorruptError(
+                "the stored originals are not a retention of their topic", name=info.name
+            )
         return found
 
 
@@ -132,8 +134,8 @@ def drop_ended(stored: StoredOriginals, topic: str, topic_id: UUID) -> None:
 class OriginalsMirror:
     """Keeps the copies in the store as the policies require. Not thread-safe.
 
-    Every manager whose broker leads a partition of the topic does this, once per change, so that a
-    stopped manager does not prevent it. Memory: two entries per tiered topic.
+    Every manager whose broker leads a partition of the topic writes the copy, once per change, so
+    that a stopped manager does not prevent it. Memory: two entries per tiered topic.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class OriginalsRestore:
-    """Finds topics with lost policies and restores them. As thread-safe as its parts."""
+    """Finds topics with lost policies and restores their retention. As thread-safe as its parts."""
 
     def __init__(
         self, stored: StoredOriginals, *, topics: TopicAdmin, metadata: RemoteLogMetadataManager
@@ -33,7 +33,7 @@ class OriginalsRestore:
     def lost(self) -> tuple[OriginalSettings, ...]:
         """Return the stored originals of existing topics with no policy and with a retention of -1.
 
-        In order of topic names. Raises as the store and TopicAdmin do.
+        Sorted by topic name. Raises the errors of the store and of TopicAdmin.
         """
         known = {policy.topic_id for policy in topic_policies(self._metadata)}
         kept = [each for each in self._stored.all().values() if each.topic_id not in known]
@@ -42,8 +42,8 @@ class OriginalsRestore:
     def restore(self, settings: OriginalSettings) -> None:
         """Set the originals, delete absent overrides, and delete the copy in the store.
 
-        Idempotent. Raises as TopicAdmin. If the copy stays, a later -1 of the user is taken for
-        that of tiering: this is logged.
+        Idempotent. Raises the errors of TopicAdmin. If the copy cannot be deleted, logs a warning:
+        a later -1 of the user would look like that of tiering.
         """
         self._topics.alter(settings.topic, settings.values)
         drop_ended(self._stored, settings.topic, settings.topic_id)

@@ -49,7 +49,10 @@ class PolicyWriter:
         _log.info(LogLine("recorded policy", topic=policy.topic, state=policy.state.name))
 
     def write_level(self, level: PolicyLevel) -> None:
-        """Publish a policy level. Raises FencedError if it was refused, RetriableError."""
+        """Publish a policy level.
+
+        Raises FencedError if the level was refused, RetriableError if the result is unknown.
+        """
         result = self._metadata.publish(PolicyLevelSet(event_id=self._new_id(), level=level))
         if not result.accepted:
             raise FencedError(
@@ -60,7 +63,7 @@ class PolicyWriter:
         _log.info(LogLine("recorded policy level", pattern=level.pattern))
 
     def remove_level(self, pattern: str) -> None:
-        """Remove a policy level; idempotent. Raises RetriableError."""
+        """Remove a policy level; idempotent. Raises RetriableError if the result is unknown."""
         if remove_policy_level(self._metadata, pattern):
             _log.info(LogLine("removed policy level", pattern=pattern))
 

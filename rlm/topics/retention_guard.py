@@ -1,8 +1,8 @@
-"""Keeps tiered topics as tiering needs them: broker retention at -1 and no compaction.
+"""Keeps the brokers' retention of tiered topics at -1, and finds topics that must not be tiered.
 
 Runs in every manager, once per cycle. Every manager whose broker leads a partition of a topic
-changes it: all changes are idempotent, and a stopped manager must not prevent them. Each manager
-finds for itself which topics must not be copied or trimmed.
+corrects the topic: all changes are idempotent, and a stopped manager must not prevent them. Each
+manager finds for itself which topics must not be copied or trimmed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RetentionKeeper:
     ) -> TopicConfigs | str:
         """Return the topic's settings, or the reason if they forbid tiering or are unknown."""
         if isinstance(found, TieredStorageError):
-            reason = f"broker does not return its settings: {found}"
+            reason = f"the broker does not return the topic's settings: {found}"
         else:
             forbidden = untierable_reason(found)
             if forbidden is None:
