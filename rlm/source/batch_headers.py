@@ -21,7 +21,7 @@ from rsm.segment.batches.batch import (
 )
 from rsm.segment.errors import CorruptError
 
-# Small batches share one read; of a large batch, little more than its header is read.
+# One read covers several small batches, but little more than the header of a large one.
 _WINDOW_BYTES = 4096
 _LARGE_WINDOW_BYTES = 64 << 10
 _EXTENT = struct.Struct(">qi")
@@ -67,7 +67,7 @@ def read_batch_spans(
 def read_batch_extents(
     descriptor: int, size_bytes: int, *, start_position: int = 0
 ) -> Iterator[tuple[int, int]]:
-    """Yield (base offset, length in bytes) for each batch, in order; otherwise as above.
+    """Yield (base offset, length in bytes) for each batch; otherwise like `read_batch_spans`.
 
     Reads nothing else of a batch, so it costs a fraction of `read_batch_spans`.
     """
@@ -85,7 +85,7 @@ def read_batch_extents(
             base_offset, length = _EXTENT.unpack_from(window, within)
             size = length + LOG_OVERHEAD_BYTES
             if not PREFIX_BYTES <= size <= MAX_BATCH_BYTES:
-                # Raises: the bytes are no batch.
+                # This call raises CorruptError: the bytes are no batch.
                 parse_header(window[:read_bytes], within, base_position=position)
             yield base_offset, size
             within += size

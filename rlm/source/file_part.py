@@ -1,4 +1,4 @@
-"""Finds a part of a log file that is copied as its own segment: its whole batches.
+"""Finds the whole batches of a part of a log file that is copied as its own segment.
 
 Decides where such a part begins and ends, in offsets and in the file. A part begins with the batch
 that contains its first offset. In the active segment's file it ends with the last batch wholly
@@ -21,8 +21,8 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 class FilePart:
     """Represents a part of a file: `positions` contain the batches of `offsets`.
 
-    `skipped_count`: the batches before the part that were read past; `batch_count`: the batches of
-    the part. Both are known only for NextBatches.
+    `skipped_count`: the batches before the part that the search skipped; `batch_count`: the batches
+    of the part. Both are known only for NextBatches.
     """
 
     offsets: OffsetRange
@@ -34,7 +34,7 @@ class FilePart:
 def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePart:
     """Find the part of a file for a segment, by its batch headers up to its end.
 
-    Returns the whole file for a whole-file segment, and if a rolled file has no batch of the part.
+    Returns the whole file for a whole-file segment, or if a rolled file has no batch of the part.
     Raises CorruptError at invalid bytes, RetriableError if the active segment's file has no whole
     batch of the part.
     """

@@ -2,7 +2,7 @@
 
 The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
 A follower's truncation and append may leave the inode and even the size equal. The file's times and
-its batches show such a change. The active segment's file grows. A copy reads only its committed
+its batches show such a change. The active segment's file grows. A copy reads only the committed
 data, which is not rewritten while this broker leads. The copier confirms the leadership.
 """
 
@@ -46,7 +46,7 @@ class FileIdentity:
 
 
 class LogFile:
-    """Represents an open log file; close it after use. Passes must not overlap with closing.
+    """Represents an open log file; close it after use, but not during a pass.
 
     Each pass over the content allocates one buffer of `chunk_bytes`. The scanner buffers at most
     one more batch.
@@ -60,7 +60,7 @@ class LogFile:
         lineage: Lineage,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Open the file. Raises OSError as opening does, RetriableError if the size differs.
+        """Open the file. Raises OSError if that fails, RetriableError if the size differs.
 
         For a part of a file, also raises as `find_part`.
         """
@@ -160,7 +160,7 @@ class LogFile:
         return self._is_named(self._path)
 
     def is_being_deleted(self) -> bool:
-        """Return whether the broker has renamed it, to delete it after its delete delay."""
+        """Return whether the broker has renamed the file, to delete it after the delete delay."""
         return self._is_named(self._path.with_name(self._path.name + DELETED_SUFFIX))
 
     def _read(self, buffer: memoryview, position: int) -> memoryview:

@@ -44,7 +44,7 @@ class ListedLog:
 
 
 def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
-    """List the log; `before` is an earlier listing of it.
+    """List the log; `before` is its earlier listing.
 
     Raises RetriableError if there is no log or it changes too fast, OSError as the listing does.
     """
@@ -73,7 +73,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
             active_base_offset=files.log_base_offsets[-1],
             active_size_bytes=identities[-1].size_bytes,
             active_written_ms=identities[-1].modified_ns // 1_000_000,
-            # After the segments: the broker writes an epoch's entry before its first batch.
+            # Read after the segments: the broker writes an epoch's entry before its first batch.
             checkpoint=_read_checkpoint(directory, required=bool(rolled)),
         )
         return ListedLog(log=log, identities=identities[:-1])
@@ -141,7 +141,8 @@ def _modified_ms(time_index: Path) -> int:
 def _last_time_entry_ms(path: Path) -> int:
     """Return the time of a rolled segment's last time index entry, its greatest time.
 
-    The broker adds it on roll. -1 if there is none, or if the file was not truncated on roll.
+    The broker adds it on roll. Returns -1 if there is none, or if the file was not truncated on
+    roll.
     """
     try:
         size_bytes = path.stat().st_size

@@ -1,7 +1,7 @@
 """Opens the next batches of a log as a part of a segment that spans files.
 
-A part is opened as a segment is (rlm/source/logdir.py): the log file by descriptor, one listing,
-the transactions, and then the file must still have its name. A part has no indexes of its own:
+A part is opened like a segment (rlm/source/logdir.py): the log file by descriptor, one listing, the
+transactions; then the file must still have its name. A part has no indexes of its own:
 `JoinedParts` builds those of the whole segment.
 """
 
@@ -26,7 +26,7 @@ from rsm.segment.ranges import OffsetRange
 def next_batches(
     files: PartitionFiles, begin: LogPosition, end_offset: int, *, max_bytes: int
 ) -> NextBatches:
-    """Find the file that has the position's offset, and what to read of it.
+    """Find the file that has the position's offset, and the range to read from it.
 
     Raises NotFoundError if no file has it.
     """

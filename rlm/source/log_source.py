@@ -1,4 +1,4 @@
-"""LogSource: the partitions of a broker, their segments, and a segment opened consistently."""
+"""Defines LogSource: a broker's partitions, their segments, and consistent reads of a segment."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rsm.segment.ranges import OffsetRange
 class NextBatches(CommittedTail):
     """Represents the next whole batches of a file, rolled or active, to continue a segment.
 
-    The search begins at `position`, where a batch begins. It ends at `max_bytes`, but has at least
-    one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled, and
-    `offsets` end with it. Then there may be no batch left, if compaction removed the last ones.
+    They begin at or after `position`, where a batch begins. They end at `max_bytes`, but there is
+    at least one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled,
+    and `offsets` end with it. Then no batch may be left, if compaction removed the last ones.
     """
 
     position: int
@@ -37,7 +37,7 @@ class OpenSegment(Protocol):
     def data(self) -> LogSegmentData:
         """Return content and companions. The content checks each batch's CRC, offsets and epoch.
 
-        Its offsets are those of whole batches. A part may begin below the wanted start, and in the
+        The offsets are those of whole batches. A part may begin below the wanted start, and in the
         active segment's file it may end below the wanted end.
         """
 
@@ -49,7 +49,7 @@ class OpenSegment(Protocol):
         """
 
     def verify_unchanged(self) -> None:
-        """Raise RetriableError, after the last byte, if the file is not what was opened."""
+        """After the last byte, raise RetriableError if the file has changed since it was opened."""
 
 
 class OpenPart(Protocol):
@@ -88,10 +88,10 @@ class OpenPart(Protocol):
         """Return the position after the part."""
 
     def headers(self) -> Iterator[IndexedBatch]:
-        """Read the header of each batch, in order. Raises as the content."""
+        """Read the header of each batch, in order. Raises the errors of the content."""
 
     def verify_unchanged(self) -> None:
-        """Raise RetriableError, after the last byte, if the file is not what was opened."""
+        """After the last byte, raise RetriableError if the file has changed since it was opened."""
 
 
 class LogSource(ABC):
@@ -99,7 +99,7 @@ class LogSource(ABC):
 
     @abstractmethod
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """Return the partitions with a log; not future, stray, deleted, or cluster metadata ones.
+        """Return the partitions with a log; no future, stray, deleted or cluster metadata ones.
 
         Raises RetriableError if a log dir cannot be read, because its partitions are unknown.
         """
@@ -118,7 +118,7 @@ class LogSource(ABC):
     ) -> tuple[LogFileSize, ...]:
         """List the log files from the one that has `from_offset` on; below all files, list all.
 
-        They ascend, and end with the active file. Looks at no other file, so it may be called
+        The files ascend, and end with the active one. Reads no other file, so it may be called
         often. Raises the errors of `local_log`.
         """
 
@@ -154,7 +154,7 @@ class LogSource(ABC):
     ) -> AbstractContextManager[OpenPart]:
         """Open the next committed batches of the file that has an offset.
 
-        They end at the file's end, below `end_offset`, or at `max_bytes`; but there is at least one
+        The part ends at the file's end, below `end_offset`, or at `max_bytes`, but has at least one
         batch. The caller fetched `end_offset` before, from the high watermark and the last stable
         offset. So the aborted transactions are complete.
 

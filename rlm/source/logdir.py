@@ -1,4 +1,4 @@
-"""LogDirSource: read the log dirs of a running broker.
+"""Reads the log dirs of a running broker, as a LogSource.
 
 Opens a segment in this order, so that its parts are consistent although the broker writes, renames
 and deletes meanwhile:
@@ -219,7 +219,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
     is_behind = next_base_offset is None or next_base_offset >= end_offset
     if not (is_behind if isinstance(segment, CommittedTail) else next_base_offset == end_offset):
         raise RetriableError(
-            "segment does not end where it was listed to end",
+            "segment does not end at its listed end offset",
             directory=directory,
             offsets=segment.offsets,
             next_base_offset=next_base_offset,

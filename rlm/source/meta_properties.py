@@ -33,11 +33,11 @@ class BrokerIdentity:
 def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
     """Read the identity of the broker that owns these log dirs.
 
-    Ignores a log dir without the file or on a failed disk: the broker formats a new one and runs
-    without a failed one, if others identify it. Raises InvalidConfigError if a log dir is
-    unreadable, or a file is malformed. Also raises it if two log dirs belong to different brokers
-    or clusters (with both names). Raises HostNotReadyError if a log dir is missing, or if none has
-    the file.
+    If another log dir identifies the broker, ignores a log dir without the file or on a failed
+    disk: the broker formats a new one, and runs without a failed one. Raises InvalidConfigError if
+    a log dir is unreadable, or a file is malformed. Also raises it if two log dirs belong to
+    different brokers or clusters (with both names). Raises HostNotReadyError if a log dir is
+    missing, or if none has the file.
     """
     identities: dict[Path, BrokerIdentity] = {}
     for log_dir in log_dirs:
@@ -46,7 +46,8 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             identities[log_dir] = identity
     if not identities:
         raise HostNotReadyError(
-            f"no log dir has a {META_PROPERTIES_FILE}: not formatted yet, or not a broker's",
+            f"no log dir has a {META_PROPERTIES_FILE}: they are not formatted yet, or belong to no "
+            "broker",
             log_dirs=",".join(map(str, log_dirs)),
             advice="rlm can start once the broker has formatted one. Otherwise correct log.dirs",
         )
@@ -56,7 +57,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             raise InvalidConfigError(
                 "the log dirs belong to different brokers",
                 **{str(first_dir): _describe(first), str(log_dir): _describe(identity)},
-                advice="Name only those of one broker",
+                advice="Name only log dirs of one broker in log.dirs",
             )
     return first
 
@@ -70,7 +71,7 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
                 log_dir=log_dir,
                 advice="rlm can start once it is mounted. Otherwise correct log.dirs",
             )
-        with os.scandir(log_dir):  # rlm also lists it
+        with os.scandir(log_dir):  # rlm must be able to list it, too
             content = path.read_bytes()
     except PermissionError as error:
         raise _unreadable(log_dir, error) from error

@@ -28,8 +28,8 @@ class PartitionDirs:
     """Finds partitions in a broker's log dirs. Has no state, so it sees a move at once.
 
     If a partition is in two log dirs, the directory renamed last is the current one: a move between
-    log dirs ends with a rename of the caught-up future replica. Just after it, the broker renames
-    the old directory. Thread-safe.
+    log dirs ends with a rename of the caught-up future replica. Just after that rename, the broker
+    renames the old directory. Thread-safe.
     """
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
@@ -91,7 +91,7 @@ def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:
 
 
 def _read_partition(directory: Path) -> TopicIdPartition | None:
-    """Return the directory's partition; None if it has none, or it is not written yet."""
+    """Return the directory's partition; None if it has none, or no topic id yet."""
     match = _NAME.fullmatch(directory.name)
     if match is None or match[1] == _CLUSTER_METADATA_TOPIC:
         return None

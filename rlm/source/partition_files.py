@@ -47,7 +47,7 @@ class PartitionFiles:
 
 
 def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
-    """Return the path of that kind of file for the segment at `base_offset`."""
+    """Return the path of the segment's file with this suffix."""
     return directory / f"{base_offset:020d}{suffix}"
 
 

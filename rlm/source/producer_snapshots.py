@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock) -> bytes | None:
     """Read the snapshot at `end_offset`, the base of the next segment.
 
-    None if there is no whole one: a leader restored without it rebuilds the state from the log.
-    Waits for it only after the newest rolled segment, at most 0.2 s.
+    Returns None if there is no whole one: a leader restored without it rebuilds the state from the
+    log. Waits for it only after the newest rolled segment, at most 0.2 s.
     """
     path = files.path(end_offset, PRODUCER_SNAPSHOT_SUFFIX)
     may_be_in_writing = files.next_base_offset(end_offset) is None
@@ -36,5 +36,5 @@ def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock)
         content = read_or_none(path, max_bytes=MAX_SNAPSHOT_BYTES + 1)
         if content is not None and is_whole_snapshot(content):
             return content
-    _log.info(LogLine("producer snapshot is incomplete: recorded as absent", path=path))
+    _log.info(LogLine("producer snapshot is missing or incomplete: recorded as absent", path=path))
     return None

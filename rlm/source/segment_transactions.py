@@ -1,7 +1,7 @@
 """Collects the aborted transactions of a segment, including those that end after it.
 
-The index of the segment with the abort marker records an aborted transaction, with the last stable
-offset of the log at that time. The search continues through later segments until an entry's last
+An aborted transaction is in the index of the segment that has its abort marker, with the log's last
+stable offset at that time. The search continues through later segments until an entry's last
 stable offset reaches the segment's end: no transaction that ends later can have begun in the
 segment. The marker itself may be above the last stable offset, if another transaction is still open
 below it. Source: LogSegment.collectAbortedTxns, TransactionIndex
@@ -22,14 +22,14 @@ from rsm.segment.indexes import TRANSACTION_ENTRY, TransactionIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
 
-# A bound, and no limit of the format: two million aborted transactions in one segment.
+# A bound on memory, not a limit of the format: two million aborted transactions in one segment.
 MAX_INDEX_BYTES = 64 << 20
 _NO_END_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentTransactions:
-    """Represents the segment's own transaction index (None without one), and what overlaps it."""
+    """Represents a segment's transaction index, and the aborted transactions that overlap it."""
 
     transaction_index: bytes | None
     aborted_transactions: tuple[AbortedTransaction, ...]

@@ -142,7 +142,7 @@ def test_active_part_when_another_file_begins_inside_it_then_retriable(
     with source.open_segment(ORDERS, part(source, 200, 300), EPOCH_ZERO, 300) as opened:
         segment_file(directory, 250, "log").touch()
 
-        with pytest.raises(RetriableError, match="listed to end"):
+        with pytest.raises(RetriableError, match="listed end offset"):
             opened.verify_unchanged()
 
 
