@@ -1,8 +1,8 @@
 """Finds what needs an operator's attention in the status of a cluster. Pure.
 
-Each problem says what is affected, why, and which command to type next. Commands of `rlm` lack the
-cluster's options, and those of Kafka `--bootstrap-server`: only the caller knows them. Problems of
-one reason and one command are one problem of several partitions.
+Each problem says what is affected, why, and which command to type next. `rlm` commands lack the
+cluster's options, and Kafka's commands lack `--bootstrap-server`: only the caller knows these.
+Problems with the same reason and command become one problem of several partitions.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
-    """Yield the deleted topics. No next command deletes their data."""
+    """Yield the deleted topics. None of the commands to type next deletes their data."""
     for each in topics:
         topic_id = id_to_text(each.topic_id)  # a new topic can have the same name
         reason, command = (
@@ -128,8 +128,8 @@ def _of_dead_gateways(
 ) -> Iterator[Problem]:
     """Yield a problem for each broker that leads partitions and has only dead gateways.
 
-    A broker that never had one is no problem: a gateway is optional. Nor is one whose gateways were
-    asked to stop.
+    A broker without any gateway is no problem, because gateways are optional. A broker whose
+    gateways were asked to stop is none, either.
     """
     gateways = [each for each in processes if each.role == GATEWAY and not each.is_stopped]
     live = {each.broker_id for each in gateways if each.is_live}
@@ -238,7 +238,10 @@ def _missing_answers(
         reason = f"its leader, broker {leader_id}, does not answer: {silent_leaders[tip]}"
         yield ProblemKind.LEADER_SILENT, reason, _PROCESSES
     if row.report is None and row.is_managed and leader_id not in silent_managers:
-        reason = f"the manager of broker {leader_id} does not report it as led by its broker yet"
+        reason = (
+            f"the manager of broker {leader_id} does not yet report the partition as led by that "
+            "broker"
+        )
         yield ProblemKind.NOT_REPORTED, reason, _PROCESSES
 
 
@@ -269,7 +272,7 @@ def _reported(
 def _hanging_transaction(
     topic: str, report: PartitionReport, transaction_max_ms: int
 ) -> _Found | None:
-    """Return the problem of a transaction that its coordinator should have aborted before."""
+    """Return the problem of a transaction that its coordinator should have aborted by now."""
     open_ms = None if report.stream is None else report.stream.open_transaction_ms
     if open_ms is None or open_ms <= transaction_max_ms:
         return None

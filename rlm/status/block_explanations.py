@@ -43,7 +43,7 @@ class BlockExplanation:
     command: str
 
 
-# Of each reason: the text after "copies blocked: ", and the command. Fields in braces are the
+# For each reason: the text after "copies blocked: ", and the command. Fields in braces are the
 # block's values, `topic`, `partition` and `task`.
 _PROCESSES = "rlm processes"
 _STORE = "rlm storage check"
@@ -119,7 +119,7 @@ _EXPLANATIONS: Mapping[BlockedWork, Mapping[str, tuple[str, str]]] = MappingProx
     }
 )
 
-# What ends without a person, or is a problem of its own in the status.
+# Blocks that end by themselves, or that the status shows as problems of their own.
 _EXPECTED = {
     BlockedWork.COPY: frozenset({"copy_lag", "partition_deleted"}),
     BlockedWork.TRIM: frozenset(
@@ -154,7 +154,7 @@ def explain_block(
     if reason == "policy_not_active":
         return _unfinished(name, blocked, tip)
     texts = _EXPLANATIONS[work].get(reason)
-    if texts is None:  # of a newer manager
+    if texts is None:  # from a newer manager
         command = f"rlm status {tip.topic}:{tip.partition} --wide"
         return BlockExplanation(text=f"{name} blocked: {reason}", command=command)
     values = _Values({**blocked.values, "task": work.value})
@@ -166,7 +166,7 @@ def explain_block(
 
 
 class _Values(dict[str, int | str]):
-    """The values of a block; "?" for one that the manager did not send."""
+    """Represents the values of a block; "?" for one that the manager did not send."""
 
     def __missing__(self, key: str) -> str:
         return "?"
@@ -204,6 +204,6 @@ def _unfinished(name: str, blocked: Blocked, tip: TopicIdPartition) -> BlockExpl
     state = str(blocked.values.get("state", "unknown"))
     program = f"rlm topic {'disable' if state.startswith('DISABL') else 'set'}"
     return BlockExplanation(
-        text=f"{name} blocked: the topic is {state}, `{program}` did not end",
+        text=f"{name} blocked: the topic is {state}, `{program}` did not finish",
         command=f"{program} {tip.topic}",
     )

@@ -1,9 +1,10 @@
 """Lists brokers, managers and gateways of a cluster with their addresses and readiness. Pure.
 
-The cluster lists the brokers, the metadata topic the registrations of the others. A process that
-was asked to stop registers as stopped; any other one is dead if its last heartbeat is too old
-(rlmm.registration). A dead process is listed while its broker is live, another one for a day.
-Neither is listed once a process of the same role and broker has replaced it.
+The cluster lists the brokers. The metadata topic has the registrations of managers and gateways. A
+process that was asked to stop registers as stopped; any other one is dead if its last heartbeat is
+too old (rlmm.registration). A dead process of a live broker stays listed; a stopped one, or one
+without a live broker, is listed for a day. None is listed once a process of the same role and
+broker has replaced it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ PROCESS_STATUS = JsonShape(
         "role": JsonField(JsonKind.TEXT, "`broker`, `manager` or `gateway`."),
         "broker_id": JsonField(
             JsonKind.COUNT,
-            "The broker that it is or serves; null for a gateway of the whole cluster.",
+            "The id of the broker, or of the broker that the process serves; null for a gateway "
+            "of the whole cluster.",
             is_nullable=True,
         ),
         "address": JsonField(
@@ -60,7 +62,7 @@ PROCESS_STATUS = JsonShape(
         ),
         "reasons": JsonField(JsonKind.TEXT, "Why it needs attention.", is_list=True),
         "process_id": JsonField(JsonKind.ID, "The id that it registers with.", is_nullable=True),
-        "boot_id": JsonField(JsonKind.TEXT, "The run of its host.", is_nullable=True),
+        "boot_id": JsonField(JsonKind.TEXT, "The boot id of its host.", is_nullable=True),
         "network_namespace": JsonField(
             JsonKind.TEXT, "The network namespace on that host.", is_nullable=True
         ),
@@ -137,7 +139,8 @@ def cluster_processes(
 ) -> tuple[ProcessStatus, ...]:
     """Return all processes: brokers first, then managers and gateways, each by broker id.
 
-    `brokers` are the addresses of the live ones. `lists_all` includes dead processes of any age.
+    `brokers` has the addresses of the live ones by id. `lists_all` includes dead processes of any
+    age.
     """
     known = [(each, is_live(each, now_ms)) for each in registrations]
     served = {_role_at_broker(each) for each, is_live in known if is_live}

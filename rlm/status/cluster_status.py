@@ -118,7 +118,7 @@ class LedPartition:
 class PartitionMetadata:
     """Represents a partition as the metadata shows it. `policy` None: never tiered.
 
-    `leases` are active: their offsets do not expire before they end.
+    `leases` are active: their offsets do not expire before the leases end.
     """
 
     policy: TopicPolicy | None
@@ -129,7 +129,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTopic:
-    """Represents a tiered topic that no broker knows, and whose stored data is to be deleted.
+    """Represents a tiered topic that no broker knows, and whose stored data will be deleted.
 
     `partitions` are those with segments that are not deleted yet.
     """
@@ -149,7 +149,7 @@ class PartitionStatus:
     `report` come from the leader's manager: without its response, a tiered topic's `role` is None.
     `report` is None unless that manager leads the partition. Remote bytes count the logs of
     finished segments. `anomalies` are damaged stored objects, `leases` the read leases that block
-    expiry. `damaged_from_offset` is where the first damaged segment begins that nobody has given
+    expiry. `damaged_from_offset` is the start of the first damaged segment that nobody has given
     up.
     """
 
@@ -288,7 +288,7 @@ def _first_damaged_offset(
 
 
 def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
-    """Return whether the status lists a topic: it is tiered, or some of it is stored."""
+    """Return whether the status lists a topic: it is tiered, or some of its data is stored."""
     return policy is not None and (
         policy.state is not PolicyState.DISABLED or any(True for _ in segments)
     )
@@ -308,7 +308,7 @@ def brokers_with_tiered_leaders(
 ) -> frozenset[int]:
     """Return the brokers that need a manager, because they lead partitions of tiered topics.
 
-    A DISABLED topic needs none, even if some of it is stored.
+    A DISABLED topic needs none, even if some of its data is stored.
     """
     return frozenset(
         led.leader_id

@@ -18,7 +18,7 @@ STATUS_TOTALS = JsonShape(
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "stored_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored log. What two segments have in common counts once.",
+            "Size of the stored log. Records that two segments have in common count once.",
         ),
         "stored_overlap_bytes": JsonField(
             JsonKind.BYTES, "Size of the stored segments beyond `stored_bytes`."
@@ -29,7 +29,8 @@ STATUS_TOTALS = JsonShape(
         ),
         "lag_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
         "unknown_lag_partitions": JsonField(
-            JsonKind.COUNT, "Tiered partitions whose lag is unknown. The lag is then a minimum."
+            JsonKind.COUNT,
+            "Tiered partitions whose lag is unknown. If not 0, the real lag may be higher.",
         ),
         "oldest_unstored_age_ms": JsonField(
             JsonKind.DURATION,
@@ -43,9 +44,9 @@ STATUS_TOTALS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusTotals:
-    """Represents partitions together. The lag is of those whose managers report it.
+    """Represents the sums over partitions. The lag is that of partitions with a manager's report.
 
-    `unknown_lag_partitions` are tiered and without a report, so the lag is at least the given one.
+    `unknown_lag_partitions` are tiered and without a report, so the real lag may be higher.
     `oldest_unstored_age_ms` is None if nothing waits for its copy, or nobody reports it.
     """
 

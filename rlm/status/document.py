@@ -42,12 +42,12 @@ ATTEMPT_FAILURE = JsonShape(
     meaning="Why the last attempts of one kind failed.",
     fields={
         "error": JsonField(JsonKind.TEXT, "The error of the last attempt."),
-        "cause": JsonField(JsonKind.TEXT, "The same without the identity of the segment."),
+        "cause": JsonField(JsonKind.TEXT, "The same error without the identity of the segment."),
         "corrupt": JsonField(JsonKind.FLAG, "Whether bytes violate their format or checksum."),
         "attempts": JsonField(JsonKind.COUNT, "Number of attempts that failed."),
         "final": JsonField(
             JsonKind.FLAG,
-            "Whether every further attempt would fail; the manager then makes none.",
+            "Whether every later attempt would fail; the manager then makes none.",
         ),
     },
 )
@@ -59,7 +59,7 @@ STREAM = JsonShape(
             JsonKind.OFFSET, "First offset of the open segment.", is_nullable=True
         ),
         "position_offset": JsonField(
-            JsonKind.OFFSET, "Up to where its records are passed to the store.", is_nullable=True
+            JsonKind.OFFSET, "End of its records that are passed to the store.", is_nullable=True
         ),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of these records.", is_nullable=True),
         "age_ms": JsonField(
@@ -76,9 +76,9 @@ STREAM = JsonShape(
         ),
         "open_transaction_ms": JsonField(
             JsonKind.DURATION,
-            "How long an open transaction has kept the last stable offset, above which nothing is "
-            "stored; null if none does. Above the broker's `transaction.max.timeout.ms`, the "
-            "transaction hangs.",
+            "How long an open transaction has kept the last stable offset from moving; null if "
+            "none does. No record above that offset is stored. If the time exceeds "
+            "the broker's `transaction.max.timeout.ms`, the transaction hangs.",
             is_nullable=True,
         ),
         "merge_waiting_segments": JsonField(
@@ -92,7 +92,7 @@ STREAM = JsonShape(
         "merge_failure": JsonField(
             ATTEMPT_FAILURE,
             "Why merges of small streamed segments fail, or leave out a segment that the manager "
-            "cannot read; null if none does.",
+            "cannot read; null if neither happens.",
             is_nullable=True,
         ),
     },
@@ -105,7 +105,7 @@ PARTITION_REPORT = JsonShape(
         "role": JsonField(
             JsonKind.TEXT, "`leader` if this manager's broker leads the partition, else `follower`."
         ),
-        "leader_epoch": JsonField(JsonKind.COUNT, "The leader's epoch; -1 of a follower."),
+        "leader_epoch": JsonField(JsonKind.COUNT, "The leader's epoch; -1 for a follower."),
         "claimed": JsonField(JsonKind.FLAG, "Whether this manager owns the partition's decisions."),
         "policy_state": JsonField(
             JsonKind.TEXT, "The topic's state in that cycle, such as `ACTIVE`; empty if unknown."
@@ -123,7 +123,7 @@ PARTITION_REPORT = JsonShape(
         ),
         "rolled_end_offset": JsonField(
             JsonKind.OFFSET,
-            "Where the rolled segments end; of a stream, where the committed records end.",
+            "Where the rolled segments end; for a stream, where the committed records end.",
             is_nullable=True,
         ),
         "stored_end_offset": JsonField(
@@ -134,18 +134,18 @@ PARTITION_REPORT = JsonShape(
         ),
         "offload_end_offset": JsonField(
             JsonKind.OFFSET,
-            "The request is complete when all below this offset is stored.",
+            "The request is complete when all records below this offset are stored.",
             is_nullable=True,
         ),
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "remote_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored log. What two segments have in common counts once.",
+            "Size of the stored log. Records that two segments have in common count once.",
         ),
         "remote_overlap_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored segments beyond `remote_bytes`: records of another segment, below "
-            "the log start, or of a history that an election cut off.",
+            "Size of the stored segments beyond `remote_bytes`: records that another segment also "
+            "has, that are below the log start, or that an election cut off.",
         ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
@@ -158,7 +158,7 @@ PARTITION_REPORT = JsonShape(
         ),
         "copying": JsonField(JsonKind.FLAG, "Whether a segment is being copied."),
         "stream": JsonField(
-            STREAM, "Its stream; null unless the partition is streamed.", is_nullable=True
+            STREAM, "The partition's stream; null unless it is streamed.", is_nullable=True
         ),
         "diverged": JsonField(
             JsonKind.FLAG, "Whether the broker's log no longer contains stored records."
@@ -173,7 +173,7 @@ PARTITION_REPORT = JsonShape(
         ),
         "repair_failure": JsonField(
             ATTEMPT_FAILURE,
-            "Why repairs of damaged segments fail; null if none does.",
+            "Why repairs of damaged segments fail; null if none fails.",
             is_nullable=True,
         ),
         "problem": JsonField(
@@ -195,9 +195,9 @@ class FutureTimestamps:
 class StreamReport:
     """Represents how a partition is streamed: its open segment, None if none is open.
 
-    `unstored_ms` is how long the oldest record that is not stored has been known; None if none is.
+    `unstored_ms` is how long the oldest unstored record has been known; None if there is none.
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
-    stable offset has been the same below the high watermark; None if it is not below.
+    stable offset has been the same below the high watermark; None if it is not below that.
     `merge_waiting_segments` small segments wait to be merged; earlier managers do not report them.
     `merge_failure` is why the last attempts to merge failed.
     """
@@ -222,8 +222,8 @@ class PartitionReport:
     topic's state in that cycle, so that a reader recognizes a report from before a change.
     `problem` is why a led partition could not be evaluated; its lag is then unknown. Rolled
     segments end at `rolled_end_offset`, and are stored without a gap up to `stored_end_offset`.
-    `offload_offset` is the newest offload request; it is complete when all below
-    `offload_end_offset` is stored. `offload_offset`, `offload_end_offset` and both ends are None
+    `offload_offset` is the newest offload request; it is complete when all records below
+    `offload_end_offset` are stored. `offload_offset`, `offload_end_offset` and both ends are None
     from earlier managers. `oldest_unstored_age_ms` is the time since the broker rolled the oldest
     segment that is not stored; None if all are, or from earlier managers. `stream` is None unless
     the partition is streamed; then its committed records count as rolled. `anomalies` are the

@@ -33,7 +33,7 @@ BLOCKED = JsonShape(
     meaning="The rule that blocks a copy, a trim or an expiry.",
     fields={
         "reason": JsonField(
-            JsonKind.TEXT, "The rule, as the metrics `rlm_copy_blocked` and others name it."
+            JsonKind.TEXT, "The rule, as metrics such as `rlm_copy_blocked` name it."
         )
     },
     others="The values that the rule compared, by name: integers and texts.",
@@ -82,7 +82,7 @@ def blocked_to_json(blocked: Blocked | None) -> Json | None:
 
 
 def blocked_from_json(found: JsonObject, name: str, *, earlier: str = "") -> Blocked | None:
-    """Return the same from a field; None if nothing blocks."""
+    """Return what blocks a copy, a trim or an expiry, from a field; None if nothing does."""
     blocked = found.object_or_none(name, earlier=earlier)
     if blocked is None:
         return None
@@ -100,7 +100,7 @@ def gap_to_json(gap: RecordedGap) -> Json:
 
 
 def gap_from_json(found: JsonObject) -> RecordedGap:
-    """Return the same gap. Raises CorruptError for a reason that only a newer version knows."""
+    """Return a gap from its JSON. Raises CorruptError for a reason that this version lacks."""
     reasons = {reason.name.lower(): reason for reason in GapReason}
     name = found.text("reason")
     if name not in reasons:

@@ -35,11 +35,13 @@ CONTAINING_SEGMENT = JsonShape(
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
         "readable_from": JsonField(
             JsonKind.OFFSET,
-            "First offset that readers take from it; null outside of the log's lineage.",
+            "First readable offset in it; null outside of the log's lineage.",
             is_nullable=True,
         ),
         "readable_to": JsonField(
-            JsonKind.OFFSET, "The offset after those that readers take.", is_nullable=True
+            JsonKind.OFFSET,
+            "The offset after the last readable one.",
+            is_nullable=True,
         ),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
         "max_timestamp_ms": JsonField(JsonKind.TIME, "Timestamp of its newest record."),
@@ -90,7 +92,9 @@ OFFSET_EXPLANATION = JsonShape(
         "segments": JsonField(CONTAINING_SEGMENT, "Stored segments with the record.", is_list=True),
         "gap": JsonField(GAP, "The recorded gap that has the offset.", is_nullable=True),
         "local_copy": JsonField(
-            LOCAL_COPY, "Only the leader's manager knows it: else null.", is_nullable=True
+            LOCAL_COPY,
+            "The record in the broker's log; null without an answer of the leader's manager.",
+            is_nullable=True,
         ),
     },
 )
@@ -232,7 +236,7 @@ def offset_location(
     offsets: PartitionOffsets,
     segments: Sequence[SegmentRecord],
 ) -> OffsetExplanation:
-    """Return where an offset is, by the metadata and the leader's offsets."""
+    """Return where an offset is, from the metadata and the leader's offsets."""
     ranges = {
         part.metadata.segment_id: part.offsets
         for part in stored_ranges(lineage, (record.metadata for record in segments))
@@ -298,7 +302,7 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
 def _first_blocked(
     view: PartitionView, over: Sequence[RolledSegment], segment: RolledSegment
 ) -> Blocked | None:
-    """Return what blocks the segment, or the first of the segments trimmed with it."""
+    """Return what blocks the segment, or the first block of the older ones, trimmed before it."""
     for each in over:
         blocked = segment_blocked(view, each)
         if blocked is not None:

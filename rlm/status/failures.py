@@ -1,6 +1,6 @@
 """Summarizes failing copies, failing repairs and damaged objects of a process's partitions. Pure.
 
-For its readiness, its metrics and the warnings in its status.
+The process shows the summary in its readiness, its metrics and the warnings of its status.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OTHER = "other causes"
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why a copy failed, without the identity of the segment: the system's text if any."""
+    """Return why a copy failed, without the identity of the segment; the system's text if any."""
     message = getattr(error, "message", None) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
@@ -47,7 +47,7 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
 
 
 def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """Return the same as sentences for a process that is not ready."""
+    """Return the failing copies as reasons why the process is not ready."""
     return [
         f"{COPIES_FAIL}: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()

@@ -86,7 +86,7 @@ class JsonObject:
             raise _malformed(self._at(end), f"an offset from {start} on", last) from error
 
     def offsets_or_none(self, start: str, end: str) -> OffsetRange | None:
-        """Return the same; None if the first field is null."""
+        """Return the range of `offsets`; None if the first field is null."""
         return None if self._fields.get(start) is None else self.offsets(start, end)
 
     def values(self, *, without: str = "") -> Mapping[str, int | str]:

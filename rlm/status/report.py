@@ -24,7 +24,8 @@ from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
-_SKEW_MS = 3_600_000  # Kafka's message.timestamp.after.max.ms: brokers accept less
+# Kafka's message.timestamp.after.max.ms: brokers accept timestamps up to this far ahead.
+_SKEW_MS = 3_600_000
 
 
 def leader_report(
@@ -98,7 +99,7 @@ def _problem(view: PartitionView) -> str:
         return "another process on the host of this broker owns the partition"
     if view.newer is not None:
         return (
-            "the metadata has a record that needs a newer version of this program: "
+            "the metadata has a record that needs a newer version of rlm: "
             "nothing is copied, trimmed or deleted"
         )
     return ""

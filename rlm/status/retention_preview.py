@@ -19,7 +19,7 @@ DUE_DELETION = JsonShape(
         "base_offset": JsonField(JsonKind.OFFSET, "First offset of the segment."),
         "end_offset": JsonField(JsonKind.OFFSET, "Offset after the segment."),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of the segment's log."),
-        "rule": JsonField(JsonKind.TEXT, "The rule for it, with the compared values."),
+        "rule": JsonField(JsonKind.TEXT, "The rule that deletes it, with the compared values."),
     },
 )
 RETENTION_PREVIEW = JsonShape(
@@ -32,7 +32,7 @@ RETENTION_PREVIEW = JsonShape(
             JsonKind.OFFSET, "First offset of both tiers; null if not known yet.", is_nullable=True
         ),
         "new_log_start_offset": JsonField(
-            JsonKind.OFFSET, "The same after the next cycle.", is_nullable=True
+            JsonKind.OFFSET, "`log_start_offset` after the next cycle.", is_nullable=True
         ),
         "rule": JsonField(JsonKind.TEXT, "Why the log start moves; empty if it does not."),
         "expiring_segments": JsonField(
@@ -43,7 +43,9 @@ RETENTION_PREVIEW = JsonShape(
             DUE_DELETION, "Stored segments that the next cycle deletes.", is_list=True
         ),
         "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
-        "new_local_start_offset": JsonField(JsonKind.OFFSET, "The same after the next trim."),
+        "new_local_start_offset": JsonField(
+            JsonKind.OFFSET, "`local_start_offset` after the next trim."
+        ),
         "trim_rule": JsonField(JsonKind.TEXT, "Why the local log is trimmed; empty if it is not."),
         "trim_blocked": JsonField(
             BLOCKED, "What blocks trims; null if nothing does.", is_nullable=True

@@ -162,7 +162,7 @@ def test_partition_when_its_leader_gives_no_offsets_then_names_the_broker_and_th
 def test_partition_when_a_live_manager_reports_nothing_of_it_then_says_so() -> None:
     found = problems(unreported(row()))
 
-    reason = "the manager of broker 1 does not report it as led by its broker yet"
+    reason = "the manager of broker 1 does not yet report the partition as led by that broker"
     assert only(found) == (ProblemKind.NOT_REPORTED, reason, "rlm processes")
 
 

@@ -56,14 +56,14 @@ def explained(
             COPY,
             "policy_not_active",
             {"state": "ENABLING"},
-            "copies blocked: the topic is ENABLING, `rlm topic set` did not end",
+            "copies blocked: the topic is ENABLING, `rlm topic set` did not finish",
             "rlm topic set orders",
         ),
         (
             TRIM,
             "policy_not_active",
             {"state": "DISABLING"},
-            "trims blocked: the topic is DISABLING, `rlm topic disable` did not end",
+            "trims blocked: the topic is DISABLING, `rlm topic disable` did not finish",
             "rlm topic disable orders",
         ),
         (
