@@ -62,7 +62,7 @@ class LogFile:
     ) -> None:
         """Open the file. Raises OSError if that fails, RetriableError if the size differs.
 
-        For a part of a file, also raises as `find_part`.
+        For a part of a file, also raises the errors of `find_part`.
         """
         self._path = path
         self._segment = segment
@@ -119,7 +119,7 @@ class LogFile:
             yield view
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """Read each batch's base offset and length from its header. Raises as `chunks`."""
+        """Read base offset and length of each batch's header. Raises the errors of `chunks`."""
         with self.blaming_writers():
             yield from read_batch_extents(
                 self._descriptor,

@@ -46,7 +46,7 @@ class ListedLog:
 def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
     """List the log; `before` is its earlier listing.
 
-    Raises RetriableError if there is no log or it changes too fast, OSError as the listing does.
+    Raises RetriableError if there is no log or it changes too fast, OSError if the listing fails.
     """
     known = before.known() if before is not None else {}
     for _ in range(_ATTEMPTS):
@@ -83,7 +83,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
 def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...]:
     """List the log files from the one that has `from_offset` on; see LogSource.
 
-    Raises RetriableError if there is no log or it changes too fast, OSError as the listing does.
+    Raises RetriableError if there is no log or it changes too fast, OSError if the listing fails.
     """
     for _ in range(_ATTEMPTS):
         files = list_partition_files(directory)

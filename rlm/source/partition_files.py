@@ -52,7 +52,7 @@ def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
 
 
 def list_partition_files(directory: Path) -> PartitionFiles:
-    """List the directory. Raises OSError as the listing does.
+    """List the directory. Raises OSError if the listing fails.
 
     Not atomic: a file that is created or deleted meanwhile may be listed or not.
     """

@@ -55,10 +55,13 @@ PROCESS_STATUS = JsonShape(
             JsonKind.DURATION, "Time since its last heartbeat.", is_nullable=True
         ),
         "live": JsonField(
-            JsonKind.FLAG, "Whether the cluster lists it, or its last heartbeat is recent."
+            JsonKind.FLAG,
+            "Whether the cluster lists the broker, or the process's last heartbeat is recent.",
         ),
         "ready": JsonField(
-            JsonKind.FLAG, "Whether it does all of its work, as it reports.", is_nullable=True
+            JsonKind.FLAG,
+            "Whether the process reports that it does all of its work.",
+            is_nullable=True,
         ),
         "reasons": JsonField(JsonKind.TEXT, "Why it needs attention.", is_list=True),
         "process_id": JsonField(JsonKind.ID, "The id that it registers with.", is_nullable=True),

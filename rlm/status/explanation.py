@@ -61,7 +61,7 @@ LOCAL_COPY = JsonShape(
             "`trimmed`, `active_segment`, `not_committed`, `within_local_retention`, `blocked` or "
             "`due`.",
         ),
-        "reason": JsonField(JsonKind.TEXT, "What blocks its trim; empty if nothing does."),
+        "reason": JsonField(JsonKind.TEXT, "What blocks the record's trim; empty if nothing does."),
         "base_offset": JsonField(
             JsonKind.OFFSET, "First offset of its rolled segment.", is_nullable=True
         ),
@@ -302,7 +302,7 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
 def _first_blocked(
     view: PartitionView, over: Sequence[RolledSegment], segment: RolledSegment
 ) -> Blocked | None:
-    """Return what blocks the segment, or the first block of the older ones, trimmed before it."""
+    """Return the first block of this segment and the older ones, which are trimmed first."""
     for each in over:
         blocked = segment_blocked(view, each)
         if blocked is not None:

@@ -1,9 +1,9 @@
 """Disables the broker's own retention of a topic while it is tiered, and restores it afterwards.
 
-The broker does not wait for copies: its retention deletes segments whether or not they are stored.
-So this module sets that retention to -1. The retention counts as lifted only when the broker of
-every replica reports -1, because any of them may become leader. This module must not know the
-states of policies.
+The broker does not wait for copies: its retention deletes segments even if they are not stored. So
+this module sets that retention to -1. The retention counts as lifted only when the broker of every
+replica reports -1, because any of them may become leader. This module must not know the states of
+policies.
 """
 
 from __future__ import annotations

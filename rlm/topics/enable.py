@@ -46,8 +46,8 @@ class Activation:
     def carry_on(self, enabling: TopicPolicy) -> TopicPolicy | None:
         """Try once to complete an ENABLING policy; return None if a broker is not ready.
 
-        Raises as `Tiering.enable`, but does not wait. A broker is ready when it reports a retention
-        of -1. Also returns None if the policy is no longer current.
+        Raises the errors of `Tiering.enable`, but does not wait. A broker is ready when it reports
+        a retention of -1. Also returns None if the policy is no longer current.
         """
         if self.lift(enabling) and self._retention.is_lifted(enabling):
             return self.complete(enabling)
@@ -105,7 +105,7 @@ class Tiering:
         return self.activate(wanted, timeout_ms=deadline_ms - self._clock.monotonic_ms())
 
     def preview(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
-        """Return the policy that `enable` would activate; change nothing. Raises as `enable`."""
+        """Return the policy that `enable` would activate; change nothing. Raises its errors."""
         _, wanted = self._wanted(topic, flags, self._clock.monotonic_ms() + timeout_ms)
         return replace(wanted, state=PolicyState.ACTIVE)
 
@@ -135,7 +135,7 @@ class Tiering:
         return self._retention.configs_before(found, self._recall)
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:
-        """Activate a policy whose originals are known. Raises as `enable`."""
+        """Activate a policy whose originals are known. Raises the errors of `enable`."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         enabling = replace(policy, state=PolicyState.ENABLING)
         self._policies.write(enabling)

@@ -148,7 +148,7 @@ class OriginalsMirror:
         self._log_once = LogOnce()
 
     def step(self) -> None:
-        """Write changes. Raises as the store and the broker do; the next call tries again.
+        """Write changes. Raises the errors of the store and the broker; the next call tries again.
 
         Logs a topic whose copy has a newer format, and continues with the other topics.
         """

@@ -97,8 +97,8 @@ def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int =
     """Return how long to wait before the next check for new records.
 
     That is a fifth of the rollover time, within bounds. If the log grew faster during the last
-    interval, it is the time in which about one part of an upload is written. Larger pieces would
-    use the processors, which the broker needs too, for longer at a time.
+    interval, the wait is the time in which about one part of an upload is written. Larger pieces
+    would use the processors, which the broker needs too, for longer at a time.
     """
     longest_ms = min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
     if grown_bytes <= 0:

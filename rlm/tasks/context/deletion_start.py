@@ -20,7 +20,8 @@ def start_deletion(
 ) -> RemoteLogSegmentMetadata:
     """Record that a segment's deletion has started, and return the segment in that state.
 
-    Raises FencedError if the metadata refuses it, RetriableError if it cannot be written.
+    Raises FencedError if the metadata refuses the deletion, RetriableError if the metadata topic
+    cannot be written.
     """
     started = metadata.in_state(
         SegmentState.DELETE_SEGMENT_STARTED,

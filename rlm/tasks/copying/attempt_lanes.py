@@ -141,9 +141,9 @@ class CopyWork(Protocol):
         """Return the time limit of one attempt."""
 
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
-        """Copy the segment under a new id; return its finished metadata. Raises as `Copier.copy`.
+        """Copy the segment under a new id; return its finished metadata.
 
-        Records the result in the task before it returns.
+        Records the result in the task before it returns. Raises the errors of `Copier.copy`.
         """
 
     def give_up(self) -> None:
@@ -249,7 +249,8 @@ class AttemptRunner:
             if now_ms > attempt.deadline_ms + _OVERDUE_MS and self._take_from(job, attempt):
                 tip = job.work.task.topic_id_partition
                 self._metrics.copies_written_off.labels(tip.topic).inc()
-                hangs = RetriableError(f"{self._kind.value} hangs", segment_id=attempt.segment_id)
+                problem = f"cannot finish the {self._kind.value}: it hangs past its deadline"
+                hangs = RetriableError(problem, segment_id=attempt.segment_id)
                 job.work.task.give_up(attempt.segment_id)
                 self._note_failure(job.work, hangs)
                 self._lanes.write_off(tip, job)

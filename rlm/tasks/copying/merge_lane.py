@@ -88,7 +88,7 @@ class MergeLanes(AttemptLanes):
     def run(
         self, task: PartitionTask, merge: SegmentMerge, lineage: Lineage, segment_id: UUID
     ) -> RemoteLogSegmentMetadata:
-        """Merge segments under a new id. Raises as `Merger.merge`.
+        """Merge segments under a new id. Raises the errors of `Merger.merge`.
 
         A merge may wait long for its slot. Raises FencedError if the partition is no longer
         streamed when the merge starts: the parts would stay next to the merged segment.

@@ -113,7 +113,7 @@ class StreamLanes(AttemptLanes):
     def complete_account(self, task: PartitionTask, lineage: Lineage) -> None:
         """Complete the account of offload segments that ended without their last record.
 
-        Raises as `OffloadAccount.complete`.
+        Raises the errors of `OffloadAccount.complete`.
         """
         tip = task.topic_id_partition
         self._account(task).complete(lineage, lambda: self.in_flight(tip))
@@ -121,13 +121,13 @@ class StreamLanes(AttemptLanes):
     def offer(
         self, task: PartitionTask, permit: StreamPermit, begin: LogPosition, waited_ms: int
     ) -> bool:
-        """Queue the partition's next segment, unless it is busy or its history forbids it."""
+        """Queue the next segment, unless this partition is busy or its history forbids it."""
         return self._attempts.offer(
             _Stream(lanes=self, task=task, permit=permit, begin=begin, waited_ms=waited_ms)
         )
 
     def stream(self, wanted: _Stream, segment_id: UUID) -> StreamedCopy:
-        """Stream one segment. Raises as `Streamer.stream`."""
+        """Stream one segment. Raises the errors of `Streamer.stream`."""
         task = wanted.task
         tip = task.topic_id_partition
         opened_at_ms = self._clock.monotonic_ms()

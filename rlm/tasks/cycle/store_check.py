@@ -22,7 +22,7 @@ class StoreCheck:
         self._problem = ""
 
     def step(self) -> None:
-        """Check access, and log the store's rules. Raises only as `ChunkStorage.check_access`."""
+        """Check access, and log the store's rules. Raises the errors of `check_access`."""
         self._storage.check_access()
         if not self._has_read_rules:
             self._read_rules()

@@ -153,7 +153,7 @@ class Trimmer:
             if tip in offsets.failed:
                 _log_failure(given_up, plan.task, offsets.failed[tip])
             elif plan.offset > offsets.succeeded[tip].high_watermark:
-                _warn(given_up, plan.task, "above the high watermark")
+                _warn(given_up, plan.task, "the offset is above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
                 _warn(given_up, plan.task, "the plan is too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:

@@ -144,7 +144,7 @@ class Leadership:
         try:
             submitted.extend(self._executor.submit(claim) for claim in claims)
         except RuntimeError as error:  # no thread can be started, or the pool is shut down
-            _log.info(LogLine("claims not started", error=error))
+            _log.info(LogLine("cannot start claims", error=error))
         for each in submitted:
             with suppress(CancelledError):
                 each.exception()
