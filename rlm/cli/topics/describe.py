@@ -82,7 +82,7 @@ DESCRIBE_DOCUMENT = JsonShape(
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "stored_bytes": JsonField(
             JsonKind.BYTES,
-            "Size of the stored log. What two segments have in common counts once.",
+            "Size of the stored log. Records that two segments have in common count once.",
         ),
     },
 )

@@ -239,8 +239,9 @@ def _lines(found: PartitionLosses) -> Iterator[str]:
     cut = lost.cut_off
     if cut is not None:
         yield (
-            f"{label} diverged: an election cut off offsets {cut.start_offset}..{cut.end_offset} of"
-            f" leader epochs up to {cut.leader_epoch}, in {cut.segment_count} stored segments"
+            f"{label} diverged: an election cut off offsets"
+            f" {cut.start_offset}..{cut.end_offset - 1} of leader epochs up to {cut.leader_epoch},"
+            f" in {cut.segment_count} stored segments"
         )
     if lost.moved_from_offset is not None:
         yield (

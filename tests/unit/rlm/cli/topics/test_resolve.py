@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rlm.cli.topics.damaged_segments import damaged_segments
 from rlm.cli.topics.resolve import PartitionLosses, resolved_text
-from rlm.policy.losses import losses
+from rlm.policy.losses import CutOff, Losses, losses
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
@@ -59,6 +59,15 @@ def test_text_when_one_of_two_objects_is_accepted_then_the_command_again() -> No
 
     assert "orders/0/100.meta: corrupt" in text
     assert f"--lost-segment={ID}" in text
+
+
+def test_text_when_an_election_cut_off_segments_then_the_offsets_from_first_to_last() -> None:
+    cut = CutOff(leader_epoch=3, start_offset=150, end_offset=200, segment_count=1)
+    lost = Losses(cut_off=cut, moved_from_offset=None, local_start_offset=0)
+
+    text = resolved_text([PartitionLosses(ORDERS, lost, 0, ())], accepted=False, as_json=False)
+
+    assert "orders:0 diverged: an election cut off offsets 150..199 of leader epochs" in text
 
 
 def test_text_when_the_damaged_segment_is_being_deleted_then_nothing_to_resolve() -> None:
