@@ -103,12 +103,12 @@ class ManagerGauges:
         counts = object_counts(report.anomalies)
         for kind in AnomalyKind:
             self._metrics.object_anomalies.labels(*labels, kind.label).set(counts[kind])
-        waits = None if report.copy_blocked is None else report.copy_blocked.reason
-        self._metrics.set_copy_blocked(tip.topic, tip.partition, reason=waits)
+        copy_reason = None if report.copy_blocked is None else report.copy_blocked.reason
+        self._metrics.set_copy_blocked(tip.topic, tip.partition, reason=copy_reason)
         reason = None if report.trim_blocked is None else report.trim_blocked.reason
         self._metrics.set_trim_blocked(tip.topic, tip.partition, reason=reason)
-        kept = None if report.expiry_blocked is None else report.expiry_blocked.reason
-        self._metrics.set_expiry_blocked(tip.topic, tip.partition, reason=kept)
+        expiry_reason = None if report.expiry_blocked is None else report.expiry_blocked.reason
+        self._metrics.set_expiry_blocked(tip.topic, tip.partition, reason=expiry_reason)
 
     def _start_counters(self, topic: str) -> None:
         """Export the counts of rare faults from 0, because increase() ignores a first value."""

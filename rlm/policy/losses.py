@@ -92,7 +92,7 @@ class Losses:
     local_start_offset: int
 
     @property
-    def any_left(self) -> bool:
+    def has_losses(self) -> bool:
         return self.cut_off is not None or self.moved_from_offset is not None
 
 

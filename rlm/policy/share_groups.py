@@ -19,7 +19,7 @@ _HIDDEN = "share_groups_hidden"
 SHARE_GROUP_REASONS = frozenset({_BLOCKED, _UNKNOWN, _HIDDEN})
 
 
-def hold_for_share_groups(
+def limit_by_share_groups(
     view: PartitionView,
     decision: TrimDecision,
     start: ShareGroupStart | TieredStorageError | None,

@@ -50,7 +50,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
     for segment in view.local.rolled:
         if segment.offsets.end_offset <= view.local_start_offset:
             continue
-        if not _may_go(view, segment):
+        if not _may_shed(view, segment):
             break
         found.append(segment)
     if not found or found[-1].offsets.end_offset <= view.covered_end_offset:
@@ -94,7 +94,7 @@ def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | 
     return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)
 
 
-def _may_go(view: PartitionView, segment: RolledSegment) -> bool:
+def _may_shed(view: PartitionView, segment: RolledSegment) -> bool:
     if segment.offsets.end_offset <= view.covered_end_offset:
         return segment_blocked(view, segment) is None
     too_young = view.moment.wall_ms - segment.max_timestamp_ms < view.limits.local_trim_min_age_ms

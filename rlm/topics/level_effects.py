@@ -61,7 +61,7 @@ class TopicEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Concerned:
+class _AffectedTopic:
     """Represents a topic that may change. `levels` are only those that apply to it."""
 
     view: TopicView
@@ -125,9 +125,9 @@ class LevelEffects:
         levels: LevelIndex,
         policies: Mapping[UUID, TopicPolicy],
         named: Mapping[str, PolicyFlags],
-    ) -> Iterator[_Concerned]:
+    ) -> Iterator[_AffectedTopic]:
         for view in topics:
-            found = _Concerned(
+            found = _AffectedTopic(
                 view=view,
                 policy=policies.get(view.topic_id),
                 levels=levels.levels_of(view.topic),
@@ -138,7 +138,7 @@ class LevelEffects:
 
     def _effect(
         self,
-        concerned: _Concerned,
+        concerned: _AffectedTopic,
         configs: TopicConfigs | TieredStorageError | None,
         before: SettingsBeforeTiering,
     ) -> TopicEffect:
@@ -177,7 +177,7 @@ class LevelEffects:
         check_tierable(configs, own_topics=self._own_topics)
         return before.of(configs, view.topic_id)
 
-    def _after(self, concerned: _Concerned, configs: TopicConfigs) -> TopicPolicy:
+    def _after(self, concerned: _AffectedTopic, configs: TopicConfigs) -> TopicPolicy:
         policy = concerned.policy
         enabling = enabling_policy(
             topic=concerned.view.topic,
@@ -190,7 +190,7 @@ class LevelEffects:
         )
         return enabling if policy is None else replace(enabling, state=policy.state)
 
-    def _may_change(self, concerned: _Concerned) -> bool:
+    def _may_change(self, concerned: _AffectedTopic) -> bool:
         """Return whether the topic's settings must be read; incomplete policies change later."""
         policy = concerned.policy
         if policy is None:

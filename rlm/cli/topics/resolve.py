@@ -132,7 +132,7 @@ def _resolve(
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, named)
         found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
-        left = [] if dry_run else [each for each in found if each.lost.any_left]
+        left = [] if dry_run else [each for each in found if each.lost.has_losses]
         if left:
             confirm(_question(left, move_log_start=move_log_start), yes=yes)
         for each in left:
@@ -191,7 +191,7 @@ def _found(
             with_accepted_start=with_accepted_start,
         )
         damaged = damaged_segments(state, segments)
-        if lost.any_left or damaged:
+        if lost.has_losses or damaged:
             yield PartitionLosses(tip, lost, epochs[tip], damaged)
 
 
@@ -228,7 +228,7 @@ def _as_json(found: PartitionLosses, *, accepted: bool) -> Mapping[str, object]:
         "cut_off": None if lost.cut_off is None else asdict(lost.cut_off),
         "moved_from_offset": lost.moved_from_offset,
         "local_start_offset": lost.local_start_offset,
-        "accepted": accepted and lost.any_left,
+        "accepted": accepted and lost.has_losses,
         "damaged_segments": [damage_as_json(each) for each in damaged],
     }
 

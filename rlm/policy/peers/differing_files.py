@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from rlm.policy.topic.policy_values import STREAM_BUFFER_BYTES
 from rlmm.events.registration import FileDefault
 
-_OF_A_HOST = frozenset({STREAM_BUFFER_BYTES})
+_PER_HOST_KEYS = frozenset({STREAM_BUFFER_BYTES})
 """Limits that depend on a host's memory. They are not settings of topics, so they may differ."""
 
 
@@ -69,7 +69,7 @@ def _differences(
     values: Mapping[str, str | None], usual: Mapping[str, str | None]
 ) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
     for key, value in values.items():
-        if value != usual[key] and key not in _OF_A_HOST:
+        if value != usual[key] and key not in _PER_HOST_KEYS:
             yield key, (value, usual[key])
 
 

@@ -19,9 +19,9 @@ from rsm.segment.offload_settings import OffloadSettings
 OPEN_BYTES = 8 << 20
 """Data that opens a stream before its time: about one part of an upload."""
 
-_SHORTEST_LOOK_MS = 200
+_SHORTEST_INTERVAL_MS = 200
 _SHORTEST_PART_MS = 50
-_LONGEST_LOOK_MS = 5_000
+_LONGEST_INTERVAL_MS = 5_000
 
 
 class DueReason(Enum):
@@ -93,14 +93,14 @@ def waited_before_ms(view: PartitionView) -> int:
     return min(max(0, view.moment.broker_ms - since_ms), rollover_ms)
 
 
-def look_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
+def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
     """Return how long to wait before the next check for new records.
 
     That is a fifth of the rollover time, within bounds. If the log grew faster during the last
     interval, the wait is the time in which about one part of an upload is written. Larger pieces
     would use the processors, which the broker needs too, for longer at a time.
     """
-    longest_ms = min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
+    longest_ms = min(max(rollover_ms // 5, _SHORTEST_INTERVAL_MS), _LONGEST_INTERVAL_MS)
     if grown_bytes <= 0:
         return longest_ms
     part_ms = during_ms * OPEN_BYTES // grown_bytes

@@ -28,7 +28,7 @@ from uuid import UUID
 from rlm.facts.local_log import LogPosition
 from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.policy.stream.ending import EndReason, StreamProgress, greatest_bytes
-from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
+from rlm.policy.stream.permit import OPEN_BYTES, check_interval_ms
 from rlm.source.log_part import JoinedParts
 from rlm.source.log_source import OpenPart
 from rlm.tasks.context.attempt import BoundedAttempt
@@ -261,7 +261,7 @@ class Streamer:
             if reason is not None:
                 return segment.following.offset >= end_offset, reason
             if is_caught_up or not is_answered:
-                pause_ms = look_interval_ms(
+                pause_ms = check_interval_ms(
                     order.limits().segment_rollover_ms,
                     grown_bytes=progress.size_bytes - looked_bytes,
                     during_ms=now_ms - looked_ms,
@@ -397,4 +397,4 @@ class Streamer:
                 raise
             except RetriableError:
                 now_ms = self._clock.monotonic_ms()
-                self._nap(now_ms + look_interval_ms(order.limits().segment_rollover_ms), attempt)
+                self._nap(now_ms + check_interval_ms(order.limits().segment_rollover_ms), attempt)

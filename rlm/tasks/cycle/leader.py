@@ -22,7 +22,7 @@ from rlm.facts.partition_offsets import PartitionOffsets
 from rlm.metrics.metrics import Metrics
 from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.plan import Plan, plan
-from rlm.policy.share_groups import hold_for_share_groups
+from rlm.policy.share_groups import limit_by_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.stream.permit import waited_before_ms
 from rlm.policy.trim_gate import TrimDecision
@@ -318,7 +318,7 @@ class LeaderCycle:
         if decision.offset is None:
             return decision
         start = self._share_groups.start_of(view.topic_id_partition)
-        return hold_for_share_groups(view, decision, start)
+        return limit_by_share_groups(view, decision, start)
 
     def _trim(self, trims: Mapping[TopicIdPartition, TrimPlan]) -> None:
         """Carry out trims; the next cycle plans a failed trim again. The reports stay valid."""

@@ -95,12 +95,12 @@ class OutageWatch:
         """Update the disk metrics, log the outage, and return what to shed now."""
         chosen: dict[TopicIdPartition, ShedDecision] = {}
         for disk in self._seen.values():
-            self._show(disk)
+            self._record_usage(disk)
             chosen.update(self._shed_of(disk))
         self._seen.clear()
         return chosen
 
-    def _show(self, disk: _Disk) -> None:
+    def _record_usage(self, disk: _Disk) -> None:
         usage = disk.usage
         samples = self._samples.setdefault(usage.name, deque(maxlen=_SAMPLE_COUNT))
         samples.append(DiskSample(self._clock.monotonic_ms(), usage.used_bytes))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from rlm.facts.local_log import LogPosition
 from rlm.facts.partition_offsets import PartitionOffsets
-from rlm.policy.stream.permit import StreamPermit, due_because, look_interval_ms
+from rlm.policy.stream.permit import StreamPermit, check_interval_ms, due_because
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.stream_lane import StreamLanes
@@ -40,7 +40,7 @@ class StreamWatch:
         self._streamed = streamed
         self._copies = copies
         self._streams = streams
-        self._next_look_ms = 0
+        self._next_check_ms = 0
 
     def step(self) -> None:
         """Check all permitted partitions without a running stream, if a check is due.
@@ -48,13 +48,13 @@ class StreamWatch:
         Raises RetriableError if the broker does not answer.
         """
         now_ms = self._clock.monotonic_ms()
-        if now_ms < self._next_look_ms:
+        if now_ms < self._next_check_ms:
             return
         permits = {task: task.streaming.permit for task in self._streamed() if task.leads}
         rollovers = [each.limits.segment_rollover_ms for each in permits.values() if each]
         if not rollovers:
             return
-        self._next_look_ms = now_ms + look_interval_ms(min(rollovers))
+        self._next_check_ms = now_ms + check_interval_ms(min(rollovers))
         tasks = {
             task.topic_id_partition: task
             for task, permit in permits.items()

@@ -99,7 +99,7 @@ class AnomalyCheck:
             if not reported:
                 return
             task.damage_check = DamageCheck(
-                looks=self._pauses(_FIRST_PAUSE_MS, _FIRST_PAUSE_MS),
+                object_checks=self._pauses(_FIRST_PAUSE_MS, _FIRST_PAUSE_MS),
                 reads=self._pauses(_FIRST_PAUSE_MS, _LONGEST_READ_PAUSE_MS),
             )
         check = task.damage_check
@@ -130,9 +130,9 @@ class AnomalyCheck:
             around.update((each.segment_id, each) for each in self._overlapping(check, segment_id))
         for segment_id in check.whole - around.keys():
             check.whole.discard(segment_id)
-            check.looks.clear(segment_id)
+            check.object_checks.clear(segment_id)
         for segment_id, metadata in around.items():
-            if not self._stopping.is_set() and not check.looks.is_pausing(segment_id):
+            if not self._stopping.is_set() and not check.object_checks.is_pausing(segment_id):
                 self._check_whole(task, check, metadata)
 
     def _overlapping(
@@ -161,7 +161,7 @@ class AnomalyCheck:
         is_read = segment_id not in check.whole
         if is_read and check.reads.is_pausing(segment_id):
             return
-        check.looks.record_failure(segment_id)
+        check.object_checks.record_failure(segment_id)
         if is_read:
             check.reads.record_failure(segment_id)
         faults = self._faults(metadata, read=is_read)
@@ -191,11 +191,11 @@ class AnomalyCheck:
             not fault.is_missing for fault in found
         )
         if found and not anomalies and not is_corrupt:
-            check.looks.clear(segment_id)  # a reader cleared the anomaly: check now
+            check.object_checks.clear(segment_id)  # a reader cleared the anomaly: check now
         if self._is_pausing(check, segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
             self._report(task, segment_id, found)
             return
-        (check.reads if is_corrupt else check.looks).record_failure(segment_id)
+        (check.reads if is_corrupt else check.object_checks).record_failure(segment_id)
         faults = self._faults(record.metadata, read=is_corrupt)
         if faults is None:
             return
@@ -216,7 +216,7 @@ class AnomalyCheck:
     ) -> bool:
         """Return whether a check must wait; a check that reads all bytes waits longer."""
         if not is_corrupt:
-            return check.looks.is_pausing(segment_id)
+            return check.object_checks.is_pausing(segment_id)
         was_whole = not is_found and self._read_whole.is_pausing(segment_id)
         return was_whole or check.reads.is_pausing(segment_id)
 
@@ -284,7 +284,7 @@ def _record(
 
 def _forget(check: DamageCheck, segment_id: RemoteLogSegmentId) -> None:
     check.damaged.pop(segment_id, None)
-    check.looks.clear(segment_id)
+    check.object_checks.clear(segment_id)
     check.reads.clear(segment_id)
 
 

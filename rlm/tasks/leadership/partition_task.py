@@ -107,10 +107,10 @@ class CopyHistory:
 class DamageCheck:
     """Represents the damaged segments of a partition, and the whole ones that may replace them.
 
-    `looks` are the pauses between checks of a segment's objects, `reads` those between reads.
+    Pauses: `object_checks` between checks of a segment's objects, `reads` between reads of them.
     """
 
-    looks: RetryPauses
+    object_checks: RetryPauses
     reads: RetryPauses
     damaged: dict[RemoteLogSegmentId, tuple[ObjectFault, ...]] = field(default_factory=dict)
     whole: set[RemoteLogSegmentId] = field(default_factory=set)

@@ -120,16 +120,16 @@ def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
     assert (found.cut_off.leader_epoch, found.cut_off.segment_count) == (1, 2)
     assert found.moved_from_offset == 100
     seen = replace(state, accepted_loss_epoch=1, accepted_start_offset=150)
-    assert not losses(seen, segments, 150).any_left
+    assert not losses(seen, segments, 150).has_losses
 
 
 def test_losses_when_one_kind_is_left_then_something_is() -> None:
     segments = tuple(record.metadata for record in STORED)
     state = PartitionState(lineage=LOG, log_starts=log_starts(0))
 
-    assert losses(state, segments, 0).any_left
-    assert losses(state, (), 1).any_left
-    assert not losses(state, (), 0).any_left
+    assert losses(state, segments, 0).has_losses
+    assert losses(state, (), 1).has_losses
+    assert not losses(state, (), 0).has_losses
 
 
 def test_losses_when_elections_cut_off_several_epochs_then_the_newest_is_to_be_accepted() -> None:
@@ -169,4 +169,4 @@ def test_losses_when_a_start_was_accepted_then_the_log_may_still_begin_there() -
 
     assert losses(state, (), 150).moved_from_offset is None
     assert losses(state, (), 150, with_accepted_start=True).moved_from_offset == 0
-    assert not losses(moved, (), 150, with_accepted_start=True).any_left
+    assert not losses(moved, (), 150, with_accepted_start=True).has_losses

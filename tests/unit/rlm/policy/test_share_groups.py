@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
-from rlm.policy.share_groups import hold_for_share_groups
+from rlm.policy.share_groups import limit_by_share_groups
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.unit.rlm.policy.views import Given, stored_up_to
@@ -17,7 +17,7 @@ ALL_STORED = Given(segments=stored_up_to(1000))
 def _decide(start: int | TieredStorageError | None, given: Given = ALL_STORED) -> TrimDecision:
     view = given.view()
     known = ShareGroupStart(group="sharers", offset=start) if isinstance(start, int) else start
-    return hold_for_share_groups(view, decide_trim(view), known)
+    return limit_by_share_groups(view, decide_trim(view), known)
 
 
 def _reason(decision: TrimDecision) -> str | None:

@@ -29,7 +29,7 @@ def _found(*anomalies: Anomaly, is_deleted: bool = False) -> list[PartitionLosse
     segments = (WHOLE, deleted if is_deleted else DAMAGED)
     damaged = damaged_segments(state, segments)
     lost = losses(state, segments, 0)
-    return [PartitionLosses(ORDERS, lost, 0, damaged)] if damaged or lost.any_left else []
+    return [PartitionLosses(ORDERS, lost, 0, damaged)] if damaged or lost.has_losses else []
 
 
 def test_text_when_a_segment_is_damaged_then_its_offsets_and_the_command() -> None:

@@ -15,9 +15,9 @@ from rlm.policy.stream.permit import (
     OPEN_BYTES,
     DueReason,
     StreamPermit,
+    check_interval_ms,
     counted_from,
     due_because,
-    look_interval_ms,
     stream_permit,
     unstored_bytes,
     waited_before_ms,
@@ -285,7 +285,7 @@ def test_unstored_bytes_when_the_position_is_below_all_files_then_all_of_them() 
 def test_look_interval_when_of_a_rollover_then_a_fifth_in_whole_milliseconds(
     rollover_ms: int, interval_ms: int
 ) -> None:
-    found = look_interval_ms(rollover_ms)
+    found = check_interval_ms(rollover_ms)
 
     assert (found, type(found)) == (interval_ms, int)
 
@@ -305,12 +305,12 @@ def test_look_interval_when_of_a_rollover_then_a_fifth_in_whole_milliseconds(
 def test_look_interval_when_a_log_grows_fast_then_as_long_as_a_part_takes(
     grown_bytes: int, during_ms: int, interval_ms: int
 ) -> None:
-    assert look_interval_ms(5_000, grown_bytes=grown_bytes, during_ms=during_ms) == interval_ms
+    assert check_interval_ms(5_000, grown_bytes=grown_bytes, during_ms=during_ms) == interval_ms
 
 
 @given(st.integers(1_000, 10**9))
 def test_look_interval_when_of_any_rollover_then_a_fifth_within_bounds(rollover_ms: int) -> None:
-    found = look_interval_ms(rollover_ms)
+    found = check_interval_ms(rollover_ms)
 
     assert 200 <= found <= 5_000
     assert found <= rollover_ms / 5 or found == 200
