@@ -2,9 +2,9 @@
 
 A general allocator for chunks of several sizes and threads wastes memory: holes double its use.
 Without reuse, each new chunk takes a page fault for every 4 KiB, which costs more than a read from
-a fast store. Here chunks are in slabs, each aligned to the next power of two of its size, so that
-large chunks fit where neighboring small ones were freed. Memory above the limit returns to the
-system unit by unit, so holes use no memory.
+a fast store. Here chunks are in slabs. Each chunk is aligned to the next power of two of its size,
+so that large chunks fit where neighboring small ones were freed. Memory above the limit returns to
+the system unit by unit, so holes use no memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class _Slab:
-    """A mapping of units. Bit n of `used` and `backed`: unit n is used, and has memory."""
+    """Mapped units. Bit n of `used`: a chunk uses unit n; bit n of `backed`: unit n has memory."""
 
     __slots__ = ("backed", "pages", "used")
 
@@ -71,8 +71,7 @@ class ChunkBuffers:
         self._slab_units = _power_of_two(max(_unit_count(most_bytes), _LEAST_SLAB_UNITS))
         self._slabs: list[_Slab] = []
         self._free_units = 0
-        # A chunk's finalizer adds its room, maybe during a call of this class, which reclaims it
-        # later.
+        # A finalizer may run during a call of this class, so it only queues its chunk's room.
         self._let_go: deque[_Room] = deque()
         self._lock = threading.Lock()
 
@@ -123,7 +122,7 @@ class ChunkBuffers:
             zeros.readinto(self.take(length_bytes))
 
     def _has(self, count: int) -> bool:
-        """Return whether `count` free units have memory, or may have none because of the limit."""
+        """Return whether `count` free units have memory, or the limit does not permit more."""
         with self._lock:
             self._take_back()
             best = self._best(count)
@@ -166,7 +165,7 @@ class ChunkBuffers:
         self._take_back_if_free()
 
     def _take_back_if_free(self) -> None:
-        """Reclaim freed rooms, unless another thread has the lock and does so when it unlocks."""
+        """Reclaim freed rooms, unless another thread has the lock: it reclaims them afterwards."""
         while self._let_go and self._lock.acquire(blocking=False):
             try:
                 self._take_back()

@@ -62,7 +62,8 @@ class ChunkCacheState:
 class ChunkCache(Generic[ValueT]):
     """A cache of chunks. Thread-safe. The caller owns `executor`, which runs only the reads.
 
-    Futures complete on its threads, or before they are returned; callbacks may use the cache.
+    Futures complete on the executor's threads, or before `read` returns them. Their callbacks may
+    use the cache.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class ChunkCache(Generic[ValueT]):
         self._read_queue = ChunkReadQueue(
             table=self._table, shares=self._shares, concurrent_reads=settings.concurrent_reads
         )
-        # Leases that were never released add to it, maybe inside a call of this class.
+        # Garbage collection of unreleased leases appends here, maybe during a call of this class.
         self._abandoned: deque[Sequence[ChunkKey]] = deque()
         self._lock = threading.Lock()
 
@@ -130,7 +131,7 @@ class ChunkCache(Generic[ValueT]):
             return key in self._table
 
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
-        """Prefetch a chunk for `reader`; False if there is no room or read slot now.
+        """Prefetch a chunk for `reader`; return False if there is no room or read slot now.
 
         Evicts only chunks that no reader reserves, and nothing while a request waits for room.
         """

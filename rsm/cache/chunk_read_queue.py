@@ -135,7 +135,10 @@ class ChunkReadQueue(Generic[ValueT]):
         return effects
 
     def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
-        """Return whether to prefetch a chunk now; None if it is already cached or being read."""
+        """Reserve room to prefetch a chunk; return whether there is room.
+
+        Returns None if the chunk is already cached or being read.
+        """
         if request.key in self._table:
             self._shares.read_ahead(reader, request.key, request.size_bytes)
             return None

@@ -1,7 +1,7 @@
 """ChunkTable: the chunks that are cached or being read, and their eviction. Not thread-safe.
 
-It enforces the budget. A chunk counts from its reservation, during its read, and as long as it is
-used. This module does not know how chunks are read.
+The table enforces the budget. A chunk counts from its reservation until its removal. This module
+does not know how chunks are read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A chunk storage that caches reads on this host's disk. Changes nothing else.
 
-**Stale data:** use it only for objects that never change and whose names are never reused, as
-those of segments.
+**Stale data:** use it only for objects such as those of segments, which never change and whose
+names are never reused.
 """
 
 from __future__ import annotations

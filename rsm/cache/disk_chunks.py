@@ -63,8 +63,8 @@ class DiskResult(Enum):
 class DiskChunks:
     """A cache that evicts the least recently used piece. Thread-safe.
 
-    Memory: about 300 bytes for each piece, and the same for each object. Raises nothing: a cache
-    that fails is empty.
+    Memory: about 300 bytes for each piece, and the same for each object. Raises no disk errors: a
+    piece that cannot be read counts as not cached.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DiskChunks:
         clock: Clock,
         observe: Callable[[DiskResult], None] = lambda _result: None,
     ) -> None:
-        """Open the cache; any thread may call `observe` with a result."""
+        """Open the cache. The cache calls `observe` with each result, on any thread."""
         self._observe = observe
         self._directory = settings.directory
         self._budget_bytes = settings.budget_bytes
@@ -116,7 +116,10 @@ class DiskChunks:
         return None
 
     def put(self, key: str, positions: ByteRange, content: bytes) -> None:
-        """Cache the bytes of the object `key` at `positions`, if there is room and a disk."""
+        """Cache the bytes of the object `key` at `positions`, unless writes are paused.
+
+        Ignores a piece that is larger than the budget.
+        """
         name = _file_name(key, positions)
         tail = _tail(name, key, content)
         size_bytes = len(content) + len(tail)
@@ -238,7 +241,7 @@ class DiskChunks:
             (self._directory / name).unlink(missing_ok=True)
 
     def _pause_writes(self, error: OSError) -> None:
-        """Pause writes and remove half of the pieces: others may need the disk space more."""
+        """Pause writes and remove half of the pieces, because the disk may be full."""
         with self._lock:
             self._resumes_at_ms = self._clock.monotonic_ms() + self._pause_ms
             half = [
@@ -249,7 +252,7 @@ class DiskChunks:
         self._observe(DiskResult.DISK_FAILED)
         _log.warning(
             LogLine(
-                "the disk cache failed: removed half of its chunks, and pauses writes",
+                "the disk cache failed: removed half of its chunks and paused writes",
                 path=self._directory,
                 pause_ms=self._pause_ms,
                 error=error,

@@ -61,7 +61,7 @@ def _parse_layouts(value: object) -> object:
 
 
 def parse_layout(text: str) -> Layout | ClassName:
-    """Return a layout by its name or class; ValueError with the expected forms for other text."""
+    """Return a layout by its name or class. Raises ValueError with the expected forms."""
     found = _choice(text, Layout)
     assert isinstance(found, Layout | ClassName)
     return found
@@ -102,7 +102,7 @@ MetadataManagerChoice = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSettings:
-    """The given settings below one prefix, with keys that lack it. Its `repr` shows no value."""
+    """The given settings below one prefix, by keys without it. Its `repr` shows no value."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -118,5 +118,5 @@ class GivenSettings:
         )
 
     def below(self, prefix: str) -> Mapping[str, str]:
-        """Return the values of the keys of a further prefix, without it."""
+        """Return the settings below a further prefix, by keys without it."""
         return GivenSettings.of(self.values, prefix).values

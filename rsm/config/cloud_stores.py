@@ -28,7 +28,7 @@ S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 
 def stream_share(upload_memory_bytes: int, stream_buffer_bytes: int | None) -> int:
-    """Return the memory of streams within that of all uploads: the buffer, but at most half.
+    """Return the memory of streams: their buffer, at most half of the memory of all uploads.
 
     The other half is for copies, which never wait for content.
     """
@@ -105,8 +105,8 @@ class S3Keys(StoreChoice):
         default=30_000,
         validation_alias="rsm.config.storage.s3.api.call.attempt.timeout",
         description="How long one attempt of a request waits to connect, to send, and for the "
-        "response. Higher: a request survives a slow store longer, and copies stop later if it is "
-        "down.",
+        "response. Higher: a request survives a slow store longer, and copies stop later if the "
+        "store is down.",
     )
     s3_max_attempts: Count = Field(
         default=3,

@@ -1,6 +1,6 @@
-"""Finds the configuration file of a program: its option, else RLM_CONFIG, else the system's file.
+"""Finds the configuration file of a program without `--config`: RLM_CONFIG, or the system's file.
 
-Reads no environment and knows no key: the caller passes both, and parses the file.
+The caller passes the environment and parses the file.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def require_config_file(
     system_config: Path = SYSTEM_CONFIG,
     alternative: str = "",
 ) -> Path:
-    """Return the file as `find_config_file` does. InvalidConfigError with all ways to give one.
+    """Return the file as `find_config_file` does.
 
-    `alternative` names an option that replaces the file.
+    Raises InvalidConfigError with all ways to give a file, also if there is none. `alternative`
+    names an option that replaces the file.
     """
     found = find_config_file(environment, system_config=system_config)
     if found is None:

@@ -22,8 +22,8 @@ class FetchCacheKeys(Section):
     chunk_cache_bytes: Count = Field(
         default=268_435_456,
         validation_alias="rsm.config.fetch.chunk.cache.size",
-        description="Memory for data of the store, shared by all clients. The gateway uses a "
-        "quarter more for prefetched data. Lower: more reads from the store.",
+        description="Memory for data of the store, shared by all clients. The gateway uses up to a "
+        "quarter more for free buffers. Lower: more reads from the store.",
     )
     chunk_cache_path: Directory | None = Field(
         default=None,
@@ -41,7 +41,7 @@ class FetchCacheKeys(Section):
     @field_validator("chunk_cache_bytes")
     @classmethod
     def _check_cache(cls, value: int, info: ValidationInfo) -> int:
-        """Refuse a cache without room for a batch that spans two chunks: it could not be read."""
+        """Refuse a cache without room for two chunks: a batch that spans them could not be read."""
         chunk_bytes = info.data.get("chunk_bytes")
         if chunk_bytes is not None and value < 2 * chunk_bytes:
             raise ValueError(f"at least twice rsm.config.chunk.size={chunk_bytes}")

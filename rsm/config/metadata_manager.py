@@ -44,7 +44,10 @@ class MetadataManagerKeys(Section):
 
 
 def metadata_plugin(values: Mapping[str, str]) -> Plugin | None:
-    """Parse the class and its settings among `values`. InvalidConfigError with the wrong `key`."""
+    """Parse the class and its settings among `values`.
+
+    Raises InvalidConfigError with the wrong `key`.
+    """
     chosen: dict[str, object] = {METADATA_PLUGIN_KEYS: GivenSettings.of(values, METADATA_PREFIX)}
     if METADATA_MANAGER_KEY in values:
         chosen[METADATA_MANAGER_KEY] = values[METADATA_MANAGER_KEY]

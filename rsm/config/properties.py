@@ -53,7 +53,7 @@ class Properties:
 
 
 def named_source(source: str) -> dict[str, object]:
-    """Return the context of an error for what gave the settings: a file, or an option."""
+    """Return the context of an error that names the source of settings: a file, or an option."""
     return {"option" if source.startswith("--") else "file": source}
 
 
@@ -85,7 +85,7 @@ def read_properties(path: Path) -> Properties:
             file=path,
             advice="Save it as UTF-8",
         ) from error
-    # As a text file is read: each end of a line is one character.
+    # As in text mode: one character ends each line.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return parse_properties(text, source=str(path))
 

@@ -47,7 +47,7 @@ def keys_of(section: type[Section]) -> tuple[str, ...]:
 
 
 def parse_section(section: type[S], values: Mapping[str, object]) -> S:
-    """Parse the values of a section's keys. InvalidConfigError with the first wrong key."""
+    """Parse the values of a section's keys. Raises InvalidConfigError with the first wrong key."""
     try:
         return section.model_validate(values)
     except ValidationError as error:
@@ -68,7 +68,7 @@ def section_problems(
 def _invalid(
     details: ErrorDetails, section: type[Section], values: Mapping[str, object]
 ) -> InvalidConfigError:
-    # Located at the field's name for a default that does not fit; else at the key.
+    # Pydantic locates an invalid default at the field's name, and all else at the key.
     located = str(details["loc"][0])
     name, field = next(
         (name, field)

@@ -121,9 +121,9 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         default=60_000,
         validation_alias="rsm.config.plugin.timeout.ms",
         description="How long a plug-in may take to start, and how long a call of its store or "
-        "remote storage manager may take without reading from its source. After it, the call "
-        "fails and is counted. Higher: slow deletions of many objects succeed. Lower: a plug-in "
-        "that hangs is visible earlier.",
+        "remote storage manager may take without reading from its source. After this time, the "
+        "call fails and is counted. Higher: slow deletions of many objects succeed. Lower: a "
+        "plug-in that hangs is visible earlier.",
     )
     block_bytes: int = Field(
         default=DEFAULT_BLOCK_BYTES,
@@ -141,8 +141,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         le=1 << 31,
         validation_alias="rsm.config.chunked.object.max.bytes",
         description="Greatest size of an object of the log in the layout `chunked`. All objects of "
-        "a log but the last one have it. Stored segments keep their sizes. Higher: fewer requests "
-        "and objects. Lower: smaller objects, for stores or tools with a limit.",
+        "a log except the last have this size. Stored segments keep their sizes. Higher: fewer "
+        "requests and objects. Lower: smaller objects, for stores or tools with a limit.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,
@@ -228,7 +228,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return 0
 
     def stream_memory_bytes(self, buffer_bytes: int) -> int:
-        """Return the memory of all streams of a process: the buffer, or their part of uploads'."""
+        """Return the memory of all streams of a process, for a buffer of this size."""
         match self.backend:
             case Backend.S3:
                 return stream_share(self.s3_upload_memory_bytes, buffer_bytes)
@@ -258,7 +258,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
 
     def segments(self) -> SegmentSettings:
-        """Return how segments are kept in the store."""
+        """Return how segments are stored."""
         return SegmentSettings(
             key_prefix=self.key_prefix,
             layouts=tuple(

@@ -1,4 +1,4 @@
-"""The choice of the store; each store's section extends it, to know whether it is chosen."""
+"""The choice of the store; the section of each store extends it to know whether it is chosen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILESYSTEM_MODE_KEY = "rsm.config.storage.filesystem.file.mode"
 
 
 class StoreChoice(Section):
-    """The kind of store, and the directory that it is by default."""
+    """The kind of store, and the settings of a directory, which is the default kind."""
 
     backend: BackendChoice = Field(
         default=Backend.FILESYSTEM,
@@ -32,7 +32,7 @@ class StoreChoice(Section):
         validate_default=True,
         validation_alias=FILESYSTEM_ROOT_KEY,
         description="Directory of the objects; required for `filesystem`. It must exist: `rlm` "
-        "does not create it again if its mount vanished.",
+        "does not create it, because a missing mount would stay unnoticed.",
     )
 
     filesystem_file_mode: FileMode | None = Field(

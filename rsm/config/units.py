@@ -46,7 +46,7 @@ class Unit:
         return text if amount % self.size else str(amount // self.size)
 
     def readable(self, number: int) -> str:
-        """Return a number as a duration or size; empty if that is no shorter, or no amount."""
+        """Return a positive number as a duration or size; empty if no larger unit fits it."""
         if self.grammar is None or number <= 0:
             return ""
         text = self.grammar.format(number * self.size)
@@ -76,7 +76,7 @@ _UNITS: Mapping[str, Unit] = MappingProxyType(
         "_percent_per_day": Unit(symbol="percent per day"),
     }
 )
-"""The unit of a field whose name ends so."""
+"""The units of fields, by the end of the field's name."""
 
 
 def unit_of(name: str) -> Unit:

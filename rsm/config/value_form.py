@@ -38,7 +38,7 @@ _NUMBERS = frozenset({"int", "long", "double"})
 class ValueForm:
     """Represents the form of one setting's value; `type_name` is Kafka's name of its type.
 
-    `choices` are the only values of an enum. None as a bound is no bound.
+    `choices` are the only values of an enum. A bound that is None does not limit the value.
     """
 
     type_name: str
@@ -132,7 +132,7 @@ def _constraint(constraints: list[object], name: str) -> int | None:
 
 
 def _type_name(kind: object, *, most: float | None, has_own_text: bool) -> str:
-    """Return Kafka's name of a type; that of a number with its own text is `string`."""
+    """Return Kafka's name of a type; `string` for a number with a text form of its own."""
     if get_origin(kind) is Literal:
         return "enum"
     if kind is int:

@@ -70,7 +70,7 @@ def _parse_file_mode(value: object) -> object:
 def _check_key_prefix(value: str) -> str:
     segments = value.split("/")
     if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
-        raise ValueError("names joined by '/', with none at either end, or nothing")
+        raise ValueError("names joined by '/' without a '/' at either end, or nothing")
     return value
 
 
