@@ -102,7 +102,7 @@ class ChunkedLayout(SegmentLayout):
     def _chunk_ends(self, metadata: RemoteLogSegmentMetadata) -> Sequence[int]:
         """Return the end position of each chunk.
 
-        Raises CorruptError if the chunks are not the segment.
+        Raises CorruptError if the chunks' lengths do not add up to the segment's.
         """
         count, ends = self._chunks_count(metadata), metadata.chunks.ends
         if len(ends) < count or ends[-1] != metadata.segment_size_bytes:

@@ -5,7 +5,7 @@
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid>-ledger-<base offset><part>
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid><part>
 
-PIP-17 defines the third form, whose ledger is the log segment; PIP-76 the fourth one, of a stream.
+PIP-17 defines the third form, with the log segment as the ledger. PIP-76 defines the fourth form.
 The suffix of a chunk ends in its number, with five digits. An empty prefix adds no slash. Ids have
 Kafka's 22 characters. The base offset has 20 digits, so that a partition's objects sort by offset.
 The partition has no leading zeros. In Pulsar's forms the segment id is a UUID with hyphens, as Java
@@ -95,7 +95,7 @@ SegmentKey = ObjectKey | LedgerKey | StreamedKey
 
 
 def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
-    """Return the key of another chunk of the same log; a key of no chunk as it is."""
+    """Return the key of another chunk of the same log; any other key unchanged."""
     if not isinstance(key, ObjectKey) or not (found := _CHUNK_SUFFIX.fullmatch(key.suffix)):
         return key
     return replace(key, suffix=chunk_key(found[1], number))
@@ -114,7 +114,7 @@ class ObjectKeys:
                 "the key prefix is invalid",
                 key="rsm.config.key.prefix",
                 found=repr(self.prefix),
-                expected="segments joined by single slashes, none before or after them",
+                expected="names joined by single slashes, without a slash at either end",
             )
 
     def build(self, key: SegmentKey) -> str:
@@ -132,21 +132,21 @@ class ObjectKeys:
         return f"{self._start}{partition.topic}-{topic_id}/{partition.partition}/"
 
     def topic_prefix(self, topic: str, topic_id: UUID) -> str:
-        """Return the common prefix of a topic's keys. Raises as `name_prefix`."""
+        """Return the common prefix of a topic's keys. Raises the errors of `name_prefix`."""
         return f"{self.name_prefix(topic)}{id_to_text(topic_id)}/"
 
     def name_prefix(self, topic: str) -> str:
         """Return the common prefix of the keys of all topics of this name, whatever their ids.
 
-        Keys of other topics, whose names continue after a hyphen, start with it, too. Raises
-        InvalidConfigError for a name that no topic has.
+        Keys of other topics have it, too, if their names continue after a hyphen. Raises
+        InvalidConfigError for a name that no topic can have.
         """
         if not _TOPIC.fullmatch(topic):
             raise InvalidConfigError("the topic's name is invalid", topic=topic)
         return f"{self._start}{topic}-"
 
     def parse(self, text: str) -> SegmentKey | None:
-        """Decode a key that `build` encoded; None for any other name, as in a listing."""
+        """Decode a key that `build` encoded; None for any other name of a listing."""
         name = text.removeprefix(self._start)
         match = _KEY.fullmatch(name) or _PULSAR_KEY.fullmatch(name)
         if match is None:
@@ -166,7 +166,7 @@ class ObjectKeys:
 def after_all_below(prefix: str) -> str:
     """Return a name that sorts after all names that start with `prefix`, to continue a listing.
 
-    The prefix ends in "/". No other key is left out.
+    The prefix ends in "/". A listing from this name on omits no other key.
     """
     return prefix.removesuffix("/") + chr(ord("/") + 1)
 

@@ -28,7 +28,7 @@ class LedgerMarks:
         self._marks: list[LedgerMark] = []
 
     def note(self, mark: LedgerMark) -> None:
-        """Add a mark, at or after the last one. At the same position, the later one counts."""
+        """Add a mark, at or after the last one; at the same position, it replaces the last one."""
         self._marks.append(mark)
 
     def at(self, number: int) -> LedgerMark | None:

@@ -1,7 +1,7 @@
-"""Divides the content of a log into chunks, each of which is an object (PDP-34). Pure.
+"""Divides the content of a log into chunks; each chunk is an object (PDP-34). Pure.
 
 The chunks share one pass over the content, so each one must be read to its end before the next one
-is requested. A chunk ends as soon as it is full, without a look at what follows.
+is requested. A chunk ends as soon as it is full, even if no more content has arrived.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def divided(
 
 
 class _Rest:
-    """What is left of one pass over a content."""
+    """The rest of one pass over a content."""
 
     def __init__(self, views: Iterator[memoryview]) -> None:
         self._views = views

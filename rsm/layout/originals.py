@@ -2,8 +2,9 @@
 
     <prefix>/originals/<topic>-<topic id>/<number>.json
 
-The number has ten digits and counts from 0; the highest one counts. Segment keys differ: they begin
-with a topic and its id. The content is JSON for people and programs, see docs/formats/originals.md.
+The number has ten digits and counts from 0; the object with the highest number is current. Segment
+keys differ: they begin with a topic and its id. The content is JSON for people and programs, see
+docs/formats/originals.md.
 This module does not know who writes or restores originals.
 """
 

@@ -92,7 +92,7 @@ def closing_companion(
     metadata: RemoteLogSegmentMetadata,
     companions: SegmentCompanions,
 ) -> Generator[ObjectContent, StoredObject, None]:
-    """Yield the companion, which alone closes a log that is stored as it is."""
+    """Yield the companion, the only object after a log that is stored unchanged."""
     record = Companion(metadata=metadata, companions=companions)
     yield ObjectContent(
         key=companion_object(metadata).key,

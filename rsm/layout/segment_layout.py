@@ -1,11 +1,11 @@
 """SegmentLayout: the objects of a log segment, and the positions of its bytes in them.
 
 A layout is pure: it names objects, encodes their contents in order, and locates bytes. Its caller
-writes and reads the objects and passes the results back. It must not know where objects are stored.
+writes and reads the objects and passes the results back. A layout must not know the store.
 
-The first object has the log. A layout encodes it while the log arrives, without its end or
-length. The other objects close the segment: their contents follow from the whole log. Instead of
-one object, a layout may let its caller divide the encoded log into chunks (PDP-34).
+The first object has the log. A layout encodes this object while the log arrives, before the log's
+length is known. The other objects close the segment: their contents follow from the whole log.
+Instead of one object, a layout may let its caller divide the encoded log into chunks (PDP-34).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class ObjectContent:
 class LogToWrite:
     """A log before its first byte is read: the names of its segment's objects, and its content.
 
-    `batches` as in LogSegmentData; None if the batches are known only as they arrive. `ledgers` are
-    noted before their bytes are read; a layout without ledgers ignores them.
+    `batches` are those of LogSegmentData; None if the batches are known only as they arrive.
+    `ledgers` are noted before their bytes are read; a layout without ledgers ignores them.
     """
 
     segment_id: RemoteLogSegmentId
@@ -79,10 +79,10 @@ class LogToWrite:
 class SegmentEncoding:
     """The contents of one segment's objects, in the order of writing.
 
-    The source of `log_object` reads the log once; if the layout has chunks, `key` is that of the
-    first one, and its caller divides the source. `closing` then yields each other object; it takes
-    the segment's record, with the log's objects as stored. Its caller sends each object back as
-    verified, with its length and checksum.
+    The source of `log_object` reads the log once. If the layout has chunks, the object's key is
+    that of the first chunk, and the caller divides the source. `closing` then yields each other
+    object; it takes the segment's record, with the log's objects as stored. The caller sends each
+    object back as verified, with its length and checksum.
     """
 
     log_object: ObjectContent
@@ -144,8 +144,8 @@ class SegmentLayout(ABC):
     def chunk_bytes(self) -> int | None:
         """The length at which a new log's chunk ends; None if a log is one object.
 
-        It must fit the content of `log_object`, which has at most CHUNKS_MAX_COUNT chunks. A stored
-        segment may have chunks of any length.
+        At most CHUNKS_MAX_COUNT such chunks must have room for `log_object`. A stored segment may
+        have chunks of any length.
         """
         return None
 
@@ -176,7 +176,7 @@ class SegmentLayout(ABC):
         count = 1 if self.chunk_bytes is None else max(1, -(-log_bytes // self.chunk_bytes))
         if count > CHUNKS_MAX_COUNT:
             raise InvalidConfigError(
-                "the log has too many chunks. Raise the layout's size of a chunk",
+                "the log has too many chunks. Raise the chunk size of the layout",
                 segment_id=segment_id,
                 chunks=count,
                 most=CHUNKS_MAX_COUNT,
@@ -218,7 +218,7 @@ class SegmentLayout(ABC):
 
 
 def with_chunks(keys: Sequence[SegmentKey], count: int) -> tuple[SegmentKey, ...]:
-    """Return the keys of a segment with `count` chunks, by those of one with a single chunk."""
+    """Return the keys of a segment with `count` chunks, from those of a segment with one."""
     if count == 1:
         return tuple(keys)
     return (*(numbered_chunk(keys[0], number) for number in range(count)), *keys[1:])

@@ -13,8 +13,8 @@ All numbers are big-endian:
 
 Positions are those of block headers; a block's entries begin after its header. Pulsar's offloader
 stops at an entry larger than its blocks but reports success: such an index names one block more
-than its data length covers. This decoder accepts it as a ledger without the entries from that block
-on. Pure. Source: Pulsar's OffloadIndexBlockImpl.
+than its data length covers. This decoder reads it as a ledger that ends before that block. Pure.
+Source: Pulsar's OffloadIndexBlockImpl.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Encodes a log segment as a data object in block format v1: each record batch is an entry.
 
-The division into blocks is already planned from the batches' lengths. One pass copies the log's
-chunks to the object's. Pure.
+The caller has planned the blocks from the batches' lengths. One pass copies the log's chunks into
+the object's chunks. Pure.
 
 Memory: one buffer of `_BUFFER_BYTES`; no batch is buffered whole.
 """
@@ -55,7 +55,7 @@ class _Pass:
         self._filled_bytes = 0
 
     def feed(self, view: memoryview) -> Iterator[memoryview]:
-        """Take the log's next bytes."""
+        """Take the log's next bytes; yield the object's bytes that are complete."""
         position = 0
         while position < len(view):
             if not self._left_in_batch_bytes:
@@ -105,7 +105,7 @@ class _Pass:
         return position
 
     def _take_begin(self, view: memoryview, position: int) -> int:
-        """Take the bytes up to a batch's length field; return how many came from the view."""
+        """Take a batch's bytes up to and with its length field; return how many `view` had."""
         wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
         self._started += piece

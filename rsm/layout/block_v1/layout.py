@@ -1,9 +1,9 @@
 """Layout `block_v1`: a log segment as a ledger that Pulsar offloaded (PIP-17).
 
 Each segment is three objects, written in this order: the data object in blocks, the index object,
-and the companion, with the content of the layout `raw`'s `.meta`. The ledger is the log
-segment, its id the base offset; an entry is a record batch, numbered from 0. The index object has
-the positions of batches, so that locating bytes takes one lookup. Pure.
+and the companion, with the content of `.meta` in the layout `raw`. The ledger is the log segment;
+its id is the base offset. An entry is a record batch, numbered from 0. The index object has the
+positions of batches, so that locating bytes takes one lookup. Pure.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BlockV1Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents. A block begins with its length, so it must be known by then.
+        """Return the contents. A block begins with its length, which must be known by then.
 
         With the log's batches, the blocks are planned before the first byte, and nothing is
         buffered. Without them, each block is buffered until the next one begins.

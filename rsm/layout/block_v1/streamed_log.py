@@ -1,9 +1,9 @@
-"""Encodes a log as a data object in block format v1 while the log comes: no batch is known before.
+"""Encodes a log as a data object in block format v1 while it reads the log's batches.
 
 A block begins with its length. So each block is buffered until the next batch does not fit into it,
 or the log has ended. Gives the same bytes as BlockedLog. Pure.
 
-Memory: one block, and what is left of a batch.
+Memory: one block, and the carry of a batch.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class BlockStream:
 
     @property
     def index_bytes(self) -> int:
-        """The most bytes of the index object if the stream ended now, without given infos."""
+        """The greatest length of the index object if the stream ended now, without given infos."""
         blocks = self._builder.built_count + bool(self._builder.plan.entry_count)
         ledgers = len(self._size_bytes)
         return (
@@ -119,8 +119,8 @@ class BlockStream:
     def require_next(self, ledger_id: int, entry_id: int, length_bytes: int) -> None:
         """Raise InvalidConfigError unless the entry can follow the last one.
 
-        Entry ids are consecutive within a ledger, ledger ids ascend, and both are at most i64. So
-        is the number of a ledger's entries: the greatest entry id is one less.
+        Entry ids are consecutive within a ledger, and ledger ids ascend. A ledger's id and its
+        number of entries fit into an i64, so the greatest entry id is one less.
         Raises UnsupportedError for an entry of almost 2 GiB.
         """
         require_entry_fits(entry_id, length_bytes)
@@ -154,7 +154,7 @@ class BlockStream:
     def add(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> tuple[bytearray, ...]:
         """Add the next entry; return the blocks that are now complete, in order.
 
-        Raises the errors of `require_next`; nothing is changed then.
+        Raises the errors of `require_next` before any change.
         """
         self.require_next(ledger_id, entry_id, len(data))
         complete: list[bytearray] = []
@@ -175,8 +175,8 @@ class BlockStream:
     ) -> int:
         """Return how many entries `extend` may add, from the one of this number and id on.
 
-        `bounds` are the positions of adjoining entries, and the end of the last one. 0 if the entry
-        begins a block, or cannot follow the last one.
+        `bounds` are the positions of adjoining entries, and the end of the last one. Returns 0 if
+        the entry begins a block, or cannot follow the stream's last entry.
         """
         plan = self._builder.plan
         previous = EntryPosition(ledger_id=ledger_id, entry_id=entry_id - 1)
@@ -221,9 +221,9 @@ class BlockStream:
     def index(self, infos: Mapping[int, LedgerInfo] | None = None) -> StreamIndex:
         """Return the index of the complete blocks; at least one must exist.
 
-        `infos` describe ledgers by their ids. Of any other ledger the index has the number of its
-        entries up to here, and the length of the data in this object. Raises InvalidConfigError
-        for an info of fewer entries than the stream has.
+        `infos` describe ledgers by their ids. For any other ledger, the index has the number of
+        entries up to here, and the length of their data in this object. Raises InvalidConfigError
+        for an info with fewer entries than the stream has.
         """
         data_bytes = self._builder.plan.position
         groups = [
@@ -266,7 +266,7 @@ def require_block_size(block_bytes: int) -> None:
 
 
 def _require_within(info: LedgerInfo, last: PlannedBlock) -> None:
-    """Raise InvalidConfigError for entries after the last one of a ledger; 0 is not known."""
+    """Raise InvalidConfigError for entries beyond the info's count; a count of 0 is unknown."""
     end_entry_id = last.first_entry_id + last.entry_count
     if info.entry_count and end_entry_id > info.entry_count:
         raise InvalidConfigError(

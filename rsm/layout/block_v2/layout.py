@@ -1,13 +1,13 @@
 """Layout `block_v2`: a streamed segment as Pulsar's streaming offload stores it (PIP-76).
 
 Each segment is three objects, written in this order: the data object in blocks, the index object,
-and the companion, with the content of the layout `raw`'s `.meta`. A ledger is a file of the log,
-its id the file's base offset. An entry is a record batch, its id the batch's ordinal in the file.
+and the companion, with the content of `.meta` in the layout `raw`. A ledger is a file of the log;
+its id is the file's base offset. An entry is a record batch; its id is its ordinal in the file.
 One segment may have several ledgers, and one ledger may be in several segments. Pure.
 
-Pulsar's format has no room for positions of the log. They are a property of each ledger's info in
-the index object: a foreign reader keeps properties without reading them, and no number of a field
-is taken that Pulsar may use later. The companion would need a second lookup.
+Pulsar's format has no field for positions of the log. They are a property of each ledger's info in
+the index object: other readers ignore the property, and it takes no field number that Pulsar may
+use later. In the companion, the positions would need a second lookup.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _directory_of(ledger: StreamedLedger, name: str, index_name: str) -> BlockDi
         found = f"{info.entry_count} entries, {info.size_bytes} bytes"
         expected = "the number of entries and their length"
         raise corrupt_index(
-            "no extent of the ledger", index_name, ledger.info_position, expected, found
+            "the ledger has no extent", index_name, ledger.info_position, expected, found
         )
     extent = LedgerExtent(
         blocks=ledger.blocks,
@@ -114,6 +114,6 @@ def _directory_of(ledger: StreamedLedger, name: str, index_name: str) -> BlockDi
     try:
         encoded = None if text is None else b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise extent.corrupt("log points that are not base64", "base64", "other text") from None
+        raise extent.corrupt("the log points are not base64", "base64", "other text") from None
     points = LogPoints.decode(encoded, extent)
     return BlockDirectory(extent, points, header_bytes=ledger.header_bytes, name=name)

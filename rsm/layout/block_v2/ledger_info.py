@@ -29,9 +29,9 @@ from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fie
 class LedgerInfo:
     """A ledger of `entry_count` entries, with ids from 0, and of `size_bytes` of data.
 
-    Of a closed ledger, both count all of it, which may be in several objects. An open ledger has no
-    `closed_ms`. Then `entry_count` counts the entries up to the end of the object, and `size_bytes`
-    only the data in the object. A field is None if the message does not have it.
+    For a closed ledger, both count the whole ledger, which may be in several objects. An open
+    ledger has no `closed_ms`: `entry_count` counts the entries up to the end of the object, and
+    `size_bytes` only the data in the object. A field is None if the message does not have it.
     """
 
     ledger_id: int

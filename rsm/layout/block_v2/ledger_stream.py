@@ -1,10 +1,10 @@
-"""Encodes a log as a data object in block format v2 while the log comes.
+"""Encodes a log as a data object in block format v2 while it reads the log's batches.
 
 Each batch is an entry of the ledger that the log's marks name. Without a mark, the ledger's id is
 the base offset of the log's first batch, and entries count from 0. The last block ends with its
 last entry, so that little data is a small object. Pure.
 
-Memory: one block, and what is left of a batch.
+Memory: one block, and the carry of a batch.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class LedgerStream:
         return self._begin(mark)
 
     def _begin(self, mark: LedgerMark) -> _OpenLedger:
-        """Begin a ledger, or continue the one before if the mark has its id."""
+        """Begin a ledger, or continue the current one if the mark has its id."""
         ledger = self._ledger
         if ledger is None or ledger.ledger_id != mark.ledger_id:
             points = self._points.setdefault(mark.ledger_id, LogPointsBuilder())

@@ -2,9 +2,9 @@
 
 Pulsar's writer leaves the first entry of each block out of the block's length. If the entries then
 exceed the length, the block ends with its last entry. The index has the positions that the stated
-lengths add up to, and Pulsar's reader finds no block there. This module finds the real ones by a
-walk through the entries. The writer drops the entries that begin after the stated length; reading
-them fails. Pure. Source: Pulsar's BufferedOffloadStream.
+lengths add up to, and Pulsar's reader finds no block there. This module walks through the entries
+to find the real positions. Pulsar's writer drops entries that begin after the stated length, so
+reading them fails. Pure. Source: Pulsar's BufferedOffloadStream.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ All numbers are big-endian:
             metadata          protobuf, rsm.layout.block_v2.ledger_info
             for each block:   first entry id i64, part i32, position of the block i64
 
-Parts count from 1 in each object and run on across ledgers. Positions are those of block headers.
+Parts count from 1 in each object, across its ledgers. Positions are those of block headers.
 The index does not name the last entry of a ledger in the object: only the padding of the ledger's
 last block shows it. Pure. Source: Pulsar's OffloadIndexBlockV2Impl.
 """
@@ -125,7 +125,7 @@ def decode_stream_index(content: bytes, *, name: str) -> StreamIndex:
         found.append(_decode_ledger(view, at, name))
         at = found[-1].end_at
     if not found:
-        raise corrupt_index("index without ledgers", name, 24, ">= 1", 0)
+        raise corrupt_index("the index has no ledgers", name, 24, ">= 1", 0)
     _check_order(found, name, header_bytes, data_bytes)
     ends = [each.blocks[0].position for each in found[1:]]
     return StreamIndex(
@@ -169,17 +169,19 @@ def _decode_ledger(content: memoryview, at: int, name: str) -> _FoundLedger:
     left_bytes = len(content) - at
     if left_bytes < _LEDGER.size:
         expected = f">= {_LEDGER.size} bytes"
-        raise corrupt_index("index cut short within a ledger", name, at, expected, left_bytes)
+        raise corrupt_index("the index is cut short in a ledger", name, at, expected, left_bytes)
     ledger_id, block_count, info_bytes = _LEDGER.unpack_from(content, at)
     if ledger_id < 0:
         raise corrupt_index("the ledger id is negative", name, at, ">= 0", ledger_id)
     most_blocks = (left_bytes - _LEDGER.size) // INDEXED_BLOCK_BYTES
     if not 1 <= block_count <= most_blocks:
-        raise corrupt_index("block count", name, at + 8, f"1..{most_blocks}", block_count)
+        expected = f"1..{most_blocks}"
+        raise corrupt_index("the block count is invalid", name, at + 8, expected, block_count)
     blocks_bytes = INDEXED_BLOCK_BYTES * block_count
     most_info_bytes = left_bytes - _LEDGER.size - blocks_bytes
     if not 0 <= info_bytes <= most_info_bytes:
-        raise corrupt_index("metadata length", name, at + 12, f"0..{most_info_bytes}", info_bytes)
+        expected = f"0..{most_info_bytes}"
+        raise corrupt_index("the metadata length is invalid", name, at + 12, expected, info_bytes)
     info_at = at + _LEDGER.size
     blocks_at = info_at + info_bytes
     end_at = blocks_at + blocks_bytes
@@ -200,7 +202,8 @@ def _decode_info(content: bytes, ledger_id: int, name: str, at: int) -> LedgerIn
         context = {"expected": "ledger info", "found": "other bytes"} | dict(error.context)
         raise CorruptError(error.message, object=name, position=at, **context) from error
     if info.ledger_id != ledger_id:
-        raise corrupt_index("metadata of another ledger", name, at, ledger_id, info.ledger_id)
+        found = info.ledger_id
+        raise corrupt_index("the metadata names another ledger", name, at, ledger_id, found)
     return info
 
 
@@ -239,7 +242,7 @@ def _check_order(
         if not least <= position <= data_bytes:
             expected = f"{least}..{data_bytes}"
             at = ledger.blocks_at + 12
-            raise corrupt_index("block beyond the data", name, at, expected, position)
+            raise corrupt_index("a block begins beyond the data", name, at, expected, position)
     left_bytes = data_bytes - ledgers[-1].blocks[-1].position
     if left_bytes < header_bytes:
         expected = f">= {header_bytes} bytes of a block"

@@ -52,7 +52,7 @@ class AdjoiningBatches(NamedTuple):
     def divided_at(self, log_position: int) -> tuple[AdjoiningBatches, AdjoiningBatches] | None:
         """Return the batches before a position within the run, and those from there on.
 
-        None if no batch begins there.
+        Returns None if no batch begins there.
         """
         end = log_position - self.log_position
         number = bisect_left(self.bounds, end)

@@ -1,11 +1,11 @@
 """Locates the bytes of a ledger's log in a data object in blocks, and extracts them.
 
-The log position and the entry id of a batch give its position in its block. Before it are the
-block's header, one entry header for each batch up to its own, and the log's bytes of the block. So
-a read can begin at any batch whose entry id is known. Those are the index object's log points, and
-batches that earlier reads noted. If both ends of a batch are known, a read begins within it, which
-saves up to a megabyte of a busy producer's batch. The end of a read is known except for the entry
-headers between two points. Pure.
+The log position and the entry id of a batch give its position in its block. Before the batch, a
+block has its header, an entry header for each batch up to this one, and the bytes of the earlier
+batches. So a read can begin at any batch with a known entry id: at the index object's log points,
+and at batches that earlier reads noted. If both ends of a batch are known, a read begins within it,
+which saves up to a megabyte of a large batch. The end of a read is exact except for the entry
+headers between two log points. Pure.
 """
 
 from __future__ import annotations
@@ -218,9 +218,10 @@ class BlockDirectory:
         length_bytes, found_id = ENTRY_HEADER.unpack_from(view, location)
         left_bytes = run.block_end.log_position - log_position
         if not 0 < length_bytes <= left_bytes:
-            raise self._corrupt("entry length", where, f"1..{left_bytes}", length_bytes)
+            expected = f"1..{left_bytes}"
+            raise self._corrupt("the entry length is invalid", where, expected, length_bytes)
         if found_id != entry_id or entry_id >= run.block_end.entry_id:
-            raise self._corrupt("another entry", where + 4, entry_id, found_id)
+            raise self._corrupt("found another entry", where + 4, entry_id, found_id)
         begin = location + ENTRY_HEADER_BYTES
         batch = view[begin : begin + length_bytes]
         if len(batch) >= LOG_OVERHEAD_BYTES:

@@ -28,10 +28,10 @@ from rsm.segment.errors import CorruptError
 HEADER_BYTES = 128
 ENTRY_HEADER = struct.Struct(">iq")
 ENTRY_HEADER_BYTES = ENTRY_HEADER.size
-# A block that holds one entry without data.
+# A block of one entry without data.
 MIN_BLOCK_BYTES = HEADER_BYTES + ENTRY_HEADER_BYTES
-# With smaller ones, the index of the greatest log segment, 2 GiB, could exceed its limit: at most
-# 2 blocks for each block size of entries, and 52 bytes for each with its log point.
+# With smaller blocks, the index of the largest log segment (2 GiB) could exceed its limit: entries
+# of one block size take at most 2 blocks, and a block takes 52 bytes with its log point.
 MIN_LOG_BLOCK_BYTES = 8 << 10
 DEFAULT_BLOCK_BYTES = 64 << 20
 # Pulsar stores a block's length in an int.
@@ -98,11 +98,11 @@ def decode_header(
     """
     least_bytes = block_format.min_header_bytes
     if len(content) < least_bytes:
-        raise _corrupt("block header cut short", name, position, least_bytes, len(content))
+        raise _corrupt("the block header is cut short", name, position, least_bytes, len(content))
     magic, header_bytes, block_bytes, first_entry_id = _PREFIX.unpack_from(content)
     if magic != block_format.value:
         raise _corrupt(
-            "not a block: another magic",
+            "no block begins here: the magic is wrong",
             name,
             position,
             f"{block_format.value:08x}",
@@ -110,7 +110,9 @@ def decode_header(
         )
     if not least_bytes <= header_bytes <= block_bytes:
         expected = f"{least_bytes}..{block_bytes}"
-        raise _corrupt("block header length", name, position + 4, expected, header_bytes)
+        raise _corrupt(
+            "the block header length is invalid", name, position + 4, expected, header_bytes
+        )
     if first_entry_id < 0:
         raise _corrupt("the entry id is negative", name, position + 20, ">= 0", first_entry_id)
     ledger_id = None
@@ -147,7 +149,7 @@ def check_padding(content: bytes | memoryview, *, name: str, position: int, phas
         return
     wrong = next(i for i, byte in enumerate(content) if byte != expected[i])
     raise _corrupt(
-        "padding that is none",
+        "the padding is invalid",
         name,
         position + wrong,
         f"{expected[wrong]:02x}",

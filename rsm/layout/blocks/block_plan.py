@@ -2,8 +2,8 @@
 
 A block is full when the next entry does not fit, and is padded to the block size. In v1 the last
 block ends with its last entry; in v2 the last block of a ledger is padded too. An entry larger than
-a block gets its own block, as long as the entry. Without such entries this is Pulsar's division to
-the byte. Pure.
+a block gets a block of its own, of the entry's length. Without such entries, the blocks equal
+Pulsar's byte for byte. Pure.
 Source: Pulsar's BlockAwareSegmentInputStreamImpl and BufferedOffloadStream, calculateBlockSize.
 """
 
@@ -121,11 +121,11 @@ class BlockPlanner:
         self._next_entry_id = first_entry_id
 
     def close(self) -> PlannedBlock:
-        """End the current block, which has an entry, with padding up to the block size."""
+        """End the current block with padding up to the block size; it must have an entry."""
         return self._close(max(self._used_bytes, self._block_bytes))
 
     def finish(self) -> PlannedBlock:
-        """End the current block, which has an entry, with its last entry."""
+        """End the current block after its last entry; it must have one."""
         return self._close(self._used_bytes)
 
     def _close(self, block_bytes: int) -> PlannedBlock:
@@ -185,7 +185,7 @@ class BlockBuilder:
         return content
 
     def extend(self, buffer: memoryview, bounds: Sequence[int]) -> None:
-        """Add adjoining entries of `buffer` between these bounds, which must fit (`room_bytes`)."""
+        """Add the adjoining entries of `buffer` between `bounds`; they must fit `room_bytes`."""
         content, entry_id = self._content, self._planner.next_entry_id
         pack = ENTRY_HEADER.pack
         for begin, end in pairwise(bounds):
@@ -195,11 +195,11 @@ class BlockBuilder:
         self._planner.add_fitting(len(bounds) - 1, bounds[-1] - bounds[0])
 
     def close(self) -> bytearray:
-        """End and return the current block, which has an entry, padded to the block size."""
+        """End and return the current block, padded to the block size; it must have an entry."""
         return self._take(self._planner.close())
 
     def finish(self) -> bytearray:
-        """End and return the current block, which has an entry, without padding."""
+        """End and return the current block without padding; it must have an entry."""
         return self._take(self._planner.finish())
 
     def _take(self, block: PlannedBlock) -> bytearray:
@@ -212,7 +212,7 @@ class BlockBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedSource(ABC):
-    """A data object as a SizedSource with one part for each block, of at least one block."""
+    """A data object of at least one block, as a SizedSource with one part for each block."""
 
     blocks: Sequence[PlannedBlock]
 

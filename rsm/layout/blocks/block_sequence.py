@@ -129,12 +129,13 @@ def unpack_index_header(
     CorruptError if one of these is invalid.
     """
     if len(content) < header.size:
-        raise corrupt_index("index cut short", name, 0, f">= {header.size} bytes", len(content))
+        expected = f">= {header.size} bytes"
+        raise corrupt_index("the index is cut short", name, 0, expected, len(content))
     fields = header.unpack_from(content)
     magic, index_bytes, data_bytes, header_bytes = fields[:4]
     if magic != block_format.index_magic:
         raise corrupt_index(
-            "not an index: another magic",
+            "the object is not an index: its magic is wrong",
             name,
             0,
             f"{block_format.index_magic:08x}",
@@ -146,7 +147,8 @@ def unpack_index_header(
     if data_bytes < 0:
         raise corrupt_index("the data length is negative", name, 8, ">= 0", data_bytes)
     if not block_format.min_header_bytes <= header_bytes <= MAX_INDEX_BYTES:
-        raise corrupt_index("block header length", name, 16, HEADER_BYTES, header_bytes)
+        message = "the block header length is invalid"
+        raise corrupt_index(message, name, 16, HEADER_BYTES, header_bytes)
     return fields[2:]
 
 
@@ -169,7 +171,7 @@ def check_blocks(
         if not least <= block.position <= data_bytes:
             expected = f"{least}..{data_bytes}"
             raise corrupt_index(
-                "block beyond the data", name, block_at + 12, expected, block.position
+                "a block begins beyond the data", name, block_at + 12, expected, block.position
             )
 
 

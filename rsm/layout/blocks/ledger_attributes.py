@@ -39,7 +39,9 @@ def check_attributes(attributes: Mapping[str, str], *, name: str) -> None:
     found = {key.lower(): value for key, value in attributes.items()}.get(VERSION_KEY)
     if found != VERSION:
         raise CorruptError(
-            f"user metadata without {VERSION_KEY}" if found is None else "another format version",
+            f"the user metadata lacks {VERSION_KEY}"
+            if found is None
+            else "the object has another format version",
             object=name,
             position="user metadata",
             expected=VERSION,

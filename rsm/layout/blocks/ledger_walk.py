@@ -1,7 +1,7 @@
 """A walk through the entries of a ledger's data object, block by block, with all checks.
 
-A walk has a read buffer and reads ranges of its length. It checks each length against the block's
-end before a read or an allocation. In v2 only the padding shows where the last block's entries end.
+A walk reads ranges as long as its read buffer. It checks each length against the block's end before
+a read or an allocation. In v2 only the padding shows where the last block's entries end.
 Pure.
 """
 
@@ -88,7 +88,7 @@ class LedgerWalk:
         )
         if header != expected:
             raise self._corrupt(
-                "block header contradicts the index",
+                "the block header contradicts the index",
                 block.position,
                 _fields(expected),
                 _fields(header),
@@ -106,11 +106,11 @@ class LedgerWalk:
 
     @property
     def position(self) -> int:
-        """The position of the next entry, or of what is after the last one."""
+        """The position of the next entry, or the end of the last one."""
         return self._position
 
     def is_at_padding(self) -> bool:
-        """Return whether no entry can begin here, by one byte."""
+        """Return whether the next byte rules out that an entry begins here."""
         return self._view(self._position, 1) == PADDING[:1]
 
     def is_at_end(self) -> bool:
@@ -169,13 +169,16 @@ class LedgerWalk:
         length_bytes, entry_id = ENTRY_HEADER.unpack(header)
         if not 0 <= length_bytes <= left_bytes:
             expected = f"0..{left_bytes}, of entry {self.next_entry_id}"
-            raise self._corrupt("entry length", self._position, expected, length_bytes)
+            message = "the entry length is invalid"
+            raise self._corrupt(message, self._position, expected, length_bytes)
         if entry_id != self.next_entry_id:
-            raise self._corrupt("another entry", self._position + 4, self.next_entry_id, entry_id)
+            at = self._position + 4
+            raise self._corrupt("found another entry", at, self.next_entry_id, entry_id)
         limit_entry_id = self._blocks.limit_entry_id
         if limit_entry_id is not None and entry_id >= limit_entry_id:
             expected = f"< {limit_entry_id}"
-            raise self._corrupt("entry beyond the ledger", self._position + 4, expected, entry_id)
+            message = "an entry is beyond the ledger's end"
+            raise self._corrupt(message, self._position + 4, expected, entry_id)
         return int(length_bytes)
 
     def _pass(self, length_bytes: int) -> None:
@@ -213,7 +216,7 @@ def note_key(name: str, ledger_id: int | None) -> str:
 
 
 def noted_object(key: str) -> str:
-    """Return the data object of a key of noted positions."""
+    """Return the name of the data object in a key of noted positions."""
     return key.partition("\n")[0]
 
 

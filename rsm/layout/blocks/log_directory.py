@@ -86,10 +86,10 @@ def locate_log(
     objects: SegmentObjects,
     decode: Callable[[bytes, str, str], LogDirectory],
 ) -> LocatedBytes:
-    """Locate bytes of a segment in blocks, cut at its end.
+    """Locate bytes of a segment in blocks, cut at the segment's end.
 
     `decode` reads the index object; it takes the content, and the names of the data object and of
-    the index object. Raises its errors, CorruptError, and the errors of `objects`.
+    the index object. Raises CorruptError, and the errors of `decode` and `objects`.
     """
     end_position = min(positions.end_position, metadata.segment_size_bytes)
     if positions.start_position >= end_position:

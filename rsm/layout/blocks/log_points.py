@@ -1,10 +1,10 @@
 """LogPoints: the positions of some of a log segment's batches in its ledger.
 
-Entry ids are ordinals without relation to offsets or log positions. So the index object of a
-ledger carries points with both, in addition to Pulsar's fields. The first batch of each block is a
-point, and one batch at least every 128 KiB of log. They have the key `kafka-rlm.log-points.v1`: in
-v1 as a custom field of the ledger's metadata, in v2 as a property of the ledger's info. Each point
-is i64, i64, i64, big-endian:
+Entry ids are ordinals without relation to offsets or log positions. So the index object of a ledger
+has log points in addition to Pulsar's fields. The first batch of each block is a point, and so is
+the first batch 128 KiB or more after the last point. The key of the points is
+`kafka-rlm.log-points.v1`: in v1 a custom field of the ledger's metadata, in v2 a property of the
+ledger's info. Each point is i64, i64, i64, big-endian:
 
     entry id    position in the ledger's log    base offset
 
@@ -78,14 +78,15 @@ class LogPoints:
 
     @classmethod
     def decode(cls, encoded: bytes | None, of: LedgerExtent) -> LogPoints:
-        """Decode the points in the index object, None if it has none.
+        """Decode the points of an index object; `encoded` is None if the object has none.
 
-        Raises CorruptError if there are none, if they do not ascend, or if a block's first entry
-        is missing.
+        Raises CorruptError without points, if they do not ascend, or if a block's first entry is
+        not a point.
         """
         if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"
-            raise of.corrupt("no log points", f"{_POINT.size} bytes for each", found)
+            message = "log points are missing or cut short"
+            raise of.corrupt(message, f"{_POINT.size} bytes for each", found)
         entry_ids, log_positions = array("q"), array("q")
         for entry_id, log_position, _ in _POINT.iter_unpack(encoded):
             if entry_ids and (entry_id <= entry_ids[-1] or log_position <= log_positions[-1]):
@@ -118,12 +119,13 @@ class LogPoints:
         first_entry_id = of.blocks[0].first_entry_id
         if (self._entry_ids[0], self._log_positions[0]) != (first_entry_id, 0):
             found = f"entry {self._entry_ids[0]} at {self._log_positions[0]}"
-            raise of.corrupt("first log point", f"entry {first_entry_id} at 0", found)
+            expected = f"entry {first_entry_id} at 0"
+            raise of.corrupt("the first log point is not the log's start", expected, found)
         if self._entry_ids[-1] >= of.end_entry_id or self._log_positions[-1] >= of.log_bytes:
             expected = f"< entry {of.end_entry_id}, < {of.log_bytes}"
             found = f"entry {self._entry_ids[-1]} at {self._log_positions[-1]}"
-            raise of.corrupt("log point beyond the log", expected, found)
+            raise of.corrupt("a log point is beyond the log's end", expected, found)
         for block in of.blocks:
             number = bisect_left(self._entry_ids, block.first_entry_id)
             if number == len(self._entry_ids) or self._entry_ids[number] != block.first_entry_id:
-                raise of.corrupt("block without a log point", block.first_entry_id, "none")
+                raise of.corrupt("a block has no log point", block.first_entry_id, "none")

@@ -1,10 +1,10 @@
 """OffloadedLedger: a ledger in Pulsar's block formats, open for reading (PIP-17's ReadHandle).
 
-A ledger of v1 (PIP-17) is one object; one of v2 (PIP-76) is in one object or in several, one after
-the other. The reader finds an entry by binary search in the index and in the positions that earlier
+A ledger of v1 (PIP-17) is in one object; a ledger of v2 (PIP-76) is in one or several objects, in
+order. The reader finds an entry by binary search in the index and in the positions that earlier
 reads noted. From there it walks entry by entry, in ranges of the read buffer's length. On the way
-it checks block headers and padding against the index, each entry id, and each length before it
-reads by it. The format has no checksum of entries. Pure.
+it checks block headers and padding against the index, and each entry's id. It checks each length
+before it reads that many bytes. The format has no checksum of entries. Pure.
 Source: Pulsar's BlobStoreBackedReadHandleImpl, BlobStoreBackedReadHandleImplV2.
 """
 
@@ -75,7 +75,7 @@ class LedgerFragment:
         return walk.next_entry_id
 
     def entries(self, start: int, end: int | None = None) -> Iterator[LedgerEntry]:
-        """Iterate over the entries in [start, end), by default to the end; has `start`."""
+        """Iterate over the entries in [start, end), by default to the end; must have `start`."""
         if start == end:
             return
         walk = self._walk()

@@ -104,7 +104,7 @@ def test_commands_when_user_metadata_lacks_the_version_then_corrupt(
 ) -> None:
     golden[0].with_name("data.meta").write_text('{"role": "data"}')
 
-    with pytest.raises(CorruptError, match="user metadata without"):
+    with pytest.raises(CorruptError, match="user metadata lacks"):
         raise_of(rlm(command, *golden))
 
 
@@ -257,7 +257,7 @@ def test_write_when_the_ledger_differs_from_its_metadata_then_both_are_shown(
 def test_write_when_the_metadata_is_from_no_index_then_refused_with_the_reason(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(InvalidConfigError, match="cannot use the file of --like: not an index"):
+    with pytest.raises(InvalidConfigError, match="file of --like: the object is not an index"):
         raise_of(
             rlm(
                 *("write", "--ledger", 1, "--uuid", UUID_A1, "--out", tmp_path / "new"),

@@ -221,7 +221,7 @@ def test_decode_when_ledgers_do_not_ascend_then_corrupt() -> None:
 def test_decode_when_there_is_no_ledger_then_corrupt() -> None:
     content = struct.pack(">Iiqq", 0x3D1FB0BC, 24, 0, 128)
 
-    with pytest.raises(CorruptError, match="index without ledgers"):
+    with pytest.raises(CorruptError, match="index has no ledgers"):
         decode_stream_index(content, name="i")
 
 
