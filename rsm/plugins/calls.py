@@ -1,15 +1,15 @@
-"""Runs the calls of a plug-in: maps its errors, limits its time, and counts both.
+"""Runs the calls of a plug-in: maps errors, limits the time, and counts failed calls.
 
     typed error of rsm.segment.errors   passed on: the caller reacts to its class
     any other error, a wrong result     counted, logged, RetriableError
     no result in time                   counted, RetriableError; the thread is abandoned
 
-So a plug-in's error never means that an object is absent or that work is done. Only Ctrl-C passes.
-Each call runs in a thread of its own, because a caller cannot end a call that hangs. At most
-CALLS_MAX run at once, abandoned ones included; further calls fail at once.
+So an untyped error never means that an object is absent or that work is done. KeyboardInterrupt is
+passed on. Each call runs in a thread of its own, because a caller cannot end a call that hangs. At
+most CALLS_MAX run at once, abandoned ones included; further calls fail at once.
 
-An abandoned call gets no more bytes of its source: its caller may have closed the file. Time that
-the call spends in its source does not count: a throttle may delay the source.
+An abandoned call gets no more bytes of its source, because the caller may have closed the file.
+Time that the call spends in its source does not count, because a throttle may delay the source.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PluginCalls:
             raise self._error(method, error) from error
 
     def run(self, method: str, call: Callable[[], T], watch: CallWatch | None = None) -> T:
-        """Return the result of a call. `watch` is that of the sources and attempts it uses."""
+        """Return the result of a call; its sources and attempts report their use to `watch`."""
         if not self._slots.acquire(blocking=False):
             raise self._late(method, "too many calls of the plug-in have not ended")
         running = _Running(call)
@@ -75,7 +75,7 @@ class PluginCalls:
             return running.result()
 
     def items(self, method: str, call: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """Yield the items of a call. Each fetch of some items has the time of one call."""
+        """Yield the items of a call. Each batch of items has the time limit of one call."""
         iterator = self.run(method, lambda: iter(call()))
         count = 1  # often the caller needs only the first
         while batch := self.run(method, lambda: list(islice(iterator, count))):  # noqa: B023
@@ -96,7 +96,7 @@ class PluginCalls:
         text = f"{type(error).__name__}: {error}"
         for secret in self._plugin.secrets():
             text = text.replace(secret, "(not shown)")
-        return self._late(method, "error in a plug-in", reason=text)
+        return self._late(method, "plug-in raised an error or returned a wrong result", reason=text)
 
     def _late(self, method: str, message: str, **context: object) -> RetriableError:
         self._failed(str(self._plugin.class_name), method)
@@ -142,7 +142,7 @@ class _Running(Generic[T]):
 
 
 class CallWatch:
-    """The progress of one call: when it last used what it was given. Thread-safe."""
+    """The progress of one call: when it last used its sources or its attempt. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -152,7 +152,7 @@ class CallWatch:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Stop the call's time while it uses its source; RetriableError once it is abandoned."""
+        """Stop the call's time during a use. Raises RetriableError if the call is abandoned."""
         with self._lock:
             if self._is_abandoned:
                 raise RetriableError("the call was abandoned: it took too long")
@@ -167,7 +167,7 @@ class CallWatch:
     def remaining_s(self, timeout_ms: int) -> float:
         """Return how long the call may still take without progress.
 
-        During a use of its source, that is the whole limit.
+        While the call uses its source, that is the whole limit.
         """
         with self._lock:
             if self._uses:
@@ -185,7 +185,7 @@ class CallWatch:
 def require_type(found: T, expected: type[object]) -> T:
     """Return a plug-in's result.
 
-    Raises TypeError if it is not of that type: annotations prove nothing.
+    Raises TypeError if it is not of that type: Python does not check annotations.
     """
     if not isinstance(found, expected):
         raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")

@@ -1,6 +1,6 @@
 """The sources and attempts that pass between `rlm` and a plug-in.
 
-Counts the bytes that a plug-in reads: the count proves a copy, whatever the plug-in reports. Maps
+Counts the bytes that a plug-in reads, because its own report does not prove that it read all. Maps
 the errors of sources that a plug-in yields.
 """
 
@@ -29,7 +29,7 @@ class BytesRead:
         """Raise CorruptError unless a pass over a log of `length_bytes` ran to its end."""
         if self.length_bytes != length_bytes:
             raise CorruptError(
-                "plug-in did not read the log that it was given",
+                "plug-in did not read the whole log",
                 segment_id=segment_id,
                 length_bytes=length_bytes,
                 read_bytes=self.length_bytes,
@@ -38,7 +38,7 @@ class BytesRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSource(WrappedSource):
-    """A source that counts its passes and ends with its call."""
+    """A source that counts the bytes of each pass, and fails once its call is abandoned."""
 
     watch: CallWatch
     read: BytesRead = field(default_factory=BytesRead)

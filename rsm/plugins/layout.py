@@ -30,7 +30,7 @@ class PluginLayout(SegmentLayout):
     """Passes each call on to `inner`. A layout is pure, so its calls have no time limit."""
 
     def __init__(self, inner: SegmentLayout, calls: PluginCalls) -> None:
-        """Raise RetriableError if the plug-in does not know its name."""
+        """Raise RetriableError if a property of the plug-in fails or is invalid."""
         self._inner = inner
         self._calls = calls
         with calls.mapped("name"):
@@ -40,7 +40,7 @@ class PluginLayout(SegmentLayout):
         with calls.mapped("chunk_bytes"):
             self._chunk_bytes = inner.chunk_bytes
             if self._chunk_bytes is not None and require_type(self._chunk_bytes, int) <= 0:
-                raise ValueError("chunks without bytes")
+                raise ValueError("the chunk length is not positive")
 
     @property
     def name(self) -> str:
@@ -60,18 +60,18 @@ class PluginLayout(SegmentLayout):
         with self._calls.mapped("object_keys"):
             found = require_type(self._inner.object_keys(segment_id, base_offset), tuple)
             if not all(_names(each, segment_id, base_offset) for each in found):
-                raise ValueError("the keys are not of this segment")
+                raise ValueError("a key names another segment")
             if len(found) < _LEAST_OBJECTS:
-                raise ValueError("fewer objects than one of the log and one of its companions")
+                raise ValueError("fewer than two objects: one for the log, one for its companions")
             if self._chunk_bytes is not None and numbered_chunk(found[0], 1) == found[0]:
                 raise ValueError("the first key is not that of a chunk")
             return found
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Raise CorruptError for contents of other objects, or if the plug-in leaves out the log.
+        """Return the plug-in's contents. Raises CorruptError for contents of other objects.
 
-        The log's own object shows only at its end whether the plug-in read the log, so the contents
-        after it raise that.
+        `closing` also raises it if the plug-in did not read the whole log, which is known only
+        after the log's object.
         """
         counted = CountedSource(source=log.content, watch=CallWatch())
         with self._calls.mapped("encoding"):
@@ -147,4 +147,4 @@ def _names(key: SegmentKey, segment_id: RemoteLogSegmentId, base_offset: int) ->
 
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:
-    return CorruptError("plug-in returns no content for the planned objects", segment_id=segment_id)
+    return CorruptError("the plug-in's objects are not the planned ones", segment_id=segment_id)

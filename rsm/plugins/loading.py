@@ -1,8 +1,8 @@
-"""Imports a plug-in's class, checks it against its SPI, and makes an object of it.
+"""Imports a plug-in's class, checks it against its SPI, and creates an instance.
 
 All errors of a start are InvalidConfigError with the class and its key. The import and the
-constructor run in a thread of their own, so that a hanging one can be reported. They cannot install
-signal handlers in that thread.
+constructor run in a thread of their own, so that rlm can report it if they hang. They cannot
+install signal handlers in that thread.
 """
 
 from __future__ import annotations

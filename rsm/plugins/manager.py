@@ -1,14 +1,14 @@
 """Calls a plug-in's remote storage manager: maps its errors, limits its time, checks its results.
 
-A copy counts only if all of this holds, and a later trim rests on it:
+A copy counts, and can permit a trim, only if all of these are true:
 
 - the objects are the planned ones, in order, each with a length and a CRC32C
 - each key has the id of the segment, so that no deletion removes another segment's object
 - the plug-in read the whole log
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 
-A check of objects counts only as a tuple of faults of the segment's objects. So neither an error
-nor a wrong result leads to a deletion or a trim.
+The result of `check_objects` counts only if it has faults of the segment's own objects. So neither
+an error nor a wrong result leads to a deletion or a trim.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class PluginStorageManager(RemoteStorageManager):
-    """Passes each call on to `inner`, and closes it with itself. Thread-safe if `inner` is.
+    """Passes all calls, including `close`, on to `inner`. Thread-safe if `inner` is.
 
     `read_back` enables reading each log again after its copy, in pieces.
     """
@@ -131,7 +131,7 @@ class PluginStorageManager(RemoteStorageManager):
             others = {each.object_key for each in require_types(faults, ObjectFault)}
             others -= set(metadata.object_keys)
             if others:
-                raise ValueError(f"faults of objects of another segment: {sorted(others)}")
+                raise ValueError(f"the faults name another segment's objects: {sorted(others)}")
             return faults
 
         return self._calls.run("check_objects", check, watch)
@@ -161,7 +161,7 @@ class PluginStorageManager(RemoteStorageManager):
         read: BytesRead,
         attempt: CopyAttempt,
     ) -> None:
-        """Raise CorruptError unless the whole log was read and, if configured, comes back."""
+        """Raise CorruptError unless the plug-in read the whole log and, if checked, returns it."""
         read.require_whole(metadata.segment_id, length_bytes)
         if self._read_back is None:
             return
@@ -171,11 +171,11 @@ class PluginStorageManager(RemoteStorageManager):
             )
         except NotFoundError as error:
             raise CorruptError(
-                "plug-in does not have the log that it was given", segment_id=metadata.segment_id
+                "plug-in does not find the log that it copied", segment_id=metadata.segment_id
             ) from error
         if (stored_bytes, checksum) != (length_bytes, read.crc32c):
             raise CorruptError(
-                "plug-in returns other bytes than it was given",
+                "plug-in returns other bytes than it copied",
                 segment_id=metadata.segment_id,
                 length_bytes=length_bytes,
                 stored_bytes=stored_bytes,
@@ -184,7 +184,7 @@ class PluginStorageManager(RemoteStorageManager):
             )
 
     def _discard(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Delete the objects of a failed copy if possible; the leader's manager deletes others."""
+        """Delete the objects of a failed copy; the leader's manager deletes those that remain."""
         try:
             self.delete_log_segment_data(metadata)
         except TieredStorageError as error:

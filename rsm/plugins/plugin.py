@@ -1,4 +1,4 @@
-"""Names a plug-in's class, and gives it its settings. Pure; rsm.plugins.loading imports the class.
+"""Represents a plug-in's class and its settings. Pure; rsm.plugins.loading imports the class.
 
 A plug-in sees only the settings below its own prefix, without the prefix (as KIP-405 does). It must
 read each of them in its constructor: a setting that it does not read is unknown.
@@ -36,8 +36,9 @@ class ClassName:
 class Plugin:
     """A class, the key that names it, and its settings; Spark sends it to the executors.
 
-    `settings` have no prefix. `unread` are those that the class may ignore, because `rlm` knows
-    them. `timeout_ms` limits its start and each of its calls.
+    The keys of `settings` have no prefix. `unread` are the settings that the class may ignore,
+    because `rlm` or another plug-in reads them. `timeout_ms` limits its start and each of its
+    calls.
     """
 
     class_name: ClassName
@@ -55,7 +56,7 @@ class Plugin:
 class PluginSettings(Mapping[str, str]):
     """The settings that a plug-in's constructor gets; `repr` shows none.
 
-    Notes which of them the constructor reads.
+    Records which settings the constructor reads.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
@@ -76,5 +77,5 @@ class PluginSettings(Mapping[str, str]):
         return f"PluginSettings({', '.join(sorted(self._settings))})"
 
     def never_read(self) -> frozenset[str]:
-        """Return the keys whose values were not asked for."""
+        """Return the keys whose values the constructor did not read."""
         return frozenset(self._settings) - self._read

@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class PluginChunkStorage(ChunkStorage):
-    """Passes each request on to `inner`, and closes it with itself. Thread-safe if `inner` is."""
+    """Passes all requests, including `close`, on to `inner`. Thread-safe if `inner` is."""
 
     def __init__(self, inner: ChunkStorage, calls: PluginCalls) -> None:
-        """Raise RetriableError if the plug-in does not know its capabilities."""
+        """Raise RetriableError if the plug-in returns no valid capabilities."""
         self._inner = inner
         self._calls = calls
         found = self._run("capabilities", lambda: inner.capabilities, Capabilities)
@@ -58,7 +58,7 @@ class PluginChunkStorage(ChunkStorage):
         }
         if not is_whole or found != read.crc32c:
             raise CorruptError(
-                "plug-in did not store the bytes that it was given",
+                "plug-in did not store the bytes of the source",
                 name=name,
                 length_bytes=source.length_bytes,
                 read_bytes=read.length_bytes,
@@ -106,7 +106,7 @@ class PluginChunkStorage(ChunkStorage):
         def delete() -> tuple[DeleteOutcome, ...]:
             outcomes = require_types(self._inner.delete_many(names), DeleteOutcome)
             if [outcome.name for outcome in outcomes] != list(names):
-                raise ValueError("the outcomes are not one for each name, in order")
+                raise ValueError("the outcomes do not match the names, in order")
             return outcomes
 
         return self._calls.run("delete_many", delete)
@@ -142,5 +142,5 @@ class PluginChunkStorage(ChunkStorage):
 
 def _named(found: ChunkInfo, name: str) -> ChunkInfo:
     if found.name != name:
-        raise ValueError(f"the information of another chunk: {found.name!r}")
+        raise ValueError(f"the result describes another chunk: {found.name!r}")
     return found

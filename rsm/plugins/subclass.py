@@ -1,7 +1,7 @@
 """A plug-in that extends a class of `rlm`: its errors are mapped in the methods that it overrides.
 
-It gets the arguments of that class, and its settings as one more. The class keeps what other
-processes rely on; the plug-in adds to it.
+The plug-in gets the arguments of that class, and its own settings as the last argument. The class
+of `rlm` does what other processes rely on; the plug-in can only add to that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def start_subclass(plugin: Plugin, base: type[T], failed: PluginFailed, *arguments: object) -> T:
-    """Return a new object of a class that extends `base`. Raises as `start_plugin`.
+    """Return a new object of a class that extends `base`. Raises the errors of `start_plugin`.
 
     Its public methods run in the caller's thread, without a time limit.
     """

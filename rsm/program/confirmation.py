@@ -5,10 +5,10 @@ One rule for all programs:
     --dry-run            shows what would happen; asks nothing, changes nothing
     --yes                acts without a question
     on a terminal        asks on standard error; every answer but y and yes changes nothing
-    without a terminal   refuses, before the command connects if its arguments say that it deletes
+    without a terminal   refuses; before it connects, if the arguments show that it deletes
 
 A shorter retention and `--force` count as deletions. A command that loses nothing acts without a
-terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal: those that
+terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal, so jobs that
 delete need `--yes` there.
 """
 
@@ -35,13 +35,13 @@ def require_consent(*, yes: bool, dry_run: bool, reason: str | None = None) -> N
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask unless `yes`. StoppedError unless the user agrees, InvalidConfigError as above."""
+    """Ask unless `yes`. Raises StoppedError on any answer but yes, InvalidConfigError as above."""
     require_consent(yes=yes, dry_run=False)
     confirm_on_terminal(question, yes=yes)
 
 
 def confirm_on_terminal(question: str, *, yes: bool) -> None:
-    """Ask unless `yes`, but not without a terminal. StoppedError unless the user agrees."""
+    """Ask on a terminal, unless `yes`. Raises StoppedError on any answer but yes."""
     if yes or not _has_terminal():
         return
     sys.stderr.write(f"{question} [y/N] ")

@@ -1,7 +1,8 @@
 """Describes the fields of JSON documents, and renders the descriptions for docs. Pure.
 
-A shape is next to the function that makes its documents. Tests compare both, so that a field
-without a description cannot be sent. docs/json.md, docs/http.md and docs/spark-jobs.md show them.
+A shape is next to the function that makes its documents. Tests compare both, so that no document
+has a field without a description. docs/json.md, docs/http.md and docs/spark-jobs.md show the
+shapes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class JsonShape:
     others: str = ""
 
     def nested(self) -> Iterator[JsonShape]:
-        """Yield this shape, then those of its fields; one may come more than once."""
+        """Yield this shape, then the shapes of its fields, also those that repeat."""
         yield self
         for each in self.fields.values():
             if isinstance(each.kind, JsonShape):
@@ -70,7 +71,7 @@ class JsonField:
     is_list: bool = field(default=False, kw_only=True)
 
     def or_null(self) -> JsonField:
-        """Return the field of a document that may not know it."""
+        """Return this field as nullable, for a document that may not know its value."""
         return replace(self, is_nullable=True)
 
 
@@ -80,7 +81,7 @@ def shape_link(shape: JsonShape) -> str:
 
 
 def shape_section(shape: JsonShape, *, heading: str = "##") -> str:
-    """Return the section of a page about one shape, without those of its fields."""
+    """Return the section of a page about one shape, without the shapes of its fields."""
     others = (f"| any other | | | {shape.others} |",) if shape.others else ()
     table = ("| field | type | unit | meaning |", "|---|---|---|---|", *_rows(shape), *others)
     return "\n\n".join((f"{heading} {shape.name}", shape.meaning, "\n".join(table))) + "\n"

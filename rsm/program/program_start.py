@@ -1,4 +1,4 @@
-"""What a program does before its imports: it occupies closed descriptors, and lets Ctrl-C end it.
+"""Prepares a program before its imports: occupies closed descriptors, and lets Ctrl-C end it.
 
 Imports take up to seconds. Until then, Ctrl-C would print the stack of an import.
 """
@@ -24,7 +24,7 @@ lost.
 def open_closed_streams() -> None:
     """Occupy closed standard descriptors.
 
-    Otherwise the next file would get them, and with them the messages of libraries.
+    Otherwise the next opened file would get such a descriptor, and the output of libraries.
     """
     for name, descriptor, mode, device_mode in _STANDARD_STREAMS:
         if getattr(sys, name) is None:

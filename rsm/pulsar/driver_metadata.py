@@ -3,9 +3,10 @@
 | store | properties |
 |---|---|
 | S3, GCS, Azure | `bucket`, `region`, `serviceEndpoint` |
-| directory, HDFS | `storageBasePath`; of HDFS also `serviceEndpoint`, its name nodes |
+| directory, HDFS | `storageBasePath`; HDFS also has `serviceEndpoint`, its name nodes |
 
-What is not configured has no property. A property never has a key, a password or a signature.
+A setting that is not configured has no property. A property never has a key, a password or a
+signature.
 
 Source: TieredStorageConfiguration and FileSystemManagedLedgerOffloader of Pulsar (PIP-17, PIP-76).
 """
@@ -30,7 +31,7 @@ _AZURE_SUFFIX = "core.windows.net"
 
 
 def driver_metadata(store: StoreSettings) -> Mapping[str, str]:
-    """Return what locates a store, by Pulsar's names."""
+    """Return the properties that locate a store, under Pulsar's names."""
     return {name: value for name, value in _properties(store) if value}
 
 

@@ -1,6 +1,6 @@
 """A ledger during its offload: its entries as blocks, and then its index.
 
-Checks that a ledger can be offloaded while it takes its entries.
+The pass over the entries also checks that the ledger can be offloaded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class LedgerBlocks:
     """The data object as a PartedSource for one pass, and then its index. Memory: one block.
 
     The pass takes all entries of the ledger. It raises InvalidConfigError for a ledger that is
-    empty, open or not as its metadata says, or whose ids are not consecutive or exceed i64. It
-    raises UnsupportedError for a too large entry, and the errors of the entries.
+    empty, open or different from its metadata, or whose ids are not consecutive or exceed i64. It
+    raises UnsupportedError for an entry that is too large, and the errors of the entries.
     """
 
     length_bytes = None
@@ -69,7 +69,7 @@ class LedgerBlocks:
             if full is not None:
                 yield memoryview(full)
         last = builder.finish()
-        # Before the last block: a store keeps nothing of a pass with an error.
+        # Checked before the last block, because a store keeps nothing of a failed pass.
         self._metadata = _metadata_of(self._ledger, builder.next_entry_id - 1, length_bytes)
         self._blocks = builder.built
         yield memoryview(last)

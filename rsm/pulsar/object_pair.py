@@ -79,7 +79,7 @@ def write_pair(
 
 
 def _may_be_complete(storage: ChunkStorage, index: str) -> bool:
-    """Return whether another offload of this id may be complete, which an index proves."""
+    """Return whether another offload of this id may be complete: its index may exist."""
     try:
         return storage.exists(index)
     except TieredStorageError:
@@ -88,7 +88,7 @@ def _may_be_complete(storage: ChunkStorage, index: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WatchedSource(WrappedSource):
-    """Reports that it was read to its end. Before, no store has an object with its content."""
+    """Calls `on_end` at the source's end. Before that, no store has an object of its content."""
 
     on_end: Callable[[], None]
 
@@ -100,7 +100,7 @@ class _WatchedSource(WrappedSource):
 def read_index(index: PairObject, decode: Callable[..., Index]) -> Index:
     """Read and decode a whole index object.
 
-    Raises CorruptError for a too large one, before any read.
+    Raises CorruptError before any read if the object is too large.
     """
     if index.length_bytes > MAX_INDEX_BYTES:
         expected = f"at most {MAX_INDEX_BYTES}"
@@ -135,10 +135,10 @@ def open_ledger(
 
 
 def match_stream(index: StreamIndex, data: PairObject, reading: PairReading) -> StreamIndex:
-    """Return the index with the real positions of the blocks in `data`; usually it is the same.
+    """Return the index with the real positions of the blocks in `data`; usually `index` has them.
 
-    Reads all data if it is longer than the index states. Raises CorruptError if index and data are
-    of different objects.
+    Reads all data if it is longer than the index states. Raises CorruptError if index and data do
+    not belong together.
     """
     if data.length_bytes > index.data_bytes:
         return locate_blocks(

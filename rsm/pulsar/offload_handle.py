@@ -1,4 +1,4 @@
-"""OffloadHandle: writes entries of consecutive ledgers to the store as they come (PIP-76).
+"""OffloadHandle: writes entries of consecutive ledgers to the store as they arrive (PIP-76).
 
     offer_entry   entry -> block -> buffer -> part of the upload -> accepted by the store
     seal          last block -> end of the data object -> index object -> result
@@ -34,10 +34,10 @@ WritePair = Callable[[ContentSource, Callable[[], bytes]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamingLimits:
-    """The least length of a block, the buffer of a handle, and the most bytes of an object.
+    """The minimum length of a block, a handle's buffer, and the maximum lengths of the objects.
 
-    An index object has `index_bytes` or little more; the infos that `seal` takes come on top. The
-    other defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
+    An index object may slightly exceed `index_bytes`; the infos that `seal` takes come in addition.
+    The other defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
     smaller part. A single entry may exceed `buffer_bytes` and `segment_bytes`.
     """
 
@@ -75,8 +75,8 @@ class OffloadHandle:
     `abort` raises the store's first error; both objects are then deleted, if the store permits it.
     A handle keeps its upload open until `seal`, `abort`, or, if it is full, `result`.
 
-    Memory: `buffer_bytes`; or else, if that is more, an entry larger than a block and the block
-    before it. One thread from the first complete block on.
+    Memory: `buffer_bytes`, or more if an entry larger than a block and the block before it need
+    more. The handle has one thread from the first complete block on.
     """
 
     def __init__(self, *, uuid: UUID, limits: StreamingLimits, write: WritePair) -> None:
@@ -103,7 +103,7 @@ class OffloadHandle:
         return self._is_sealed
 
     def can_offer(self, size_bytes: int, ledger_id: int | None = None) -> bool:
-        """Return whether an entry would be accepted now; by default one of the last one's ledger.
+        """Return whether an entry would be accepted now; by default an entry of the same ledger.
 
         An entry that does not fit into the segment's or the index's size seals the handle.
         """
@@ -114,13 +114,13 @@ class OffloadHandle:
     def offer_entry(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> bool:
         """Take an entry, or return False: the buffer is full, or the handle is sealed.
 
-        Copies the data. With nothing in the buffer that waits for the store, an entry of any size
-        is accepted. An entry that does not fit into the segment's or the index's size seals
-        the handle. `seal` or `result` then ends the object.
+        Copies the data. While no block waits for the store, the handle accepts an entry of any
+        size. An entry that does not fit into the segment's or the index's size seals the handle.
+        `seal` or `result` then ends the object.
 
         Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
-        ascend, and UnsupportedError for an entry of almost 2 GiB; the next entry may follow these.
-        Raises the error of the store.
+        ascend, and UnsupportedError for an entry of almost 2 GiB. The handle stays usable after
+        both errors. Raises the error of the store.
         """
         with self._lock:
             self._buffer.check()
@@ -176,7 +176,7 @@ class OffloadHandle:
         self._buffer.abort(reason)
 
     def result(self, timeout_s: float | None = None) -> OffloadResult:
-        """Wait for the complete offload and return its range. Another call must seal the handle.
+        """Wait until the offload is complete; return its range. Does not seal the handle.
 
         From this call on, a full handle ends its object itself, without the infos of `seal`.
         Raises the error of the store, or the reason of `abort`. Raises InvalidConfigError if no
@@ -212,7 +212,7 @@ class OffloadHandle:
         return self._stream.new_block_bytes(ledger_id, size_bytes)
 
     def _most_bytes(self, new_bytes: int) -> int | None:
-        """Return how much may be buffered for an entry to be accepted; None: any amount."""
+        """Return the buffered bytes up to which an entry is accepted; None for any number."""
         if not new_bytes:
             return None
         taken_bytes = self._stream.open_block_bytes + new_bytes

@@ -44,7 +44,7 @@ from rsm.segment.errors import (
 from rsm.storage.chunk_storage import ChunkStorage
 
 DriverMetadata = Mapping[str, str]
-"""Where data is, such as the bucket; without a key, where the offloader's own store is."""
+"""Where data is, such as the bucket. A missing key means the offloader's own store."""
 
 
 class LedgerOffloader(ABC):
@@ -60,7 +60,7 @@ class LedgerOffloader(ABC):
         """Write a closed ledger's two objects (PIP-17); `uuid` names this attempt only.
 
         Not idempotent: raises AlreadyExistsError. Raises InvalidConfigError for a ledger that is
-        empty, open or not as its metadata says, or whose ids are not consecutive. Raises
+        empty, open or different from its metadata, or whose ids are not consecutive. Raises
         UnsupportedError for an entry of almost 2 GiB, and the errors of the entries and the store.
         """
 
@@ -71,7 +71,7 @@ class LedgerOffloader(ABC):
         """Begin a streamed object and its index (PIP-76); `uuid` names this attempt only.
 
         Sends no request to the store. If the objects exist already, the handle raises
-        AlreadyExistsError later, and leaves them alone.
+        AlreadyExistsError later, and does not change them.
         """
 
     @abstractmethod
@@ -96,10 +96,11 @@ class LedgerOffloader(ABC):
     ) -> None:
         """Delete a streamed object and its index, or with `ledger_id` PIP-17's two objects.
 
-        Data loss: a streamed object has entries of all its ledgers. PIP-76 deletes it once each of
-        them is deleted. `still_used_by` are the contexts of ledgers that are not: if one of them
-        names `uuid`, raises InvalidConfigError and deletes nothing. Absent objects count as
-        deleted. Idempotent. Raises RetriableError that names the remaining objects.
+        **Data loss:** a streamed object has entries of several ledgers. Delete it only after all of
+        its ledgers are deleted (PIP-76). `still_used_by` are the contexts of ledgers that still
+        exist: if one of them names `uuid`, raises InvalidConfigError and deletes nothing. Absent
+        objects count as deleted. Idempotent. Raises RetriableError that names the remaining
+        objects.
         """
 
 
@@ -111,7 +112,7 @@ def open_offloader(
     streaming: StreamingLimits | None = None,
     driver_metadata: DriverMetadata | None = None,
 ) -> LedgerOffloader:
-    """Return the offloader of a store, which the caller closes; without a store PIP-17's default.
+    """Return a store's offloader, or PIP-17's default without a store. The caller closes `storage`.
 
     S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part. `driver_metadata`
     names the store. Raises InvalidConfigError for a size outside the format's limits.
@@ -160,7 +161,7 @@ class NullLedgerOffloader(LedgerOffloader):
 
 
 class StoreLedgerOffloader(LedgerOffloader):
-    """Ledgers in a chunk storage. Thread-safe.
+    """The offloader of a chunk storage. Thread-safe.
 
     An offload writes its blocks as the entries come. Memory: one block and one entry for each
     offload, that of each OffloadHandle, and the store's parts. An open ledger needs the memory of
@@ -349,7 +350,7 @@ def _named_by(context: OffloadContext) -> set[UUID | None]:
 
 
 def _names(uuid: UUID, ledger_id: int | None = None) -> tuple[str, str]:
-    """Return the names of a data object and its index: PIP-17's of a ledger, or else PIP-76's."""
+    """Return the names of a data object and its index: with `ledger_id` PIP-17's, else PIP-76's."""
     if ledger_id is None:
         return streamed_name(uuid, LedgerPart.DATA), streamed_name(uuid, LedgerPart.INDEX)
     return (

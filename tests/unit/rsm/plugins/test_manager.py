@@ -110,7 +110,7 @@ class NotReading(Changed):
 def test_copy_when_the_plug_in_did_not_read_the_log_then_it_does_not_finish() -> None:
     manager = PluginStorageManager(NotReading(), Failures().calls())
 
-    with pytest.raises(CorruptError, match="did not read the log"):
+    with pytest.raises(CorruptError, match="did not read the whole log"):
         copied(manager)
 
 
