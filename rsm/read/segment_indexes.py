@@ -24,7 +24,7 @@ _LARGE_BATCH_BYTES = 65_536
 class IndexedPosition:
     """The position of an offset's batch in a log, as far as the offset index limits it.
 
-    It is at or after `entry` and before `reach_position`. `likely` is the next entry, if the batch
+    The batch is at or after `entry` and before `reach_position`. `likely` is the next entry, if it
     probably begins there: a broker indexes the last offset of a batch, so a large batch at `entry`
     ends before the offset.
     """
@@ -45,8 +45,8 @@ class SegmentIndexes:
         """Return where to begin reading for `offset`.
 
         Raises CorruptError if that is outside the log. Checks only the found entry, because an
-        index may have 250 000. The checksum covers all of them, and the reader compares each batch
-        with the entry.
+        index may have 250 000 entries. The companion's checksum covers all of them, and the reader
+        compares each batch with the entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):
@@ -54,7 +54,7 @@ class SegmentIndexes:
         return entry
 
     def location(self, offset: int, log_bytes: int) -> IndexedPosition:
-        """Return the position of `offset`'s batch. CorruptError as `lookup`."""
+        """Return the position of `offset`'s batch. Raises the errors of `lookup`."""
         entry = self.lookup(offset, log_bytes)
         following = self.offset_index.following(offset)
         reach_position = self.offset_index.end_position(offset)
@@ -86,7 +86,7 @@ def read_indexes(
     with naming_segment(metadata):
         data = storage.fetch_index(metadata, IndexType.OFFSET)
         if len(data) % OFFSET_ENTRY.size:
-            raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
+            raise CorruptError("the index ends within an entry", segment_id=metadata.segment_id)
         return SegmentIndexes(
             offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
             aborted_transactions=storage.fetch_aborted_transactions(metadata),

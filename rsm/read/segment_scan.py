@@ -26,12 +26,12 @@ from rsm.spi import RemoteStorageManager
 _MIN_FETCH_BYTES = 65_536
 _Fetched = Generator[tuple[SegmentCursor, bytes], None, None]
 LogFetch = Callable[[RemoteLogSegmentMetadata, ByteRange], bytes]
-"""Returns bytes of a segment's log, as `RemoteStorageManager.fetch_log_segment`."""
+"""Returns bytes of a segment's log, as `RemoteStorageManager.fetch_log_segment` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """Represents the size of a fetch, and how many run ahead of the one in use."""
+    """Represents the size of a fetch, and the number of fetches ahead of the consumer."""
 
     fetch_bytes: int = 4 << 20
     ahead_count: int = 1
@@ -44,8 +44,8 @@ class ScanSettings:
 class RemoteScan:
     """One pass over stored batches; iterate it once, in one thread.
 
-    It ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError or
-    RetriableError if a segment cannot be read. A reader continues at `next_offset`. If the segment
+    The pass ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError
+    or RetriableError if a segment cannot be read. A reader continues at `next_offset`. If a segment
     ends with a compaction gap, that offset is above the gap.
     """
 
@@ -74,8 +74,8 @@ class RemoteScan:
 class RemoteScanner:
     """Reads stored segments. Thread-safe; a scan belongs to one thread.
 
-    `executor` runs only fetches, and limits how many run at once. `fetch` is the storage's own
-    unless the caller adds to its errors.
+    `executor` runs only fetches, and limits how many run at once. With `fetch`, a caller can add
+    context to the errors of the storage's own fetch.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class RemoteScanner:
         from_offset: int,
         end_offset: int | None = None,
     ) -> RemoteScan:
-        """Read segments in order, each from the batch with its offset on.
+        """Read segments in order, each from the batch that has the offset given with it.
 
-        The last run may pass `end_offset`. A segment is requested from `segments` when the first
-        fetch in it is due, so its selection may depend on time.
+        The last run may pass `end_offset`. The scan takes a segment from `segments` only when its
+        first fetch is due, so the selection may depend on time.
         """
         requests = self._requests(segments, end_offset)
         return RemoteScan(self._prefetch(requests), from_offset, end_offset)

@@ -1,17 +1,17 @@
 """StoreScan: finds a topic's segments in a store alone, by the listing and the companions.
 
-It needs no metadata topic, no broker and no cache. A layout writes the companion last and deletes
-it last, so the objects of one attempt show what became of it:
+It needs no metadata topic, no broker and no cache. Copies write the companion last, and deletions
+delete it last. So the objects of one attempt show its state:
 
     companion, and all other objects in their recorded lengths    complete: the segment counts
     no companion                                                  the upload has not finished
     companion, and another object is missing                      a deletion has not finished
     the companion, or an object's length, is wrong                unreadable, with an error
 
-The lineage decides which offsets of complete segments are of the log. Each companion has the
+The lineage decides which offsets of complete segments belong to the log. Each companion has the
 leader epochs of its log at the time of the copy. The companion of the highest leader epoch decides,
-then the one with the highest end; older ones only add what lies below its first epoch. Companions
-of deletions that have not finished count for that, too.
+and among several, the one with the highest end. Older ones only add epochs below its first one.
+Companions of deletions that have not finished count for the lineage, too.
 
 Memory: one companion for each of `_AHEAD_COUNT` requests, and each segment's metadata.
 """
@@ -54,8 +54,8 @@ _AHEAD_COUNT = 8
 class UnreadableSegment:
     """A segment that cannot be read, with the reason.
 
-    `offsets` are those that it may have: all from its base offset on if its companion is damaged,
-    and all of the partition if its key does not name a base offset.
+    It may have the offsets from `from_offset` to `end_offset`. If its companion is damaged, these
+    are all from its base offset on, or all of the partition if its key names no base offset.
     """
 
     error: TieredStorageError
@@ -79,9 +79,9 @@ class PartlyDeletedSegment:
 class PartitionScan:
     """What a store has of one partition.
 
-    `segments` are complete, and finished. Of equal offsets the preferred one is first: that of the
-    highest leader epoch, then the newest, then the one with the lowest id. `unfinished_keys` are
-    one key of each attempt without a companion.
+    `segments` are complete, have the state finished, and are in order of preference: the highest
+    leader epoch first, then the newest, then the lowest id. `unfinished_keys` has one key of each
+    attempt without a companion.
     """
 
     topic_id_partition: TopicIdPartition
@@ -122,7 +122,7 @@ class _Described:
 class StoreScan:
     """Lists the segments of one store. Thread-safe. `executor` reads companions.
 
-    Does not close the storage. All methods raise what the listing raises.
+    Does not close the storage. All methods raise the errors of the listing.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class StoreScan:
     def _partitions(
         self, prefix: str, below: Callable[[TopicIdPartition], str]
     ) -> Iterator[TopicIdPartition]:
-        """Yield one partition of each prefix that `below` returns; one listing for each."""
+        """Yield one partition of each prefix that `below` returns, with one listing for each."""
         after = ""
         while (key := self._first_key(prefix, after)) is not None:
             partition = key.segment_id.topic_id_partition
@@ -192,7 +192,7 @@ class StoreScan:
         return next((key for key in keys if key is not None), None)
 
     def _attempts(self, topic_id_partition: TopicIdPartition) -> Iterator[_Attempt]:
-        """Yield attempts in the order of their names, in which their objects follow each other."""
+        """Yield attempts in the listing's order, in which the objects of each are adjacent."""
         listed = self._storage.list(self._keys.partition_prefix(topic_id_partition))
         parsed = ((self._keys.parse(each.name), each) for each in listed)
         known = ((key, each) for key, each in parsed if key is not None)
@@ -200,7 +200,7 @@ class StoreScan:
             yield _Attempt(segment_id=segment_id, objects=dict(objects))
 
     def _describe(self, attempt: _Attempt) -> _Described | UnreadableSegment | str:
-        """Return what an attempt is; a key of it if it has no companion."""
+        """Return the segment of an attempt, or one of its keys if it has no companion."""
         planned_by = [
             (layout, layout.object_keys(attempt.segment_id, attempt.base_offset))
             for layout in self._layouts
@@ -267,7 +267,7 @@ class StoreScan:
         recorded: RemoteLogSegmentMetadata,
         planned: Sequence[SegmentKey],
     ) -> RemoteLogSegmentMetadata:
-        """Return the segment's metadata as finished, with the names that its objects have here.
+        """Return the segment's metadata as finished, with its objects' names in this store.
 
         The store may be a copy below another prefix, so only the last part of a recorded name must
         be right. Raises CorruptError for the companion of another segment.
@@ -301,7 +301,7 @@ def _wrong_length(
         found = lengths.get(stored.key)
         if found is not None and stored.length_bytes not in (None, found):
             error = CorruptError(
-                "a stored object has another length than its companion says",
+                "a stored object's length differs from the companion's record",
                 segment_id=metadata.segment_id,
                 key=stored.key,
                 position=min(found, stored.length_bytes or 0),
@@ -316,7 +316,7 @@ def _wrong_length(
 
 
 def _joined_lineage(described: Iterable[_Described]) -> Lineage:
-    """Join the lineages; of two that contradict each other, the later one in this order decides."""
+    """Join the lineages; where two contradict each other, the one that sorts last decides."""
     ordered = sorted(
         described,
         key=lambda each: (

@@ -1,4 +1,4 @@
-"""The error of a stored segment whose objects are missing or corrupt: which, and what to do."""
+"""The error for a stored segment with missing or corrupt objects: its id, and what to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _E = TypeVar("_E", bound=TieredStorageError)
 def unreadable_segment(error: _E, metadata: RemoteLogSegmentMetadata, **context: object) -> _E:
     """Return the error of a read with the segment, and with what to do if it is damaged.
 
-    An error that has both already gets only the other context.
+    An error that already has both gets only `context`.
     """
     reason = error.context["reason"] if error.message == _MESSAGE else error
     if isinstance(error, NotFoundError | CorruptError):
@@ -45,7 +45,7 @@ def object_fault(
 ) -> ObjectFault:
     """Return the damage that a failed read of a segment shows.
 
-    It is that of the object which the error's chain names, else of the log's first object.
+    The damaged object is the one that the error's chain names, or else the log's first object.
     """
     return ObjectFault(
         object_key=_damaged_key(metadata, error),

@@ -1,7 +1,7 @@
-"""Strict parsers of the small text files next to a broker's logs; malformed is CorruptError.
+"""Strict parsers of the small text files next to a broker's logs.
 
-Covers three formats. This module does not know where the files are, or that a broker replaces them
-atomically.
+Malformed content raises CorruptError. This module does not know where the files are, or that a
+broker replaces them atomically.
 
     leader-epoch-checkpoint   0, count, then lines `epoch start-offset`
     partition.metadata        `version: 0`, `topic_id: <22 characters>`
@@ -49,7 +49,8 @@ def parse_leader_epochs(content: bytes, *, file: str) -> Lineage:
     try:
         return Lineage.of(*pairs)
     except ValueError as error:
-        raise CorruptError("leader epochs do not ascend", file=file, found=str(error)) from error
+        message = "the leader epochs do not ascend"
+        raise CorruptError(message, file=file, found=str(error)) from error
 
 
 def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
@@ -128,7 +129,7 @@ def _properties(content: bytes, file: str) -> dict[str, str]:
 def _property(properties: Mapping[str, str], key: str, file: str) -> str:
     value = properties.get(key)
     if not value:
-        raise CorruptError("key is missing", file=file, key=key)
+        raise CorruptError("a key is missing", file=file, key=key)
     return value
 
 
@@ -149,7 +150,7 @@ def _text(content: bytes, file: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CorruptError("file is not text", file=file, position=error.start) from error
+        raise CorruptError("the file is not UTF-8", file=file, position=error.start) from error
 
 
 def _malformed(file: str, line: int | None, expected: str, found: str) -> CorruptError:

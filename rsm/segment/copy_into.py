@@ -1,4 +1,4 @@
-"""Copies of bytes into existing memory."""
+"""Copies bytes into existing memory."""
 
 from __future__ import annotations
 

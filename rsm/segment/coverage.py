@@ -1,7 +1,7 @@
-"""The stored offsets: the readable part of each finished segment, and the end without a hole.
+"""The stored offsets: the readable part of each finished segment, and where the first hole begins.
 
 A finished segment counts only as far as its leader epochs agree with the log's lineage (KIP-405).
-The rest is of a history that an election cut off.
+An election cut the rest off from the log.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def stored_end(ranges: Sequence[StoredRange]) -> int | None:
 
 
 def log_bytes(ranges: Iterable[StoredRange]) -> int:
-    """Return the size of the stored log: what two segments have in common counts once.
+    """Return the size of the stored log; offsets that several segments have count once.
 
-    Where several begin, the one that ends last counts. Of another that ends above it, the rest
-    counts by its share of the segment's offsets: its true size is unknown.
+    A segment that overlaps earlier ones counts only with its offsets above them. Their size is
+    estimated by their share of the segment's offsets.
     """
     total_bytes = end_offset = 0
     for stored in sorted(ranges, key=_widest_first):

@@ -99,7 +99,7 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StitchedLineage:
-    """A stored lineage joined with a checkpoint; `conflict_offset` is the offset of a conflict."""
+    """A stored lineage joined with a checkpoint; `conflict_offset` is None without a conflict."""
 
     lineage: Lineage
     conflict_offset: int | None = None
@@ -109,8 +109,8 @@ def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
     """Join the stored lineage with a broker's checkpoint.
 
     The checkpoint decides from its first entry on: an unclean election may have cut what was
-    stored. The stored lineage decides below. If both have the checkpoint's first epoch, the lower
-    start is correct. A conflict is a stored epoch that is newer than the checkpoint's first epoch.
+    stored. The stored lineage decides below that entry. If both have the checkpoint's first epoch,
+    the lower start is correct. A conflict is a stored epoch newer than the checkpoint's first one.
     There are two cases. The stored epoch began below the first epoch's offset, so that this offset
     has two epochs. Or the stored lineage lacks the first epoch, so that the histories diverged at
     an unknown lower offset.

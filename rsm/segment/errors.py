@@ -98,8 +98,7 @@ class InvalidConfigError(TieredStorageError):
 
 
 class HostNotReadyError(InvalidConfigError):
-    """The host does not fit a valid setting yet, and may do so later without a change of it.
+    """A setting is valid, but the host is not ready for it yet: for example, a disk is not mounted.
 
-    For example a disk is not mounted yet. A command ends with exit code 1, so that systemd starts
-    it again.
+    A command ends with exit code 1, so that systemd starts it again.
     """

@@ -93,7 +93,7 @@ class OffsetIndex:
     def following(self, offset: int) -> OffsetIndexEntry | None:
         """Return the first entry above `offset`, or None.
 
-        `offset` is never after that entry's batch.
+        The batch of `offset` is at or before that entry's batch.
         """
         number = bisect_right(
             range(len(self)), offset - self.base_offset, key=self._relative_offset
@@ -246,7 +246,7 @@ def _require_whole_entries(index: str, data: bytes, entry: struct.Struct) -> Non
     if len(data) % entry.size:
         expected = f"a multiple of {entry.size}"
         raise CorruptError(
-            "index ends within an entry", index=index, expected=expected, found=len(data)
+            "the index ends within an entry", index=index, expected=expected, found=len(data)
         )
 
 

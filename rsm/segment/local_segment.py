@@ -21,7 +21,7 @@ class ContentSource(Protocol):
 
     @property
     def length_bytes(self) -> int | None:
-        """The number of bytes that one pass of `chunks` yields; None if only its end shows it."""
+        """The number of bytes that one pass of `chunks` yields; None if unknown before its end."""
 
     def chunks(self) -> Iterator[memoryview]:
         """Yield the content once. Each view is valid only until the next one is requested.
@@ -52,7 +52,7 @@ class PartedSource(ContentSource, Protocol):
 
     @property
     def parts(self) -> Sequence[int] | PartBounds:
-        """The lengths of the parts, `length_bytes` in total; without them, their bounds."""
+        """The lengths of the parts, `length_bytes` in total, or the rule for their bounds."""
 
 
 def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
@@ -65,7 +65,7 @@ class AcknowledgedSource(ContentSource, Protocol):
     """Content that its producer keeps in memory until the store has accepted it."""
 
     def acknowledge(self, length_bytes: int) -> None:
-        """Note that the store accepted `length_bytes` more; called by any thread, in any order."""
+        """Record that the store accepted `length_bytes` more; any thread may call it."""
 
 
 def acknowledge(source: ContentSource, length_bytes: int) -> None:
@@ -75,7 +75,7 @@ def acknowledge(source: ContentSource, length_bytes: int) -> None:
 
 
 Interrupt = Callable[[BaseException], None]
-"""Ends content with an error, which its reader gets after the pieces so far; for any thread."""
+"""Ends content with an error that its reader gets after the pieces so far. Thread-safe."""
 
 
 @runtime_checkable
@@ -87,11 +87,11 @@ class PushedSource(ContentSource, Protocol):
 
     @property
     def interrupt(self) -> Interrupt | None:
-        """The interruption of the content; None if no writer pushes it."""
+        """The function that interrupts the content; None if no writer pushes it."""
 
 
 def interrupt_of(source: ContentSource) -> Interrupt | None:
-    """Return the interruption of a source's content; None if no writer pushes it."""
+    """Return the function that interrupts a source's content; None if no writer pushes it."""
     return source.interrupt if isinstance(source, PushedSource) else None
 
 
@@ -99,11 +99,12 @@ def interrupt_of(source: ContentSource) -> Interrupt | None:
 class ContentReuse:
     """The objects whose unfinished creations may have sent the beginning of a content. Thread-safe.
 
-    A store that keeps what such a creation sent may use it again if it is the same, and then calls
-    `reused` with its length. It calls `unused` with each of `names` that it needs no longer. It may
-    create objects of these names, for which the caller is responsible, or end their creations. All
-    of their own creators are fenced. If the creation of the content itself fails, the store keeps
-    what it has sent for a later one, until the caller discards it.
+    A store that keeps the bytes of such a creation may use them again if the content has the same
+    bytes, and then calls `reused` with their length. The store calls `unused` with each of `names`
+    that it needs no longer. It may create objects of these names, for which the caller is
+    responsible, or end their creations; their own creators are fenced. If the creation of this
+    content fails, the store keeps the sent bytes for a later creation, until the caller discards
+    them.
     """
 
     names: tuple[str, ...]
@@ -112,7 +113,7 @@ class ContentReuse:
     end_position: int | None = field(default=None, init=False)
 
     def end_at(self, position: int) -> None:
-        """Use nothing again from this position of the content on. The first call counts."""
+        """Use nothing again from this position of the content on. Later calls change nothing."""
         if self.end_position is None:
             self.end_position = position
 
@@ -127,11 +128,11 @@ class ReusingSource(ContentSource, Protocol):
 
     @property
     def reuse(self) -> ContentReuse | None:
-        """What may be used again; None if the content is new."""
+        """The earlier creations whose bytes may be used again; None if the content is new."""
 
 
 def reuse_of(source: ContentSource) -> ContentReuse | None:
-    """Return what may be used again of earlier creations; None if the content is new."""
+    """Return the earlier creations whose bytes may be used again; None if the content is new."""
     return source.reuse if isinstance(source, ReusingSource) else None
 
 

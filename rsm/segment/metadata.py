@@ -26,7 +26,7 @@ class SegmentState(Enum):
     DELETE_SEGMENT_STARTED = 3
     DELETE_SEGMENT_FINISHED = 4
 
-    # The fold looks states up for each event, and Enum's own hash is slow: that of the name.
+    # The fold looks states up for each event, and Enum's own hash of the name is slow.
     __hash__ = object.__hash__
 
 
@@ -37,12 +37,12 @@ _FIRST_NUMBER = "00000"
 
 
 def chunk_key(prefix: str, number: int) -> str:
-    """Return the key of a chunk, or its last part, by the common prefix."""
+    """Return the key of a chunk, for the chunks' common prefix."""
     return f"{prefix}{number:05d}"
 
 
 def chunk_prefix(first_key: str) -> str | None:
-    """Return the common prefix of chunks by the first one's key; None for any other key."""
+    """Return the common prefix of chunks from the first chunk's key; None for any other key."""
     prefix = first_key.removesuffix(_FIRST_NUMBER)
     return prefix if prefix != first_key and prefix.endswith(".") else None
 
@@ -57,13 +57,13 @@ def leading_chunks(keys: Sequence[str]) -> int:
 
 
 def unwritten_chunks(planned: Sequence[str], written: Collection[str]) -> frozenset[str]:
-    """Return the last planned chunks that were not written; the first one always is."""
+    """Return the last planned chunks that were not written, but never the first chunk."""
     chunks = planned[1 : leading_chunks(planned)]
     return frozenset(takewhile(lambda key: key not in written, reversed(chunks)))
 
 
 def short_keys(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return keys for people: those of several chunks are one, as `….log.{00000..00012}`."""
+    """Return keys for people, with several chunks as one entry: `….log.{00000..00012}`."""
     count = leading_chunks(keys)
     if count <= 1:
         return tuple(keys)
@@ -82,7 +82,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkBounds:
-    """How many objects are the chunks of a log, and the end position of each one written so far."""
+    """The number of a log's chunks, and the end position of each chunk written so far."""
 
     count: int
     ends: tuple[int, ...]
@@ -97,7 +97,7 @@ def chunk_bounds(objects: Sequence[StoredObject]) -> ChunkBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The process that decided. `incarnation` distinguishes it from the one before a restart."""
+    """The process that made a decision; `incarnation` names one run of it."""
 
     broker_id: int
     leader_epoch: int
@@ -105,7 +105,7 @@ class Writer:
 
 
 class _Derived:
-    """The memory of what metadata derives from its fields at the first access."""
+    """The cache of the values that metadata derives from its fields at the first access."""
 
     __slots__ = ("_chunks",)
 
@@ -121,9 +121,9 @@ class RemoteLogSegmentMetadata(_Derived):
     offsets below are not readable. `objects` are named before the first byte is written, and
     `layout` names their layout. A finished segment has only the chunks that were written; before,
     it has all that may be written. `custom_metadata` are the storage manager's own bytes (KIP-917).
-    `unknown_fields` are a newer version's protobuf fields. `in_state` copies it to another state.
-    `is_open`: the copy started before its end was known. Then `offsets` contain only the base
-    offset, and the size is 0; the finished state has the true values.
+    `unknown_fields` are a newer version's protobuf fields; `in_state` keeps them.
+    `is_open`: the copy started before the segment's end was known. Then `offsets` contain only the
+    base offset, and the size is 0; the finished state has the true values.
     Metadata with equal fields is equal, also if it is of a subclass.
     """
 
@@ -170,7 +170,7 @@ class RemoteLogSegmentMetadata(_Derived):
 
     @property
     def object_keys(self) -> tuple[str, ...]:
-        """The keys of all objects that the record names, in the order in which they are written."""
+        """The keys of all objects that the record names, in the order of writing."""
         return tuple(stored.key for stored in self.objects)
 
     @property

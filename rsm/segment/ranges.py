@@ -78,5 +78,5 @@ class ByteRange:
     def to_http(self) -> str:
         """Return HTTP's inclusive Range header value. Raises ValueError for an empty range."""
         if not len(self):
-            raise ValueError("an empty range cannot be spelled as an HTTP range")
+            raise ValueError("an empty range has no HTTP form")
         return f"bytes={self.start_position}-{self.end_position - 1}"

@@ -138,7 +138,7 @@ def batch_length_bytes(
 
 
 def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 0) -> BatchHeader:
-    """Parse the header of the batch at `position`; the batch after it may be incomplete.
+    """Parse the header of the batch at `position`; the rest of the batch may be incomplete.
 
     Raises CorruptError if the header is incomplete or invalid. Does not check the CRC.
     """

@@ -1,4 +1,4 @@
-"""BatchCarry: the one batch of a log that crosses pieces of it. Pure."""
+"""BatchCarry: the batch that crosses pieces of a log. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BatchCarry:
         return len(piece)
 
     def own(self) -> None:
-        """Copy the last piece, before its buffer gets other bytes or to free the rest of it."""
+        """Copy the last piece, so that its buffer can be reused or freed."""
         self._pieces[-1] = memoryview(bytes(self._pieces[-1]))
 
     def clear(self) -> None:

@@ -133,14 +133,15 @@ def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:
     """Check that an index entry led to a batch at or below its offset. Raises CorruptError."""
     if entry.position > 0 and base_offset > entry.offset:
         expected, found = f"<= {entry.offset}", base_offset
-        raise CorruptError("index does not agree with the log", expected=expected, found=found)
+        message = "the offset index does not match the log"
+        raise CorruptError(message, expected=expected, found=found)
 
 
 def require_outside(base_offset: int, end_offset: int) -> None:
     """Check that no batch crosses the readable part's end, which is between leader epochs."""
     if base_offset < end_offset:
         expected, found = end_offset, base_offset
-        raise CorruptError("batch crosses its lineage's end", expected=expected, found=found)
+        raise CorruptError("a batch crosses its lineage's end", expected=expected, found=found)
 
 
 def _beginning(batch: Sequence[memoryview]) -> memoryview:

@@ -48,10 +48,10 @@ class BatchRun:
     def span(
         self, position: int, *, limit_position: int, end_offset: int, at_least_count: int
     ) -> LocatedBatch | None:
-        """Return the batches from `position` on as one; None if there are none.
+        """Return the extent of the batches from `position` on; None if there are none.
 
-        Includes the batches that end at or below both limits. `at_least_count` of them may exceed
-        `limit_position`.
+        Includes the batches that end at or below both limits. The first `at_least_count` of them
+        may exceed `limit_position`.
         """
         bounds = self._bounds
         first = bisect_left(bounds, position)
@@ -95,7 +95,7 @@ class BatchRun:
     def require_start(self, position: int, *, at_least_offset: int) -> None:
         """Check that a batch begins at `position`, without offsets below `at_least_offset`.
 
-        It may be the batch after the last one. In an empty run, `at_least_offset` then becomes the
+        `position` may be the end of the run. In an empty run, `at_least_offset` then becomes the
         lowest valid offset of the first batch. Raises CorruptError.
         """
         number = bisect_left(self._bounds, position)
@@ -115,7 +115,7 @@ class BatchRun:
             self._at_least_offset = max(self._at_least_offset, at_least_offset)
 
     def above(self, offset: int) -> int:
-        """Return the number of the first batch that reaches above `offset`, or the length."""
+        """Return the number of the first batch that reaches above `offset`; the length if none."""
         return bisect_right(self._next_offsets, offset)
 
     def within(self, position: int) -> int:

@@ -51,7 +51,7 @@ class BatchStream:
         """Yield the batches that `piece` completes, as runs with their bytes.
 
         The first run may be the one batch that began in earlier pieces. Keeps no reference to
-        `piece`. Raises CorruptError after the batches before the invalid one.
+        `piece`. Yields the batches before an invalid one, and then raises CorruptError.
         """
         view = memoryview(piece)
         while view:

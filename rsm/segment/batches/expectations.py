@@ -1,4 +1,4 @@
-"""What the batches of a log must be: the offsets and leader epochs that they may have. Pure."""
+"""The offsets and leader epochs that the batches of a log may have. Pure."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class BatchExpectation(ABC):
 
 
 class SegmentExpectation(BatchExpectation):
-    """Expects what the metadata of a stored segment says. Has no state; thread-safe.
+    """Expects the offsets and epochs in a stored segment's metadata. Has no state; thread-safe.
 
     A batch below the first leader epoch of the metadata was below the log start at copy time. Its
-    epoch is unknown and can be any.
+    epoch is unknown, so it is not checked.
     """
 
     __slots__ = ("_epochs",)
@@ -57,7 +57,7 @@ class SegmentExpectation(BatchExpectation):
             return base_offset
         if epoch != expected:
             raise CorruptError(
-                "leader epoch is not the segment's",
+                "the batch's leader epoch differs from the segment's",
                 position=position,
                 expected=expected,
                 found=epoch,
@@ -104,14 +104,14 @@ class LineageExpectation(BatchExpectation):
             expected = max(epoch, self._epoch) if epoch <= first.epoch else first.epoch
         if epoch != expected or epoch < 0:
             raise CorruptError(
-                "leader epoch is not the lineage's",
+                "the batch's leader epoch differs from the lineage's",
                 position=position,
                 expected=expected,
                 found=epoch,
             )
         if end_offset is not None and last_offset >= end_offset:
             raise CorruptError(
-                "batch outlives its leader epoch",
+                "the batch ends above the end of its leader epoch",
                 position=position,
                 expected=f"< {end_offset}",
                 found=last_offset,
@@ -124,7 +124,7 @@ class LineageExpectation(BatchExpectation):
         self, base_offset: int, delta: int, at_least_offset: int, position: int
     ) -> CorruptError:
         return CorruptError(
-            "offsets do not ascend",
+            "the batches' offsets do not ascend",
             position=position,
             expected=f">= {at_least_offset}",
             found=f"{base_offset} + {delta}",

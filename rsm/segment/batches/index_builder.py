@@ -2,10 +2,11 @@
 
 A broker adds index entries before it appends a batch, if more than `index.interval.bytes` arrived
 since the last entries. The offset entry is the batch's last offset and its position. The time entry
-is the greatest timestamp so far, with the last offset of the first batch that has it, if it is
-greater than the last entry's. A roll adds a last time entry. The result equals byte for byte the
-files of a broker that appended batch by batch. Other valid indexes differ: older brokers add at
-most one entry for an append of many batches, and a restarted broker counts bytes from 0.
+is the greatest timestamp so far and the last offset of the first batch with it; the broker omits it
+if the last entry's timestamp is not lower. A roll adds a last time entry. The result equals byte
+for byte the files of a broker that appended batch by batch. Other valid indexes differ: older
+brokers add at most one entry for an append of many batches, and a restarted broker counts bytes
+from 0.
 Source: org.apache.kafka.storage.internals.log.LogSegment (append, onBecomeInactiveSegment).
 """
 
@@ -111,7 +112,7 @@ def matches_log(
 
 
 class IndexChecker:
-    """Does the check of `matches_log` batch by batch. Not thread-safe."""
+    """The check of `matches_log`, batch by batch. Not thread-safe."""
 
     def __init__(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         self._offset_entries = offset_index.entries()

@@ -43,7 +43,7 @@ class JoinedCompanions:
             self._indexes.append(batch)
 
     def forget_batches(self) -> None:
-        """Forget the batches, but no transaction: the parts are read again from the start."""
+        """Forget the batches but not the transactions, before the parts are read again."""
         self._indexes = IndexBuilder(base_offset=self._base_offset)
 
     def append_transactions(
@@ -52,7 +52,10 @@ class JoinedCompanions:
         transaction_index: bytes | None,
         aborted_transactions: Iterable[AbortedTransaction],
     ) -> None:
-        """Add what the part with these offsets has. Raises CorruptError for an invalid index."""
+        """Add the transactions of the part with these offsets.
+
+        Raises CorruptError for an invalid index.
+        """
         if transaction_index is not None:
             index = TransactionIndex.parse(transaction_index, offsets=offsets)
             own = {each.last_offset: each for each in index.transactions}

@@ -1,8 +1,9 @@
 """Messages of magic 0 and 1, the predecessors of record batches, still in old logs.
 
-Decodes their key and value, and the message set in the value of a compressed one. There magic 1
-counts offsets from 0, and the wrapper has the last message's offset. This module does not know
-batches v2. Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
+Decodes their key and value, and the messages that are wrapped in a compressed message's value.
+Wrapped messages of magic 1 count offsets from 0, and their wrapper has the last message's offset.
+This module does not know batches v2. Source:
+org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class LegacyMessage:
 def decode_messages(
     header: BatchHeader, message: memoryview, *, max_decompressed_bytes: int
 ) -> tuple[LegacyMessage, ...]:
-    """Decode `message`, the bytes of exactly one of magic 0 or 1, or all wrapped messages.
+    """Decode `message`, exactly one message of magic 0 or 1, or all messages wrapped in it.
 
     Does not check CRCs. Raises CorruptError for invalid bytes.
     """
@@ -69,7 +70,7 @@ def _decode_one(
     if position != len(message):
         expected, found = len(message), position
         raise CorruptError(
-            "message is not as long as it says",
+            "the message's length does not match its fields",
             offset=header.base_offset,
             expected=expected,
             found=found,

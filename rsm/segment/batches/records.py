@@ -97,7 +97,7 @@ def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> Con
     _require_one_batch(header, batch)
     if not header.is_control or header.record_count != 1:
         found = f"control {header.is_control}, {header.record_count} records"
-        raise _corrupt(header, "not one marker", "a control batch of 1 record", found)
+        raise _corrupt(header, "the batch is not one marker", "a control batch of 1 record", found)
     (marker,) = _decode_all(header, batch, max_bytes=len(batch))
     key, value = marker.key or b"", marker.value or b""
     if len(key) < _CONTROL_KEY.size:
@@ -149,13 +149,13 @@ def _decode_all(
     # A compacted batch may be empty, without a payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
     if header.record_count > len(data) // _MIN_RECORD_BYTES:
-        raise _corrupt(header, "more records than fit", len(data), header.record_count)
+        raise _corrupt(header, "more records than bytes allow", len(data), header.record_count)
     try:
         records, position = _decode_plain(header, data)
     except IndexError as error:
-        raise _corrupt(header, "records cut short", "more bytes", len(data)) from error
+        raise _corrupt(header, "the records are cut short", "more bytes", len(data)) from error
     if position != len(data):
-        raise _corrupt(header, "bytes after the last record", position, len(data))
+        raise _corrupt(header, "there are bytes after the last record", position, len(data))
     return tuple(records)
 
 
@@ -214,7 +214,7 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
             _read_headers(header, data, position) if data[position] else ((), position + 1)
         )
         if position != end or not 0 <= delta <= last_delta:
-            raise _corrupt(header, "not a record", (end, last_delta), (position, delta))
+            raise _corrupt(header, "a record is malformed", (end, last_delta), (position, delta))
         time_ms = base_ms + delta_ms if append_time_ms is None else append_time_ms
         fields = (base_offset + delta, time_ms, timestamp_type, key, value, headers)
         records.append(_new(Record, fields))
@@ -224,7 +224,7 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
 def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Headers, int]:
     count, position = read_varint(data, position)
     if not 0 <= count <= (len(data) - position) // _MIN_HEADER_BYTES:
-        raise _corrupt(header, "more headers than fit", len(data) - position, count)
+        raise _corrupt(header, "the header count is invalid", len(data) - position, count)
     headers = []
     for _ in range(count):
         if (first := data[position]) < 0x80:
@@ -232,7 +232,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
         else:
             length, start = read_varint(data, position)
         if length < 0:
-            raise _corrupt(header, "header without a name", ">= 0", length)
+            raise _corrupt(header, "a header has no name", ">= 0", length)
         position = start + length
         # Brokers do not check that names are UTF-8; Java clients replace invalid bytes, too.
         name = data[start:position].decode("utf-8", "replace")

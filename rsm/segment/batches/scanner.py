@@ -66,9 +66,9 @@ class SegmentScanner:
         """
         if self._batches.incomplete_bytes:
             raise CorruptError(
-                "segment ends within a batch",
+                "the segment ends within a batch",
                 position=self._batches.position,
-                expected="a whole one",
+                expected="a whole batch",
                 found=self._batches.incomplete_bytes,
             )
         return self.scan()

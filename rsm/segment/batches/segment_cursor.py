@@ -36,8 +36,8 @@ class StoredBatches:
 class SegmentCursor:
     """Reads a segment from an index entry's position on, in pieces of any size. Not thread-safe.
 
-    `stored` may be served. The first batch is the one with `from_offset`, or the next one if
-    compaction removed it. Memory: one batch that spans pieces.
+    `stored` names the segment and its readable part. The first batch is the one with `from_offset`,
+    or the next one if compaction removed it. Memory: one batch that spans pieces.
     """
 
     def __init__(self, stored: StoredRange, *, from_offset: int, entry: OffsetIndexEntry) -> None:

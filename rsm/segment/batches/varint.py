@@ -15,7 +15,7 @@ _VARLONG_BITS = 64
 _CONTINUED = 0x80
 
 ONE_BYTE: tuple[int, ...] = tuple((raw >> 1) ^ -(raw & 1) for raw in range(_CONTINUED))
-"""The value of each one-byte number, those below 0x80."""
+"""The signed value of each one-byte number, which is below 0x80."""
 
 
 def _continued_by_one(first: int) -> tuple[int, ...]:

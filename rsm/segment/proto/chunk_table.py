@@ -20,7 +20,7 @@ from rsm.segment.proto import segment_pb2 as pb
 
 
 def encode_objects(message: pb.RemoteLogSegmentMetadata, objects: Sequence[StoredObject]) -> None:
-    """Set a message's fields for objects. No table is written without chunks."""
+    """Set a message's fields for objects. Writes a table only for chunks."""
     planned, written = _tabled_counts(objects)
     if planned:
         message.chunks.key_prefix = chunk_prefix(objects[0].key) or ""
@@ -67,7 +67,7 @@ def decode_keys(message: pb.RemoteLogSegmentMetadata) -> tuple[str, ...]:
 
 
 def check_chunks(table: pb.ChunkTable) -> None:
-    """Raise CorruptError for a table without chunks, with too many, or without their facts."""
+    """Raise CorruptError for no chunks or too many, or for invalid lengths or checksums."""
     planned, written = table.planned_count, len(table.length_bytes)
     if (
         not table.key_prefix.endswith(".")
@@ -86,7 +86,7 @@ def check_chunks(table: pb.ChunkTable) -> None:
 
 
 def _tabled_counts(objects: Sequence[StoredObject]) -> tuple[int, int]:
-    """Return how many leading objects a table can name, and how many of them it has as written."""
+    """Return how many leading objects a table can name, and how many of them are written."""
     count = leading_chunks([each.key for each in objects])
     written = next((n for n in range(count) if not _is_written(objects[n])), count)
     for number in range(written, count):

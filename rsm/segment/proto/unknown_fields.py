@@ -1,8 +1,8 @@
 """Protobuf fields of a newer version, kept as bytes so that no rewrite loses them.
 
 A decoder keeps them with the decoded value, and an encoder restores them: always the message's own
-fields, and those of a nested message if that is written as it was read. A changed nested message,
-such as the writer, does not get the old one's fields.
+fields, and those of a nested message if that message is unchanged. A changed nested message, such
+as the writer, does not get the old one's fields.
 """
 
 from __future__ import annotations

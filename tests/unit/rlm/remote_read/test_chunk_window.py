@@ -105,7 +105,7 @@ def test_cut_when_index_leads_past_what_it_names_then_corrupt() -> None:
     """Scenario 17: an index that is wrong cannot make a reader skip a batch."""
     entry = OffsetIndexEntry(offset=15, position=BOUNDS[2])
 
-    with pytest.raises(CorruptError, match="index does not agree"):
+    with pytest.raises(CorruptError, match="index does not match the log"):
         cut(chunks_at(), BatchStart(position=BOUNDS[2], entry=entry), 15)
 
 

@@ -332,7 +332,7 @@ def test_index_when_it_points_past_the_offset_then_corrupt(
         require_index_agrees(base_offset, entry)
         return
 
-    with pytest.raises(CorruptError, match="index does not agree"):
+    with pytest.raises(CorruptError, match="index does not match the log"):
         require_index_agrees(base_offset, entry)
 
 

@@ -82,7 +82,7 @@ def test_feed_when_a_later_batch_reaches_to_its_epochs_end_then_accepted_no_furt
         assert scan_whole(log, lineage).batch_count == 2
         return
 
-    with pytest.raises(CorruptError, match="outlives"):
+    with pytest.raises(CorruptError, match="above the end of its leader epoch"):
         scan_whole(log, lineage)
 
 
@@ -95,7 +95,7 @@ def test_feed_when_the_first_batch_reaches_to_its_epochs_end_then_accepted_no_fu
         assert scan_whole(batch_of_epoch(1, 0), lineage).batch_count == 1
         return
 
-    with pytest.raises(CorruptError, match="outlives"):
+    with pytest.raises(CorruptError, match="above the end of its leader epoch"):
         scan_whole(batch_of_epoch(1, 0), lineage)
 
 

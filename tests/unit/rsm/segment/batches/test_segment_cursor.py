@@ -142,7 +142,7 @@ def test_feed_when_batch_crosses_the_lineages_cut_then_corrupt() -> None:
     segment = segment_of(0)
     odd = replace(stored(segment), offsets=OffsetRange(start_offset=0, end_offset=55))
 
-    with pytest.raises(CorruptError, match="crosses its lineage"):
+    with pytest.raises(CorruptError, match="a batch crosses its lineage"):
         fed(cursor_of(odd), segment.log)
 
 
@@ -249,7 +249,7 @@ def test_feed_when_index_leads_past_what_it_names_then_corrupt() -> None:
         entry=OffsetIndexEntry(offset=15, position=third_position),
     )
 
-    with pytest.raises(CorruptError, match="index does not agree"):
+    with pytest.raises(CorruptError, match="index does not match the log"):
         fed(cursor, segment.log[third_position:])
 
 
