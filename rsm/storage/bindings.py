@@ -14,7 +14,7 @@ from rsm.storage.settings import FilesystemSettings, StoreSettings
 def open_storage(
     settings: StoreSettings, observe: RequestObserver = ignore_request
 ) -> ChunkStorage:
-    """Open the store that a configuration names; a filesystem sends no requests to observe.
+    """Open the store that a configuration names; a directory store never calls `observe`.
 
     Raises InvalidConfigError for settings that the binding can refuse at once (a missing root, an
     SDK that is not installed). Also raises RetriableError.

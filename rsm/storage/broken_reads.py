@@ -18,10 +18,10 @@ from rsm.segment.ranges import ByteRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeBody:
-    """The start of a response: `length_bytes`, fewer than requested at the chunk's end.
+    """A response whose body has not been read; at the chunk's end it is shorter than requested.
 
-    If the store does not send a length it is None; `pieces` must then raise RetriableError on an
-    early end. `version` is the store's id of exactly this content, None if it has none.
+    `length_bytes` is None if the store does not send a length; `pieces` must then raise
+    RetriableError on an early end. `version` is the store's id of exactly this content, or None.
     """
 
     pieces: Iterator[bytes]
@@ -91,7 +91,7 @@ class _Reading:
 
     def _keep(self, piece: bytes) -> None:
         if len(piece) > len(self.left):
-            raise CorruptError("store returned more bytes than requested", wanted=self.left)
+            raise CorruptError("the store returned more bytes than requested", wanted=self.left)
         self._pieces.append(piece)
         self._move(self.left.start_position + len(piece), self.left.end_position)
         if len(self.left) and self._is_late():

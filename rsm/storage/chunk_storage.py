@@ -22,7 +22,7 @@ from rsm.storage.lifecycle_rules import LifecycleRule
 RequestObserver = Callable[[str], None]
 """Called before each HTTP request of a binding is sent, also if a client repeats it. Thread-safe.
 
-Receives S3's operation, as `put_object`, and for other stores the HTTP method.
+Receives S3's operation, such as `put_object`; for other stores, the HTTP method.
 """
 
 
@@ -107,13 +107,13 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def create(self, name: str) -> None:
-        """Create an empty chunk for appends. Not idempotent: AlreadyExistsError."""
+        """Create an empty chunk for appends. Not idempotent: raises AlreadyExistsError."""
 
     @abstractmethod
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        """Write `data` at the end, which must be at `offset_bytes`, else CorruptError.
+        """Write `data` at the chunk's end, which must be at `offset_bytes`.
 
-        Raises NotFoundError, UnsupportedError.
+        Raises CorruptError if the end is elsewhere, NotFoundError, UnsupportedError.
         """
 
     @abstractmethod
@@ -151,12 +151,13 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Delete a chunk and its attributes. Not idempotent: NotFoundError."""
+        """Delete a chunk and its attributes. Not idempotent: raises NotFoundError."""
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         """Delete chunks; return one outcome per name in order. Absent chunks count as deleted.
 
-        Raises nothing for single names. The default deletes them one after the other.
+        A failed deletion of one name is an outcome and raises nothing. The default deletes the
+        chunks one after the other.
         """
         return tuple(self._deletion(name) for name in names)
 
@@ -172,7 +173,7 @@ class ChunkStorage(ABC):
     def discard_uploads(self, name: str) -> None:  # noqa: B027 - most keep none
         """Remove what unfinished creations of a chunk left in the store. Idempotent.
 
-        A creation in progress fails then, in all processes. A complete chunk does not change. Only
+        Creations in progress then fail, in all processes. A complete chunk does not change. Only
         stores that keep the parts of a killed process override this. Raises TieredStorageError.
         """
 

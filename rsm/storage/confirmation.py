@@ -12,7 +12,7 @@ def require_stored(name: str, what: str, *, stored: int, handed_over: int) -> No
     """
     if stored != handed_over:
         raise CorruptError(
-            "the stored bytes are not the written ones",
+            "the stored bytes differ from the written bytes",
             key=name,
             differs=what,
             stored=stored,

@@ -17,7 +17,9 @@ def check_name(name: str) -> None:
     characters.
     """
     if any(segment in {"", ".", ".."} for segment in name.split("/")):
-        raise InvalidConfigError("invalid chunk name: a segment is empty or dots", name=repr(name))
+        raise InvalidConfigError(
+            "invalid chunk name: a segment is empty, '.' or '..'", name=repr(name)
+        )
     if _FORBIDDEN.search(name):
         raise InvalidConfigError("invalid chunk name: it has control characters", name=repr(name))
 

@@ -71,5 +71,5 @@ def decode_attributes(
 
 
 def creation_of(metadata: Mapping[str, str], *, names: MetadataNames = HEADER_NAMES) -> str | None:
-    """Return the id of the call that created the object, or None for another writer's."""
+    """Return the id of the call that created the object; None if other software created it."""
     return {k.lower(): v for k, v in metadata.items()}.get(names.creation)

@@ -123,7 +123,7 @@ class _Probe:
             create()
         except AlreadyExistsError:
             return
-        raise CorruptError("the store replaced an object that was there", name=name)
+        raise CorruptError("the store replaced an object that already existed", name=name)
 
     def _create_large(self) -> None:
         content = _Bytes(piece=_PIECE, count=_LARGE_PIECES)
@@ -161,7 +161,7 @@ class _Probe:
         self._try(join, lambda: self._storage.concat(name, [self._small]), when=grown)
 
     def _is_by_copy(self) -> bool:
-        """Return whether a join moves all bytes through this host, which takes as long."""
+        """Return whether a join moves all bytes through this host, which takes longer."""
         return self._storage.capabilities.concat is Concat.BY_COPY
 
     def _delete(self) -> None:
@@ -185,4 +185,4 @@ class _Probe:
 
 def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as an assertion
     if not holds:
-        raise CorruptError("the store answers wrongly", found=otherwise)
+        raise CorruptError("the store returned a wrong result", found=otherwise)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-CREDENTIALS: Final = "the store rejects these credentials: they expired, or are not its own"
+CREDENTIALS: Final = "the store rejects these credentials: they are expired or unknown to it"
 PERMISSION: Final = "the store denies this: a permission is missing"
 TOO_MANY: Final = "the store asks for fewer requests"
-CHANGED: Final = "bytes changed on their way to the store"
+CHANGED: Final = "bytes changed in transit to the store"
 NO_BUCKET: Final = "no such bucket"

@@ -1,6 +1,6 @@
 """The settings of the stores and of rehearsals, as plain values.
 
-They are apart from the stores, so that a program that only parses them imports no store.
+They have a module of their own, so that a program that only parses them imports no store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultPlan:
-    """Shares of requests, from 0 to 1; `flip_share` is that of reads. `seed` selects them."""
+    """The shares, from 0 to 1, of requests that fail and of reads with a wrong bit.
+
+    `seed` selects these requests.
+    """
 
     fail_share: float = 0.0
     flip_share: float = 0.0
@@ -39,9 +42,10 @@ class FaultPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalSettings:
-    """The defaults change nothing. With `faults_while_file`, faults occur only while it exists.
+    """How a store is made worse for a rehearsal; the defaults change nothing.
 
-    Each request checks for the file, so a store can be broken and repaired while programs run.
+    With `faults_while_file`, faults occur only while the file exists. Each request checks for the
+    file, so a store can be broken and repaired while programs run.
     """
 
     delay_ms: int = 0

@@ -1,7 +1,7 @@
 """Converts errors of Azure's store or of its SDK to rlm's errors.
 
-A retry succeeds after an operator repaired permissions, credentials or containers. Such errors are
-therefore retriable, with a message about the repair.
+Errors of permissions, credentials and containers are retriable, because a retry succeeds after an
+operator corrected them. Their messages name what to correct.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """ChunkStorage in a container: a chunk is a block blob with the chunk's name.
 
 The source is read once. Content of one part is a single request. Longer content, and content of
-unknown length, is uploaded as blocks, and a last request creates the blob from them. Without it
-Azure removes them after a week. A creation fails if a blob has the name. Azure compares an MD5 of
-each part, but keeps no comparable checksum. Only the SDK repeats requests. Each creation has its
-own id, to recognize a blob whose response was lost.
+unknown length, is uploaded as blocks, and a last request creates the blob from them. Azure removes
+blocks without a blob after a week. A creation fails if a blob has the name. Azure compares an MD5
+of each part, but keeps no comparable checksum. Only the SDK repeats requests. Each creation has its
+own id, to recognize its blob if the response was lost.
 
 Memory: that of rsm.storage.uploads.part_senders, the range being read, a page of a listing.
 """
@@ -164,7 +164,7 @@ class AzureChunkStorage(ObjectChunkStorage):
             except HttpResponseError as error:
                 if not is_taken(error) or self.exists(name):
                     raise
-                # Blocks that an aborted upload left, which Azure keeps for a week, take the name.
+                # An aborted upload left blocks: they take the name, and Azure keeps them a week.
                 blob, block_id = self._container.get_blob_client(name), _block_id(uuid4().hex, 0)
                 _stage(blob, block_id, content)
                 _commit(blob, [block_id], metadata)

@@ -1,7 +1,6 @@
 """FileAccess: the permissions of a file store's files and directories.
 
-Kafka's ACLs protect the records in stored segments. So by default other users of the host cannot
-read the files.
+Kafka's ACLs do not protect these files. So by default other users of the host cannot read them.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ _FILE_MODE = 0o640
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAccess:
-    """`mode` of files; users who may read files may also search directories.
+    """The permissions of files; users who may read files may also search directories.
 
-    None is 0640 without the bits of the process's umask. The umask does not change a given mode.
+    A `mode` of None is 0640 without the bits of the process's umask. The umask does not change a
+    given mode.
     """
 
     mode: int | None = None

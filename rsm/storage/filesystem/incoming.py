@@ -1,9 +1,9 @@
 """Incoming files: chunks that a file store writes before they get their names.
 
 They are in one directory below the root, which listings skip. A killed process leaves its files
-there. The next writer removes those without a write during the configured time, unless a writer has
-the file locked (rsm.storage.uploads.leftovers). The store's own timestamps measure the time, so the
-clocks of the processes need not agree. The kernel unlocks the files of a killed process.
+there, and the kernel unlocks them. The next writer removes files that no process wrote to for the
+configured time, unless a writer has the file locked (rsm.storage.uploads.leftovers). The store's
+own timestamps measure the time, so the clocks of the processes need not agree.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ attributes of `N` exactly when a file `N` exists.** So `x.log.meta` belongs to `
 next to `x.log` is a chunk. Two restrictions keep the rule exact:
 
     a chunk N is not created while a file N.meta exists, nor N.meta while a chunk N exists
-    N.meta is created after N and deleted before N, so no crash leaves it alone
+    N.meta is created after N and deleted before N, so no crash leaves N.meta without N
 
 A chunk still appears together with its attributes. They are first durable in the store's directory
 of incoming files, named by the chunk's inode number; readers look there if the sidecar is missing.

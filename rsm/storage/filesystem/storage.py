@@ -53,7 +53,7 @@ _WRITE_BACK_BYTES = 8 << 20
 
 
 class FilesystemChunkStorage(ChunkStorage):
-    """Chunks below `root`, which must exist (InvalidConfigError). Thread-safe.
+    """Chunks below `root`. Thread-safe. Raises InvalidConfigError if `root` does not exist.
 
     After `leftover_max_age_ms` without a write, an incoming file that no writer has locked counts
     as left by a crash. Several processes may share a root.

@@ -35,7 +35,7 @@ _HOPELESS = frozenset(
 
 
 class StoreRoot:
-    """An existing directory, watched. Raises InvalidConfigError if there is none. Thread-safe."""
+    """A store's root directory. Raises InvalidConfigError if it does not exist. Thread-safe."""
 
     def __init__(self, path: Path, access: FileAccess) -> None:
         """Open the root; `access` applies to files and directories created below it."""
@@ -48,7 +48,7 @@ class StoreRoot:
                 "cannot find the store's root",
                 root=path,
                 reason=error.strerror,
-                advice="Mount it or create it: rlm never does",
+                advice="Mount it or create it: rlm does neither",
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError(
@@ -69,7 +69,7 @@ class StoreRoot:
             ) from error
         if inode != self._inode:
             raise RetriableError(
-                "another directory is where the store's root was",
+                "another directory replaced the store's root",
                 root=self.path,
                 advice="Look for a missing mount",
             )
@@ -92,7 +92,7 @@ class StoreRoot:
                     raise InvalidConfigError(
                         "a symbolic link is below the store's root",
                         path=directory,
-                        advice="Replace it by a directory or a mount",
+                        advice="Replace it with a directory or a mount",
                     )
         except OSError as error:
             raise store_error(error, name) from error
@@ -151,7 +151,7 @@ class StoreRoot:
             yield
         except (NotADirectoryError, IsADirectoryError) as error:
             raise InvalidConfigError(
-                "a chunk and a directory cannot have one name in a file store", name=name
+                "a chunk and a directory cannot have the same name in a file store", name=name
             ) from error
         except FileNotFoundError as error:
             self.verify()
@@ -163,12 +163,12 @@ class StoreRoot:
 def store_error(error: OSError, name: str) -> TieredStorageError:
     """Convert a failed system call: InvalidConfigError if a retry cannot help, else RetriableError.
 
-    A retry helps after an operator repaired a full or broken disk, a quota or permissions.
+    A retry helps once an operator has corrected a full or broken disk, a quota or permissions.
     """
     code = errno.errorcode.get(error.errno or 0, "unknown")
     if error.errno in _HOPELESS:
         return InvalidConfigError(
-            "the file store cannot do this", name=name, error=code, reason=error.strerror
+            "the file store does not support this", name=name, error=code, reason=error.strerror
         )
     return RetriableError("the file store failed", name=name, error=code, reason=error.strerror)
 

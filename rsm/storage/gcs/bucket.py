@@ -139,7 +139,7 @@ class GcsBucket:
 
 
 class _ObservedAdapter(HTTPAdapter):
-    """Sends each request of the bucket's session, and reports its method before."""
+    """Sends each request of the bucket's session, after reporting its method to `observe`."""
 
     def __init__(self, observe: RequestObserver) -> None:
         super().__init__(pool_maxsize=_CONNECTIONS)

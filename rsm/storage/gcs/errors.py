@@ -1,7 +1,7 @@
 """Converts errors of Google's store or of its SDK to rlm's errors.
 
-A retry succeeds after an operator repaired permissions, credentials or buckets. Such errors are
-therefore retriable, with a message about the repair.
+Errors of permissions, credentials and buckets are retriable, because a retry succeeds after an
+operator corrected them. Their messages name what to correct.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     elif is_about_credentials(cause):
         message = "no credentials that the store accepts were found"
     elif isinstance(cause, DataCorruption):
-        message = "bytes changed on their way"
+        message = "bytes changed in transit"
     else:
         message = "the store was not reached"
     return RetriableError(message, reason=reason, **context)

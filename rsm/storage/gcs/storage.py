@@ -3,8 +3,8 @@
 The source is read once. Content of one part is a single request. Longer content, and content of
 unknown length, is one resumable upload, part by part; the store discards an unfinished one after a
 week. The store compares the CRC32C of the whole object and returns it. A creation fails if an
-object has the name. Only the SDK repeats requests. Each creation has its own id, to recognize an
-object whose response was lost.
+object has the name. Only the SDK repeats requests. Each creation has its own id, to recognize its
+object if the response was lost.
 
 The SDK continues a read that broke off, from the same generation of the object.
 
@@ -75,7 +75,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         self._check_name(name)
-        # The SDK sends parts of one length only, and reads on when the store has the one before.
+        # The SDK sends parts of one length, and reads the next one once the store has the last.
         reader = PartReader(source, name, accepts_as_read=True)
         creation = uuid4().hex
         with self._bucket.errors(name):
@@ -201,7 +201,7 @@ class _BoundedSink:
     def write(self, piece: bytes) -> None:
         self._left_bytes -= len(piece)
         if self._left_bytes < 0:
-            raise RetriableError("store returned more bytes than requested", name=self._name)
+            raise RetriableError("the store returned more bytes than requested", name=self._name)
         if time.monotonic() > self._deadline_s:
             raise RetriableError("the store answers too slowly", name=self._name)
         self.pieces.append(piece)

@@ -77,7 +77,10 @@ class HdfsDirectory:
         return status
 
     def await_closed(self, name: str, timeout_ms: int) -> None:
-        """Wait until HDFS has recovered the chunk's last block. Raises RetriableError if late."""
+        """Wait until HDFS has recovered the chunk's last block.
+
+        Raises RetriableError after `timeout_ms`.
+        """
         deadline_s = time.monotonic() + timeout_ms / 1000
         while True:
             with self.reading(name):
@@ -88,10 +91,10 @@ class HdfsDirectory:
             time.sleep(_RECOVERY_PAUSE_S)
 
     def is_idle(self, path: str, *, since_ms: int) -> bool:
-        """Return whether a file was closed before `since_ms`; False if HDFS does not say it.
+        """Return whether a file was closed before `since_ms`; False if HDFS does not answer.
 
-        HDFS closes a file for a writer that has gone. It sets a file's time when it creates the
-        file and when it closes it: so the time counts only after the file is closed.
+        HDFS closes the file of a writer that is gone. HDFS sets a file's time at its creation and
+        when it is closed, so the time counts only once the file is closed.
         """
         with suppress(RemoteError, RetriableError, KeyError):
             if not self._is_open(path):
@@ -111,7 +114,10 @@ class HdfsDirectory:
         self.web.ask("PUT", path, "SETXATTR", **parameters)
 
     def attributes(self, name: str) -> Mapping[str, str]:
-        """Return a chunk's attributes. CorruptError unless they are a JSON object of strings."""
+        """Return a chunk's attributes.
+
+        Raises CorruptError unless they are a JSON object of strings.
+        """
         with self.reading(name):
             found = self.web.ask("GET", self.path(name), "GETXATTRS", encoding="base64")
         for attribute in found.get("XAttrs", ()):

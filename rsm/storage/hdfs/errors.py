@@ -1,6 +1,7 @@
 """Converts refusals of HDFS to rlm's errors.
 
-A retry succeeds after an operator repaired permissions, quotas, space or safe mode.
+Refusals because of permissions, quotas, space or safe mode are retriable: a retry succeeds after an
+operator corrected the cause.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def store_error(error: RemoteError, name: str) -> TieredStorageError:
         return AlreadyExistsError("the chunk already exists", name=name)
     if error.name in _HOPELESS:
         return InvalidConfigError(
-            "HDFS cannot do this", name=name, error=error.name, reason=error.message
+            "HDFS does not support this", name=name, error=error.name, reason=error.message
         )
     message = _RETRIABLE.get(error.name, "HDFS failed")
     return RetriableError(message, name=name, error=error.name, reason=error.message)

@@ -13,8 +13,8 @@ class HdfsSettings:
 
     The client finds the active name node. `root` is an absolute path that exists. `user` is the
     name for simple authentication. `timeout_ms` limits connecting, sending, each wait for data, and
-    the whole body of a response. After `leftover_max_age_ms`, an unfinished file that HDFS has
-    closed is removed.
+    the whole body of a response. Unfinished files that HDFS closed more than `leftover_max_age_ms`
+    ago are removed.
     """
 
     namenode_urls: tuple[str, ...]

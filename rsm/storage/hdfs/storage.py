@@ -3,8 +3,8 @@
 A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
 blocks. It then sets the attributes and renames the file, which never replaces another file. A
 killed process leaves its file there, and HDFS closes it. A later writer removes files that were
-closed too long ago (rsm.storage.uploads.leftovers). Appends and joins are safe with one writer of a
-chunk, as in HDFS. No comparable checksum is kept.
+closed too long ago (rsm.storage.uploads.leftovers). Appends and joins are safe only with one writer
+for each chunk, as in HDFS. No comparable checksum is kept.
 
 Memory: one piece of the source, the range being read, and pages of listings.
 """

@@ -1,7 +1,7 @@
 """WebHDFS: requests to the active name node, and to the data nodes that it names.
 
-Encodes the URLs and decodes the errors. It repeats no request, except that after an unreachable or
-standby name node it tries the next one. Simple authentication.
+Encodes the URLs and decodes the errors. It repeats a request only at the next name node, after an
+unreachable or standby one. Authentication is simple, without Kerberos.
 """
 
 from __future__ import annotations

@@ -1,27 +1,28 @@
 """Uses the parts of an unfinished upload again for an upload of another object.
 
-    parts listed → the first bytes of the content have their checksums, and are not sent
-    → with the first other bytes, the unfinished upload is completed with the parts that are equal
-    → the upload of the content begins → the store copies that object as the first part
-    → the rest is sent
+    1. List the parts of the unfinished upload.
+    2. Compare the content with them by checksum. Do not send bytes that are equal.
+    3. At the first difference, complete the unfinished upload with the equal parts.
+    4. Begin the upload of the content. The store copies the completed object as its first part.
+    5. Send the rest of the content.
 
-An unfinished upload of which nothing is used is aborted instead. So none is left when the upload of
-the content begins, and the store refuses late parts. An abort that fails is left to the deletion of
-the upload's object.
+An unfinished upload without equal parts is aborted instead. So none exists when the upload of the
+content begins, and the store refuses late parts. If the abort fails, the deletion of the upload's
+object repeats it.
 
-S3 copies only from objects, so the unfinished upload becomes an object of its own name first. Its
-completion names the ETag of each part, and the checksum of all of them. So it fails if the upload's
-own process has ended it, or has sent other bytes since. That process can send no part afterwards.
-The checksum of the copy is compared with that of the content, too.
+S3 copies only from objects, so the unfinished upload first becomes an object of its own name. The
+completion names the ETag of each part, and the checksum of all parts. So it fails if the upload's
+own process has ended the upload, or has sent other bytes since. Afterwards that process can send no
+part. The checksum of the copy is compared with the content's, too.
 
-Bytes with the right checksum are not kept in memory. So a completion or a copy that fails ends the
-creation with RetriableError. A later creation does not find the unfinished upload again, nor that
-which the copy may have reached. After a failed copy this process uses no upload again, because a
-store that cannot copy would fail each time.
+Equal bytes are not kept in memory. So if the completion or the copy fails, the creation fails with
+RetriableError. A later creation finds neither the unfinished upload nor the one that the copy may
+have reached. After a failed copy, this process uses no parts again, because a store that cannot
+copy would fail each time.
 
-One copy, not one of each part: that is one request, and some stores return the checksum of the
-whole object for a copied range. So an upload that began with a copy has one large part. If that
-upload does not end either, its large part is compared as a whole.
+The object is copied as a whole, not part by part: that is one request, and some stores return the
+checksum of the whole object for a copied range. So an upload that began with a copy has one large
+part. If that upload is not finished either, its large part is compared as a whole.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class SentPart:
 class EarlierUpload:
     """An unfinished upload of the object `name`, with its first parts in order. Not thread-safe.
 
-    It ends before the upload of the content begins. Memory: 200 bytes for each part.
+    The unfinished upload ends before that of the content begins. Memory: 200 bytes for each part.
     """
 
     def __init__(
@@ -96,13 +97,13 @@ class EarlierUpload:
         self._compared_crc32c = 0
         self._following: MultipartUpload | None = None
         self.taken_count = 0
-        """How many pieces of the content are not sent."""
+        """The number of the content's pieces that are not sent."""
 
     def take(self, piece: bytearray, checksum: int) -> bool:
         """Return whether the next piece of the content is the same, so that it is not sent.
 
         `checksum` is that of the content up to the end of the piece. After the first False, each
-        piece must be sent. Raises as `end`.
+        piece must be sent. Raises the errors of `end`.
         """
         if self._following is not None:
             return False
@@ -134,14 +135,14 @@ class EarlierUpload:
         return len(piece) == whole_bytes and part.length_bytes % whole_bytes == 0
 
     def abort(self) -> bool:
-        """Abort the upload; return whether it has ended. The deletion of its object tries again."""
+        """Abort the upload; return whether that succeeded. Deleting its object aborts it, too."""
         return MultipartUpload(self._bucket, self.name, self._upload_id).abort()
 
     def end(self) -> MultipartUpload:
-        """End this upload, and return that of the content, which begins with what is the same.
+        """End this upload, and return the content's upload, which begins with the equal parts.
 
-        Idempotent. The caller sends later pieces. Raises RetriableError if the upload cannot be
-        used after all, and the errors of the beginning.
+        Idempotent. The caller sends later pieces. Raises RetriableError if the equal parts cannot
+        be used after all, and the errors of `begin`.
         """
         if self._following is None:
             try:
@@ -163,7 +164,7 @@ class EarlierUpload:
         ]
         try:
             if self._compared_bytes:
-                raise RetriableError("its part differs from the content", name=self.name)
+                raise RetriableError("a part differs from the content", name=self.name)
             completed = self._bucket.ask(
                 "complete_multipart_upload",
                 Key=self.name,
@@ -228,16 +229,16 @@ class EarlierUploads:
         self._can_copy = True
 
     def can_use(self, name: str) -> bool:
-        """Return whether an upload of this object that ends now may be used later."""
+        """Return whether the parts of an upload of this object that fails now may be used later."""
         return self._can_copy and self._is_listed and can_list_uploads(self._bucket, name)
 
     def find(
         self, reuse: ContentReuse, begin: Callable[[], MultipartUpload]
     ) -> EarlierUpload | None:
-        """Return the unfinished upload that has the most bytes; abort the other, unused ones.
+        """Return the unfinished upload with the most bytes; abort all others.
 
-        `begin` begins the upload that follows it. Returns None if the store does not answer.
-        Without the permission to list, and after a copy that failed, all are unused.
+        `begin` begins the upload of the content. Returns None if the store does not answer. Without
+        the permission to list, and after a copy that failed, none is used and it returns None.
         """
         found: tuple[EarlierUpload, ...] = ()
         try:
@@ -254,7 +255,7 @@ class EarlierUploads:
         longest = max(with_parts, key=lambda each: each.parts[-1].end_position, default=None)
         for each in found:
             if each is not longest and not each.abort():
-                break  # mostly the others would fail, too, each after all of its repetitions
+                break  # the others would probably fail, too, each after all of its attempts
         for name in reuse.names:
             if longest is None or name != longest.name:
                 reuse.unused(name)

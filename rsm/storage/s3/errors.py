@@ -1,7 +1,7 @@
 """Converts errors of S3 or of its SDK to rlm's errors.
 
-A retry succeeds after an operator repaired permissions, credentials, clocks or buckets. Such errors
-are therefore retriable, with a message about the repair. Errors that no retry fixes are
+Errors of permissions, credentials, clocks and buckets are retriable, because a retry succeeds after
+an operator corrected them. Their messages name what to correct. Errors that no retry fixes are
 InvalidConfigError.
 """
 
@@ -59,7 +59,7 @@ _CONFIGURATION: Mapping[str, str] = MappingProxyType(
         "PermanentRedirect": "the bucket is in another region, or has another endpoint",
         "AuthorizationHeaderMalformed": "the bucket is in another region",
         "IllegalLocationConstraintException": "the bucket is in another region",
-        "InvalidBucketName": "not the name of a bucket",
+        "InvalidBucketName": "the name of the bucket is invalid",
         "InvalidStorageClass": "the store has no such storage class",
         "KMS.NotFoundException": "the store has no such encryption key",
     }
@@ -85,7 +85,7 @@ def code_of(error: ClientError) -> str:
 
 
 def is_no_listing(error: ClientError) -> bool:
-    """Return whether the store does not list uploads, or not for this user."""
+    """Return whether the store refuses to list uploads, in general or to this user."""
     return code_of(error) in _NO_LISTING
 
 

@@ -98,7 +98,7 @@ class MultipartUpload:
                 "cannot upload the object: it needs too many parts",
                 name=self._target["Key"],
                 most_parts=MAX_PARTS,
-                advice="Raise the size of a part",
+                advice="Raise the part size",
             )
         return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
 
@@ -116,7 +116,7 @@ def multipart_upload(
 ) -> Iterator[MultipartUpload]:
     """Start an upload, which the context must complete; an error in it aborts the upload.
 
-    `look` are the settings and the user metadata of the object. `is_kept` is asked after an error:
+    `look` are the settings and the user metadata of the object. After an error, `is_kept` returns
     whether the parts stay, for `discard_uploads` or another upload.
     """
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
@@ -151,9 +151,9 @@ def upload_ids(bucket: S3Bucket, name: str) -> list[str]:
 def discard_uploads(bucket: S3Bucket, name: str) -> None:
     """Abort all unfinished uploads of an object of this name, also those of other processes.
 
-    The store then refuses their later parts and completions. A part that was on its way may survive
-    one abort, so this lists the uploads again. Raises the listing's ClientError, the errors of the
-    other requests, and RetriableError if there is always another upload.
+    The store then refuses their later parts and completions. A part in flight may survive one
+    abort, so this function lists the uploads again. Raises the listing's ClientError, the errors of
+    the other requests, and RetriableError if each listing has another upload.
     """
     for _ in range(_MAX_LISTINGS):
         found = upload_ids(bucket, name)
@@ -162,4 +162,4 @@ def discard_uploads(bucket: S3Bucket, name: str) -> None:
         for upload_id in found:
             with suppress(NotFoundError):  # its process completed or aborted it meanwhile
                 bucket.ask("abort_multipart_upload", Key=name, UploadId=upload_id)
-    raise RetriableError("uploads of an object are not finished", name=name)
+    raise RetriableError("the object still has unfinished uploads after all aborts", name=name)

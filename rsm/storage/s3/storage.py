@@ -1,8 +1,9 @@
 """ChunkStorage in a bucket: the chunk's name is the key of its object.
 
-Supports neither append nor truncate. An object counts as absent only if the store says so of its
-key: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A read that
-breaks off continues with the same ETag only. Deletion needs the permissions to delete and to read.
+Supports neither append nor truncate. An object counts as absent only if the store reports that its
+key is missing: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A
+read that breaks off continues only with the same ETag. Deletion needs the permissions to delete and
+to read.
 Listing and the access check need the permission to list.
 
 Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 names.
@@ -130,7 +131,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
 
     def discard_uploads(self, name: str) -> None:
-        """Without the permission to list uploads, only warn: the parts cost storage, no more."""
+        """Only warn without the permission to list uploads, because the parts only cost storage."""
         self._check_name(name)
         try:
             discard_uploads(self._bucket, name)
@@ -227,7 +228,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             first = f"bytes {positions.start_position}-"
             if length_bytes > len(positions) or not found.startswith(first):
                 raise CorruptError(
-                    "store returned another range than requested",
+                    "the store returned another range than requested",
                     name=name,
                     wanted=positions,
                     found=found,

@@ -12,7 +12,7 @@ A source with its own parts is uploaded in exactly these, any other source in pa
 Content of unknown length is a multipart upload, unless it is empty. Content that may have been sent
 before is copied from there (rsm.storage.s3.earlier_upload).
 
-Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, for streams at
+Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, streams use at
 most `stream_memory_bytes`. A part is read only when there is room for it.
 """
 
@@ -121,9 +121,9 @@ class S3Uploads:
     def _send_parts(
         self, reader: PartReader, lengths: Iterable[int], begin: Callable[[], MultipartUpload]
     ) -> MultipartUpload:
-        """Begin an upload and send the parts; the store copies those that an unfinished one has.
+        """Begin an upload and send the parts; the store copies those of an unfinished upload.
 
-        The unfinished one ends before the other one begins.
+        The unfinished upload ends before the new one begins.
         """
         earlier = None if reader.reuse is None else self._earlier.find(reader.reuse, begin)
         if earlier is None:

@@ -1,7 +1,7 @@
-"""Decides which unfinished files of a file store or HDFS their writers left. Pure.
+"""Decides which unfinished files of a directory store or HDFS are leftovers of dead writers. Pure.
 
 A file without a recent write may still have a writer: a stream may wait a week for its next record.
-So a younger file counts as left only if its writer is known to be gone.
+So until a file is older than that, it is a leftover only if its writer is known to be gone.
 """
 
 from __future__ import annotations

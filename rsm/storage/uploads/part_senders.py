@@ -23,10 +23,10 @@ from rsm.segment.local_segment import ContentSource, PartBounds, parts_of
 from rsm.storage.uploads.parts import PartReader
 
 SendPart = Callable[[int, bytearray], None]
-"""Sends the part of a number, from 1 on; called by any thread."""
+"""Sends a part by its number, which counts from 1. Any thread may call it."""
 
 TakePart = Callable[[bytearray], bool]
-"""Gets each part in order; returns whether it need not be sent. Called by the reading thread."""
+"""Gets each part in order; returns True if it need not be sent. The reading thread calls it."""
 
 
 class UploadRoom:

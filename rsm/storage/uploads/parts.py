@@ -13,7 +13,7 @@ class PartReader:
 
     With `accepts_as_read`, bytes count as accepted by the store once the reader needs the source's
     next chunk. A store needs this if its parts may be larger than what the source can buffer. A
-    chunk at the end of a part then counts when the caller, which has sent that part, reads on.
+    chunk at the end of a part then counts when the caller has sent that part and reads the next.
     """
 
     def __init__(self, source: ContentSource, name: str, *, accepts_as_read: bool = False) -> None:
@@ -87,7 +87,7 @@ class PartReader:
             self._interrupt(error)
 
     def _require_end(self) -> None:
-        """Read to the source's end: only there it may raise that its content is invalid."""
+        """Read to the source's end, because the source may report invalid content only there."""
         if self.next_chunk_bytes():
             raise self._other_length()
 

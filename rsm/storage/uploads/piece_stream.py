@@ -1,10 +1,10 @@
 """Content that one thread appends while another thread reads it as a source.
 
 A store pulls an object's content, and a writer pushes it. A stream runs the store's request in a
-thread of its own and passes it each piece as it comes.
+thread of its own and passes each piece to the request as the piece arrives.
 
     PieceStream    buffers nothing: `append` waits for the reader, so a slow store delays its writer
-    PieceBuffer    never waits: keeps each piece until the store has accepted it, and counts them
+    PieceBuffer    never waits: keeps each piece until the store has accepted it, and counts bytes
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class PushedContent(Generic[T]):
-    """A ContentSource for one pass, whose length only its end shows.
+    """A ContentSource for one pass, of a length that is unknown before its end.
 
     `start` begins the request. `finish`, `abort` and the methods that add pieces belong to one
-    caller at a time. The request's errors pass to it unchanged, from the first call after the
-    failure on. A store whose part fails ends the request by `interrupt`.
+    caller at a time. After a failure of the request, each call raises the request's error. A store
+    whose part fails ends the request by `interrupt`.
     """
 
     length_bytes = None
@@ -43,7 +43,7 @@ class PushedContent(Generic[T]):
         while (piece := self._pieces.get()) is not None:
             yield piece
             self._note_taken()
-        self._pieces.put(None)  # a reader that looks once more finds the end again
+        self._pieces.put(None)  # another pass finds the end again
         if self._reason is not None:
             raise self._reason
 
@@ -68,11 +68,11 @@ class PushedContent(Generic[T]):
         self._join()
 
     def interrupt(self, error: BaseException) -> None:
-        """Fail the reader with `error` after the pieces so far; for any thread (PushedSource)."""
+        """Fail the reader with `error` after the pieces so far. Thread-safe (PushedSource)."""
         self._end(error)
 
     def _note_taken(self) -> None:
-        """Note that the reader wants the next piece, or that the request ended."""
+        """React to a reader that wants the next piece, or to the request's end."""
 
     def _end(self, reason: BaseException | None) -> None:
         with self._ending:
@@ -118,8 +118,8 @@ class PieceStream(PushedContent[T]):
 class PieceBuffer(PushedContent[T]):
     """Pushed content in memory: each piece is a part of the upload (PartBounds.EACH_CHUNK).
 
-    The caller bounds the memory by what is buffered. `buffered_bytes`, `check` and the waits are
-    for any thread.
+    The caller must limit the memory, by `buffered_bytes`. Any thread may use `buffered_bytes`,
+    `check` and the waits.
     """
 
     parts = PartBounds.EACH_CHUNK
@@ -147,13 +147,13 @@ class PieceBuffer(PushedContent[T]):
             self._result.result()
 
     def acknowledge(self, length_bytes: int) -> None:
-        """Note that the store accepted `length_bytes` more (AcknowledgedSource)."""
+        """Record that the store accepted `length_bytes` more (AcknowledgedSource)."""
         with self._changed:
             self._buffered_bytes -= length_bytes
             self._changed.notify_all()
 
     def wait_until(self, most_bytes: int, timeout_s: float | None) -> None:
-        """Wait until at most `most_bytes` are buffered, the request ended, or time is over."""
+        """Wait for at most `most_bytes` in the buffer, the request's end, or `timeout_s`."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._result.done() or self._buffered_bytes <= most_bytes, timeout_s

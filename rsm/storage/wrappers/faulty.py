@@ -2,8 +2,8 @@
 
 The faults of one request:
 
-    refused    nothing was done, and an error says so
-    unheard    it was done, but an error says that it was not: the response was lost
+    refused    the request changes nothing, and fails
+    unheard    the request has its effect but fails, as if its response was lost
     cut        of a creation: half of the source was read, or nothing if its length is unknown; no
                chunk exists
     partial    of delete_many: each name is deleted, refused or unheard on its own

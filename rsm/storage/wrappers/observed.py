@@ -1,7 +1,8 @@
 """A chunk storage with metrics and logs of its requests. Changes nothing else.
 
 Together with its inner store it is PDP-34's BaseChunkStorage. It has no deadlines: no wrapper can
-end a request that hangs. The bindings limit their requests, and the source of a copy ends with it.
+end a request that hangs. The bindings limit the time of their requests, and the source of a copy
+ends at the copy's deadline.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class ObservedChunkStorage(ChunkStorageWrapper):
     """Passes each request on, and reports its end to `observe` and the log.
 
     `delete_many` is one request with the result of the first name that failed. A listing ends with
-    its iterator, so its time includes its caller's. A request is slow above `slow_ms` plus a
-    millisecond for each KiB that it moves. Slow requests log an INFO line, except listings and
-    creations of unknown length, whose time includes their caller's.
+    its iterator, so its duration includes the caller's work. A request is slow above `slow_ms` plus
+    a millisecond for each KiB that it moves. Slow requests log an INFO line, except listings and
+    creations of unknown length, whose duration includes waits for the caller.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from rsm.storage.lifecycle_rules import LifecycleRule
 
 
 class ChunkStorageWrapper(ChunkStorage):
-    """Passes each request on to `inner`, and closes it with itself.
+    """Passes all requests, including `close`, on to `inner`.
 
     A wrapper that overrides `read_range` must also override `read_range_into`.
     """

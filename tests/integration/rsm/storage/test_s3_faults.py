@@ -118,7 +118,7 @@ def test_creation_when_the_answer_has_no_checksum_then_looked_at_and_a_wrong_one
     if told is None:
         storage.create_with_content(name, source_of(b"abc"))
     else:
-        with pytest.raises(CorruptError, match="not the written ones"):
+        with pytest.raises(CorruptError, match="differ from the written bytes"):
             storage.create_with_content(name, source_of(b"abc"))
 
     assert proxy.requests == ["PUT"] + ["HEAD"] * looks
@@ -142,7 +142,7 @@ def test_creation_when_a_byte_changes_on_its_way_then_refused_by_the_store(
 ) -> None:
     proxy.expect(Fault(method="PUT", spoil=True))
 
-    with pytest.raises(RetriableError, match="bytes changed on their way"):
+    with pytest.raises(RetriableError, match="bytes changed in transit"):
         storage.create_with_content(name, source_of(*pieces))
 
     assert not storage.exists(name)

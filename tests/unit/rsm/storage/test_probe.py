@@ -67,7 +67,7 @@ def test_probe_when_the_store_replaces_objects_then_it_fails(replaced: str, verb
     steps = probed(ReplacingStorage(memory(), replaced=replaced))
 
     assert verbs(steps, ProbeResult.FAILED) == [verb]
-    assert "the store replaced an object that was there" in steps[verb].problem
+    assert "the store replaced an object that already existed" in steps[verb].problem
 
 
 def test_probe_when_the_store_is_good_then_all_is_ok_and_nothing_is_left() -> None:
