@@ -1,11 +1,11 @@
 """SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
 
-Each copy is a segment writer, which decides the order of its effects (rsm.segment_writer), as
-rsm.object_deletion does for a deletion.
+A segment writer (rsm.segment_writer) decides the order in which a copy writes objects.
+rsm.object_deletion decides the order in which they are deleted.
 
 This module writes no metadata events: the caller records objects before the copy and after the
 deletion. Memory: each running copy needs one piece of its source (1 MiB by default) and its encoded
-companion twice. Each read needs its range, twice if the layout's objects contain more than the log.
+companion twice. Each read needs its range once, or twice if the layout adds bytes to the log's.
 The cache of companions and indexes needs `decoded_cache_bytes` in total.
 """
 
@@ -43,13 +43,13 @@ _NAMED_KEYS = 16
 
 
 class SegmentStorageManager(RemoteStorageManager):
-    """The segments in one store. Thread-safe. Closes the storage with itself.
+    """The segments in one store. Thread-safe. `close` also closes the storage.
 
     Reads all layouts. Writes a new segment in the first of `layouts` that supports it; at least one
-    must support empty logs. A topic may have another one: `class_names` are the names of layouts
-    that are plug-ins, by their classes. Writes a streamed segment in the topic's layout if that has
-    chunks, or else in `stream_layout`, by default the first of `layouts`. `read_back` enables
-    reading each object again after the write.
+    must support empty logs. A topic may name another layout, also by the class of a plug-in:
+    `class_names` maps such classes to names. Writes a streamed segment in the topic's layout if
+    that has chunks, or else in `stream_layout`, by default the first of `layouts`. With
+    `read_back`, reads each object again after the write.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class SegmentStorageManager(RemoteStorageManager):
         content = _index_bytes(self._companions_of(metadata), index_type)
         if content is None:
             raise NotFoundError(
-                "the segment has no such companion",
+                "the segment has no index of this type",
                 segment_id=metadata.segment_id,
                 index_type=index_type.value,
             )
@@ -251,7 +251,7 @@ def _require_same_segment(metadata: RemoteLogSegmentMetadata, data: LogSegmentDa
     offered = (data.offsets, data.log.length_bytes)
     if recorded != offered:
         raise CorruptError(
-            "the segment to copy is not the recorded one",
+            "the segment to copy differs from its record",
             segment_id=metadata.segment_id,
             recorded=recorded,
             offered=offered,

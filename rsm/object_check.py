@@ -1,6 +1,6 @@
 """ObjectCheck: compares an object in the store with its record.
 
-Memory: one piece of 1 MiB if it reads the object. This module does not know layouts.
+Memory: one piece of 1 MiB if the check reads the object. This module does not know layouts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from rsm.transfer import ReadBack, read_all
 
 
 class ObjectCheck:
-    """Thread-safe. `storage` must not serve reads from a cache."""
+    """A check of stored objects; with `read`, also of their content. Thread-safe.
+
+    `storage` must not serve reads from a cache.
+    """
 
     def __init__(self, storage: ChunkStorage, *, read: bool, attempt: CopyAttempt) -> None:
         self._storage = storage
@@ -23,7 +26,10 @@ class ObjectCheck:
         self._attempt = attempt
 
     def fault_of(self, stored: StoredObject) -> ObjectFault | None:
-        """Return None if the object matches. Raises RetriableError and the attempt's errors."""
+        """Return how an object differs from its record; None if it does not.
+
+        Raises RetriableError and the attempt's errors.
+        """
         self._attempt.check()
         try:
             reason = self._difference(stored)

@@ -1,8 +1,8 @@
 """Deletes the objects of segments in bulk, each segment's companion last.
 
-The companion describes the other objects, so it must exist as long as any of them. A writer that
-was killed, or does not know yet that it is fenced, may have an upload in progress. It is discarded
-first, so that it cannot make an object of what was deleted.
+The companion describes the other objects, so it must exist as long as any of them does. A writer
+that was killed, or does not know yet that it is fenced, may have an upload in progress. A deletion
+first discards that upload, so that it cannot create the deleted object again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Failures = Mapping[str, TieredStorageError]
 def delete_segments(
     storage: ChunkStorage, segments: Sequence[RemoteLogSegmentMetadata]
 ) -> list[Failures]:
-    """Return the failures of each segment, in order; empty if it has no object any more.
+    """Delete the objects of segments; return the failures of each segment, in order.
 
-    An absent object counts as deleted. The companion of a segment with failures stays, and is not
-    one of them. An object without a recorded length may never have been complete: its uploads are
-    discarded. Never raises.
+    An absent object counts as deleted. After a failure, the segment's companion stays, and is not
+    among the failures. An object without a recorded length may never have been complete: its
+    uploads are discarded. Never raises.
     """
     keys = [segment.object_keys for segment in segments]
     unfinished = {

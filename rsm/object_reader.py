@@ -95,4 +95,4 @@ def _require_all(key: str, positions: ByteRange, read_bytes: int) -> None:
 
 def _require_recorded(stored: StoredObject, content: bytes) -> None:
     if stored.crc32c is not None and crc32c(content) != stored.crc32c:
-        raise CorruptError("the object is not the recorded one", key=stored.key)
+        raise CorruptError("the object's checksum differs from its record", key=stored.key)

@@ -36,7 +36,7 @@ def open_store(
     failed: PluginFailed = ignore_failure,
     observe: RequestObserver = ignore_request,
 ) -> ChunkStorage:
-    """Open a store; `failed` counts the errors of a plug-in. Raises as `open_storage`.
+    """Open a store; `failed` counts the errors of a plug-in. Raises the errors of `open_storage`.
 
     `observe` receives the requests of a store that is not a plug-in.
     """
@@ -55,9 +55,9 @@ def open_segments(
     origin: ObjectOrigin | None = None,
     failed: PluginFailed = ignore_failure,
 ) -> RemoteStorageManager:
-    """Open the segments; new objects record `origin`. Closes `storage` with itself.
+    """Open the segments; new objects record `origin`. `close` of the result closes `storage`, too.
 
-    Raises InvalidConfigError for a plug-in that cannot be started; then `storage` is closed.
+    Closes `storage` before it raises InvalidConfigError for a plug-in that cannot be started.
     """
     read_back = ReadBack() if settings.should_read_back else None
     try:
@@ -88,8 +88,8 @@ def open_store_scan(
 ) -> StoreScan:
     """Open the search for segments in a store, which the caller closes.
 
-    Raises InvalidConfigError for a plug-in that cannot be started, and if a plug-in alone knows
-    where the objects of segments are.
+    Raises InvalidConfigError for a plug-in that cannot be started, and for a plug-in's storage
+    manager, because only that plug-in knows where the objects of segments are.
     """
     if settings.manager is not None:
         raise InvalidConfigError(
@@ -112,7 +112,7 @@ def open_layout(plugin: Plugin, failed: PluginFailed = ignore_failure) -> Segmen
 
 
 class _PluginSegments(PluginStorageManager):
-    """A plug-in's storage manager, which closes the store of `rlm`'s own objects with itself."""
+    """A plug-in's storage manager; `close` also closes the store of `rlm`'s own objects."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class _PluginSegments(PluginStorageManager):
 def _built_in_layouts(
     settings: SegmentSettings, origin: ObjectOrigin | None
 ) -> dict[str, SegmentLayout]:
-    """Return the layouts by name. A block of a stream is in memory, so it is small."""
+    """Return the layouts by name. Blocks of streams are small, because they are in memory."""
     stream_block_bytes = min(settings.block_bytes, DEFAULT_STREAM_BLOCK_BYTES)
     return {
         RAW: RawLayout(origin=origin),

@@ -1,4 +1,4 @@
-"""Knows by its key which setting is a secret, and masks credentials in addresses. Pure."""
+"""Recognizes secret settings by their keys, and masks credentials in addresses. Pure."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def is_secret(key: str) -> bool:
 
 
 def without_credentials(text: str) -> str:
-    """Mask what is before the last `@` of an address, where a user and a password may be."""
+    """Mask the user and password of an address: all before its last `@`, except the scheme."""
     return _CREDENTIALS.sub(rf"\1{NOT_SHOWN}@", text)

@@ -1,10 +1,9 @@
 """ObjectsWriter: writes a segment's objects; the log is appended in pieces or written as a whole.
 
-This module alone decides the order of effects:
-
-    write    for each object in the layout's order, first the log's one or its chunks, the companion
-             last: write -> verify; on any error delete what may have been written, and raise the
-             error. Planned chunks that the log does not reach are not written
+This module alone decides the order of effects. It writes and verifies one object after the other,
+in the layout's order: the log's object or its chunks first, the companion last. It does not write
+planned chunks that the log does not reach. On any error it deletes what may have been written, and
+raises the error.
 
 A separate thread sends an appended log to the store (rsm.storage.uploads.piece_stream). The
 caller's thread writes all other objects.
@@ -93,7 +92,10 @@ class ObjectsWriter(SegmentWriter):
         reused: Callable[[int], None],
         unused: Callable[[UUID], None],
     ) -> None:
-        """Use one object of the log's layout again; of chunks, nothing."""
+        """Use the sent bytes of the log's object again, unless the layout divides it into chunks.
+
+        Segments with another layout are unused.
+        """
         if self._layout.chunk_bytes is not None:
             super().reuse(earlier, reused=reused, unused=unused)
             return
@@ -165,7 +167,7 @@ class ObjectsWriter(SegmentWriter):
         self._discard()
 
     def _open_stream(self) -> PieceStream[tuple[StoredObject, ...]]:
-        """Begin to write the log's objects from the pieces to come."""
+        """Begin to write the log's objects from the appended pieces."""
         stream = PieceStream[tuple[StoredObject, ...]]()
         content = self._begin(stream, None)
         stream.start(lambda: self._put_log(content), name="segment-writer")
@@ -198,7 +200,7 @@ class ObjectsWriter(SegmentWriter):
         planned = [planned.key for planned in self._objects]
         if recorded != written or list(metadata.object_keys) != planned:
             raise CorruptError(
-                "the written segment is not the recorded one",
+                "the written segment differs from its record",
                 segment_id=self._segment_id,
                 recorded=recorded,
                 written=written,

@@ -36,7 +36,7 @@ class IndexType(Enum):
 
 
 class CopyAttempt(ABC):
-    """The limits of one attempt to copy. The copy checks them between any two pieces of work."""
+    """The limits of one attempt to copy. The copy checks them between pieces of work."""
 
     @abstractmethod
     def check(self) -> None:
@@ -71,8 +71,7 @@ class CopiedSegment:
 class SegmentWriter(ABC):
     """Writes the objects of one segment, whose end need not be known at the start.
 
-    Append the log, or write it as a whole; then seal the segment, or abort it. The caller must
-    know:
+    Append the log, or write it as a whole; then seal the segment, or abort it. Each call needs:
 
         open      the segment's id and the names of its objects
         append    the next bytes of the log
@@ -94,10 +93,10 @@ class SegmentWriter(ABC):
     def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
         """Count the batches of the next `append` as entries of a ledger, from this entry id on.
 
-        For a log that spans files: each file is a ledger, its id the file's base offset (PIP-76).
-        Ledger ids ascend, and entry ids of one ledger follow each other. Without a call, the log is
-        one ledger: its id is the base offset of the first batch, and entries count from 0. Layouts
-        without ledgers ignore it.
+        For a log that spans files: each file is a ledger, and its id is the file's base offset
+        (PIP-76). Ledger ids ascend, and the entry ids of one ledger are consecutive. Without a
+        call, the log is one ledger: its id is the base offset of the first batch, and entries count
+        from 0. Layouts without ledgers ignore the call.
         """
 
     def reuse(
@@ -107,25 +106,25 @@ class SegmentWriter(ABC):
         reused: Callable[[int], None],
         unused: Callable[[UUID], None],
     ) -> None:
-        """Use again what unfinished writers of these segments have sent, where it is the same.
+        """Use the bytes again that unfinished writers of `earlier` have sent, if they are the same.
 
-        Call it before the first `append`. All of them begin at this segment's base offset, and
-        their ends are fenced. Objects of their names may be created, for which the caller is
-        responsible, and the store may refuse what their writers still send. `reused` gets the
-        lengths that are not sent again, and `unused` the id of each segment that is needed no
-        longer; both are called by any thread. If this writer fails, what it has sent stays for a
-        later one, until the segment is deleted. This default uses nothing again.
+        Call it before the first `append`. All `earlier` segments begin at this segment's base
+        offset, and are fenced. The store may create objects of their names, for which the caller is
+        responsible, and may refuse what their writers still send. `reused` gets the lengths that
+        are not sent again, and `unused` the id of each segment that is needed no longer; any thread
+        may call both. If this writer fails, the bytes that it has sent stay for a later writer,
+        until the segment is deleted. This default uses nothing again.
         """
         del reused
         for each in earlier:
             unused(each.segment_id.id)
 
     def end_reuse(self) -> None:  # noqa: B027 - most use nothing again
-        """Use nothing again of what is appended from now on."""
+        """Use no earlier bytes again for the log that is appended after this call."""
 
     @abstractmethod
     def append(self, log: memoryview) -> None:
-        """Append the log's next bytes, in pieces of any length. The caller may then reuse them.
+        """Append the log's next bytes, in pieces of any length. The caller keeps the memory.
 
         Waits while the store is slower. Raises the errors of `copy_log_segment_data`.
         """
@@ -134,14 +133,14 @@ class SegmentWriter(ABC):
     def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
         """Write the whole log instead of calling `append`; read it in the caller's thread.
 
-        `batches` as in LogSegmentData. Raises the errors of `copy_log_segment_data`.
+        `batches` are those of LogSegmentData. Raises the errors of `copy_log_segment_data`.
         """
 
     @abstractmethod
     def seal(
         self, metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
     ) -> CopiedSegment:
-        """End the log, and write the remaining objects. The result is that of a copy.
+        """End the log, write the remaining objects, and return the copied segment.
 
         `metadata` is the segment's record, with the planned objects and the log's length. Raises
         CorruptError for another record, and the errors of `append`.
@@ -149,7 +148,7 @@ class SegmentWriter(ABC):
 
     @abstractmethod
     def abort(self, reason: BaseException) -> None:
-        """Delete what was written, if possible, and free all resources. Does nothing after the end.
+        """Delete written objects, if possible, and free all resources. Does nothing after `seal`.
 
         The store's request in flight fails with `reason`.
         """
@@ -169,7 +168,7 @@ class RemoteStorageManager(ABC):
 
     @property
     def can_reuse_unfinished(self) -> bool:
-        """Whether a writer may use again what an unfinished one has sent (SegmentWriter.reuse)."""
+        """Whether a writer may use the bytes of an unfinished one again (SegmentWriter.reuse)."""
         return False
 
     @abstractmethod
@@ -188,8 +187,8 @@ class RemoteStorageManager(ABC):
     ) -> PlannedObjects:
         """Name the objects of a segment whose topic has a layout of its own.
 
-        As `plan_objects`. `layout` is a name as `rsm.config.layout` has it. A log without batches
-        may get another layout, because not every one can store it. Raises UnsupportedError for an
+        As `plan_objects`. `layout` is a name as in `rsm.config.layout`. A log without batches may
+        get another layout, because not every layout can store it. Raises UnsupportedError for an
         unknown layout. This default always raises it, because KIP-405 has no layouts.
         """
         raise UnsupportedError(
@@ -208,8 +207,8 @@ class RemoteStorageManager(ABC):
     ) -> PlannedObjects:
         """Name the objects of a segment that is written while its end is not known (PIP-76).
 
-        As `plan_objects`. The log has at most `most_bytes`. `layout` is the topic's own; not every
-        layout can store a stream, then another one does. Raises UnsupportedError if the
+        As `plan_objects`. The log has at most `most_bytes`. `layout` is the topic's own layout; if
+        it cannot store a stream, the result has another layout. Raises UnsupportedError if the
         implementation stores only whole segments. This default always raises it, because KIP-405
         has no such method.
         """
@@ -243,9 +242,9 @@ class RemoteStorageManager(ABC):
     ) -> CopiedSegment:
         """Write and verify the objects that `metadata` names, and no others.
 
-        On return they are durable and verified: the store's length equals the source's, and so
-        does the store's checksum if it keeps one. With read-back enabled, they were also read
-        again. On any error the written objects are deleted if possible; the names in
+        On return the objects are durable and verified: their length in the store equals the
+        source's, and so does their checksum if the store keeps one. With read-back enabled, they
+        were also read again. On any error the written objects are deleted if possible; the names in
         `metadata.objects` identify the rest. Not idempotent: a second attempt has a new id.
         Raises CorruptError (local bytes are bad, or the store returned others), RetriableError, and
         the errors of `attempt`. A caller with a limit for custom metadata deletes a segment that
@@ -268,9 +267,9 @@ class RemoteStorageManager(ABC):
 
     @abstractmethod
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
-        """Return one companion's bytes as the broker had them.
+        """Return the bytes of one index as the broker had them.
 
-        Raises NotFoundError if the segment has no such companion (KIP-405), CorruptError,
+        Raises NotFoundError if the segment has no such index (KIP-405), CorruptError,
         RetriableError.
         """
 

@@ -1,7 +1,7 @@
 """The settings of a store and of the segments in it, as plain values; rsm.opening opens them.
 
-They are apart from the opening, so that a program that only parses a configuration imports no
-layout. Spark sends them to its executors.
+They have a module of their own, so that a program that only parses a configuration imports no
+layout. Spark sends these settings to its executors.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Store = StoreSettings | Plugin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentSettings:
-    """How segments are kept in a store.
+    """How segments are stored.
 
-    `layouts` come before the built-in ones; the first one writes. With `manager`, a plug-in alone
-    copies, reads and deletes segments.
+    `layouts` come before the other built-in layouts; new segments have the first one. With
+    `manager`, only that plug-in copies, reads and deletes segments.
     """
 
     key_prefix: str = ""

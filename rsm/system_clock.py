@@ -6,7 +6,7 @@ import time
 
 
 class SystemClock:
-    """See `rsm.segment.clock.Clock`."""
+    """The operating system's clock, an implementation of `rsm.segment.clock.Clock`."""
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000

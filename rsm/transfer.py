@@ -1,9 +1,8 @@
 """Writes objects, then verifies them against their source.
 
-An object is verified when the store's length equals the source's, and the store's checksum, if it
-keeps one, equals that of the source. Both come from the response to the creation, or from a later
-request. With read-back enabled, the object is also read. This module does not know the objects'
-meaning.
+An object is verified when its length in the store equals the source's, and so does its checksum if
+the store keeps one. Both come from the response to the creation, or from a later request. With
+read-back enabled, the object is also read. This module does not know the objects' meaning.
 
 Memory: one piece of the source; to read back, one piece.
 """
@@ -38,10 +37,7 @@ class ReadBack:
 
 
 class _AttemptSource:
-    """A source for one pass that checks its attempt before each piece and its end.
-
-    It counts the bytes.
-    """
+    """A source for one pass. Counts its bytes; checks `attempt` before each piece and the end."""
 
     def __init__(
         self, source: ContentSource, attempt: CopyAttempt, reuse: ContentReuse | None
@@ -78,7 +74,7 @@ def put_verified(
 ) -> StoredObject:
     """Write one object, verify it, and return it with length and CRC32C.
 
-    The store may use again what earlier creations sent, as `reuse` says.
+    With `reuse`, the store may use the bytes of earlier creations again.
     Raises AlreadyExistsError (nothing was written), and the errors of source, attempt and store.
     Raises CorruptError if the store has other bytes; the object may then exist.
     """

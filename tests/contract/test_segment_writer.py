@@ -295,7 +295,7 @@ def test_seal_when_the_record_is_of_another_log_then_corrupt_and_nothing_is_left
     ):
         writer = opened(manager, metadata)
         append_all(writer, [LOG])
-        with pytest.raises(CorruptError, match="not the recorded one"):
+        with pytest.raises(CorruptError, match="differs from its record"):
             writer.seal(other, COMPANIONS)
         assert stored_keys(storage) == []
 

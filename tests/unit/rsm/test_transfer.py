@@ -80,13 +80,13 @@ def test_put_when_store_confirmed_the_creation_then_it_is_not_asked_again() -> N
 
 
 def test_put_when_store_confirmed_the_creation_then_still_read_back_where_asked_for() -> None:
-    with pytest.raises(CorruptError, match="not the written ones"):
+    with pytest.raises(CorruptError, match="differ from the written bytes"):
         put(ConfirmingStorage(read=bytes.upper), read_back=True)
 
 
 @pytest.mark.parametrize("read", [bytes.upper, lambda content: content[:-1]])
 def test_put_when_read_back_gives_other_bytes_then_corrupt(read: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(CorruptError, match="not the written ones"):
+    with pytest.raises(CorruptError, match="differ from the written bytes"):
         put(LyingStorage(read=read), read_back=True)
 
 

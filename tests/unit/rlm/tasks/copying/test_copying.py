@@ -243,7 +243,7 @@ def test_copy_when_snapshot_and_transaction_index_are_missing_then_absence_is_re
     metadata = world.records()[0].metadata
     assert not metadata.has_transaction_index
     for absent in (IndexType.PRODUCER_SNAPSHOT, IndexType.TRANSACTION):
-        with pytest.raises(TieredStorageError, match="no such companion"):
+        with pytest.raises(TieredStorageError, match="no index of this type"):
             process.ports.storage.fetch_index(metadata, absent)
     assert world.leader().log_start_offset == 10
     assert violations(world) == []
