@@ -26,7 +26,7 @@ class ObjectCheck:
         self._attempt = attempt
 
     def fault_of(self, stored: StoredObject) -> ObjectFault | None:
-        """Return how an object differs from its record; None if it does not.
+        """Return how an object differs from its record, or None.
 
         Raises RetriableError and the attempt's errors.
         """

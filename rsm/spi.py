@@ -124,7 +124,7 @@ class SegmentWriter(ABC):
 
     @abstractmethod
     def append(self, log: memoryview) -> None:
-        """Append the log's next bytes, in pieces of any length. The caller keeps the memory.
+        """Append the log's next bytes, in pieces of any length; their memory can then be reused.
 
         Waits while the store is slower. Raises the errors of `copy_log_segment_data`.
         """

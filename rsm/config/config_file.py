@@ -44,8 +44,8 @@ def require_config_file(
 ) -> Path:
     """Return the file as `find_config_file` does.
 
-    Raises InvalidConfigError with all ways to give a file, also if there is none. `alternative`
-    names an option that replaces the file.
+    Raises its errors, and InvalidConfigError with all ways to give a file if there is none.
+    `alternative` names an option that replaces the file.
     """
     found = find_config_file(environment, system_config=system_config)
     if found is None:

@@ -138,7 +138,7 @@ class ObjectKeys:
     def name_prefix(self, topic: str) -> str:
         """Return the common prefix of the keys of all topics of this name, whatever their ids.
 
-        Keys of other topics have it, too, if their names continue after a hyphen. Raises
+        Topics whose names continue after a hyphen have this prefix, too. Raises
         InvalidConfigError for a name that no topic can have.
         """
         if not _TOPIC.fullmatch(topic):

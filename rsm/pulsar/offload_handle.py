@@ -103,7 +103,7 @@ class OffloadHandle:
         return self._is_sealed
 
     def can_offer(self, size_bytes: int, ledger_id: int | None = None) -> bool:
-        """Return whether an entry would be accepted now; by default an entry of the same ledger.
+        """Return whether an entry would be accepted now; by default in the last entry's ledger.
 
         An entry that does not fit into the segment's or the index's size seals the handle.
         """

@@ -75,7 +75,7 @@ class LedgerFragment:
         return walk.next_entry_id
 
     def entries(self, start: int, end: int | None = None) -> Iterator[LedgerEntry]:
-        """Iterate over the entries in [start, end), by default to the end; must have `start`."""
+        """Iterate over entries in [start, end), by default to the last; `start` must exist."""
         if start == end:
             return
         walk = self._walk()

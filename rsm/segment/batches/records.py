@@ -149,7 +149,7 @@ def _decode_all(
     # A compacted batch may be empty, without a payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
     if header.record_count > len(data) // _MIN_RECORD_BYTES:
-        raise _corrupt(header, "more records than bytes allow", len(data), header.record_count)
+        raise _corrupt(header, "the record count is too large", len(data), header.record_count)
     try:
         records, position = _decode_plain(header, data)
     except IndexError as error:
