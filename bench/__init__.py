@@ -1,1 +1,1 @@
-"""The benchmarks: `make bench` and `make bench-*` compare `rlm` with peers in the same run."""
+"""Runs the benchmarks of `make bench` and `make bench-*`: compares `rlm` with peers."""

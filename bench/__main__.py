@@ -1,4 +1,4 @@
-"""Runs all benchmarks: `python -m bench [--out FILE]`; prints a table, and writes JSON if asked."""
+"""Runs the benchmarks of `make bench`: `python -m bench [--out FILE]`. Prints a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Run every benchmark over one data set, printing each one's name before it starts."""
+    """Run every benchmark over one data set; print each name before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with produced_dataset(sizes) as dataset:
         console.print(f"copying, {sizes.runs} runs of each way")

@@ -1,6 +1,6 @@
 """Reads one range of offsets with librdkafka's consumer, at its maximum rate.
 
-If its queue is full, the consumer pauses for 2 ms only (fetch.queue.backoff.ms), because longer
+If its queue is full, the consumer pauses for only 2 ms (fetch.queue.backoff.ms), because longer
 pauses lower the measured rate.
 """
 
@@ -62,9 +62,13 @@ def consume(
             missing = offsets.end_offset - next_offset
             records = consumer.consume(min(_BATCH, missing), timeout=_TIMEOUT_S)
             if not records:
-                raise RuntimeError(f"the consumer got stuck, {missing} records before the end")
+                raise RuntimeError(
+                    f"the consumer received nothing more, {missing} records before the end"
+                )
             last = records[-1]
             next_offset += len(records)
             if last.error() is not None or last.offset() != next_offset - 1:
-                raise RuntimeError(f"not the record before {next_offset}: {last.error()}")
+                raise RuntimeError(
+                    f"expected the record before {next_offset}, got another one: {last.error()}"
+                )
         return ConsumeRun(started_s=started_s, ended_s=time.monotonic())

@@ -1,7 +1,7 @@
 """Produces the data of all benchmarks: a real broker with one partition of rolled segments.
 
-Records have 1 KiB and are incompressible. librdkafka batches them by its own rules, so batches are
-as large as those of a busy producer.
+Records have 1 KiB and are incompressible. librdkafka forms the batches, so they are as large as
+those of a busy producer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 
 TOPIC = "bench"
-# The flags of Kafka's start script; the tests' brokers start faster and are slower.
+# The flags of Kafka's start script. The tests' flags let brokers start faster, but run slower.
 JVM_OF_KAFKA = (
     "-Xms1g",
     "-Xmx1g",
@@ -38,7 +38,7 @@ _POOL_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSizes:
-    """The sizes of data, segments and records; the number of runs and of segments to read."""
+    """The sizes of data, segments and records, and the numbers of runs and of segments to read."""
 
     total_bytes: int = 1 << 30
     segment_bytes: int = 64 << 20
@@ -67,7 +67,7 @@ class Dataset:
 
 @contextmanager
 def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[Dataset]:
-    """Yield a broker with a filled topic; remove everything in the end."""
+    """Yield a broker with a filled topic; remove both in the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,

@@ -21,7 +21,7 @@ _CHECKOUT = Path(__file__).resolve().parents[1]
 _UNKNOWN = "unknown"
 _ADDITIONS = 10_000_000
 _PROBES = 3
-# What a measurement writes is no change of what is measured.
+# Files that a measurement writes do not change the measured code.
 _WRITTEN_BY_MEASUREMENTS = (":!bench/results", ":!docs/performance.md", ":!docs/images")
 
 
@@ -36,7 +36,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """The interpreter, how it was compiled, and its seconds for ten million additions."""
+    """The interpreter, its build options, and its seconds for ten million additions."""
 
     version: str
     has_pgo: bool

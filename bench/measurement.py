@@ -13,7 +13,7 @@ from rich.table import Table
 
 
 class GoalOutcome(StrEnum):
-    """How a figure compares with its goal."""
+    """The result of comparing a figure with its goal."""
 
     MET = "met"
     MISSED = "missed"
@@ -22,7 +22,7 @@ class GoalOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A limit that a figure should reach, and an easier one, the floor, which grades a miss.
+    """A limit that a figure should reach, and an easier one, the floor, for figures that miss it.
 
     Without a floor, a figure has met its goal or missed it.
     """
@@ -64,7 +64,7 @@ def at_most(limit: float, *, floor: float | None = None) -> Goal:
 class Measurement:
     """A figure: `value` is the median of `runs`, all in `unit`.
 
-    `peer` names what the figure is compared with, or is empty.
+    `peer` describes what the figure is compared with; it is empty without a peer.
     """
 
     metric: str

@@ -1,9 +1,9 @@
 """Measures the throughput of `rlm run` for 1, 4 and 16 partitions, and its delay after a roll.
 
 Each partition count has the same bytes in segments of the same size, and the counts alternate. The
-broker's writes are synced before, so that the fsyncs of copies do not wait for them. The time of
-the throughput is from the first copy's start event to the last one's end event, by the broker's
-clock. The delay is from the roll (the next segment's producer snapshot) to the end event.
+broker's writes are synced before each run, so that the fsyncs of copies do not wait for them. The
+throughput's time is from the start event of the first copy to the end event of the last one, by the
+broker's clock. The delay is from the roll (the next segment's producer snapshot) to the end event.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def tier(rlm: RlmRun, topic: str, *options: str) -> None:
-    """Tier a topic, with local retention equal to total retention."""
+    """Tier a topic; without other options, its local retention is its total retention."""
     subprocess.run(
         [RLM, "topic", "set", topic, *options, "--config", str(rlm.configuration)],
         check=True,

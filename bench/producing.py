@@ -1,10 +1,10 @@
 """Measures the cost of copies for a producer at 50 MB/s, and at its maximum rate.
 
-Each run writes to a fresh topic while `rlm run` is running. In every other run the topic is tiered,
-so its segments are copied during the writes. At the given rate, throughput can only show a stall.
-At the maximum rate, producer, broker and `rlm` share the processors, and the producer alone can use
-one. The first runs are not counted: until its code is compiled, the broker needs more of them. What
-earlier runs wrote is synced before each run.
+Each run writes to a new topic while `rlm run` is running. In every second run the topic is tiered,
+so its segments are copied during the writes. At 50 MB/s, the throughput is lower only if the
+producer stalls. At the maximum rate, producer, broker and `rlm` share the processors, and the
+producer alone can use one. The first runs do not count, because the broker needs more processor
+time until its code is compiled. Data of earlier runs is synced before each run.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class ProduceRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTopic:
-    """A topic that is offloaded while it is written, and how its figures are named.
+    """A topic that is offloaded while it is written; `name` is part of the figures' names.
 
-    `begin` has a fresh topic offloaded, and `end` waits until it is stored.
+    `begin` starts the offload of a new topic, and `end` waits until the topic is stored.
     """
 
     name: str
@@ -67,7 +67,7 @@ def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def compare_producers(dataset: Dataset, compared: ComparedTopic) -> list[Measurement]:
-    """Return the ratios of a producer that writes such topics, and topics that are not tiered."""
+    """Compare a producer to such topics with a producer to topics that are not tiered."""
     _pairs(dataset, compared, "first", None, runs=1)
     fastest = _pairs(dataset, compared, "fastest", None, runs=dataset.sizes.runs)
     pairs = _pairs(dataset, compared, "paced", _RATE, runs=dataset.sizes.runs)

@@ -13,9 +13,9 @@ from bench.environment import Environment, current_environment
 from bench.measurement import Measurement, print_table
 from bench.result_file import Method, Results
 
-_WIDTH = 120  # of a table in a file or a pipe
+_WIDTH = 120  # characters of a table in a file or a pipe
 
-# Measures one part after the other; each part is printed when it is complete.
+# Measures one part after the other. `run_benchmark` prints each complete part.
 Parts = Callable[[Console], Iterable[list[Measurement]]]
 
 

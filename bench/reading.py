@@ -2,8 +2,8 @@
 
 The topic is stored and not trimmed, so all three ways read the same offsets. `rlm` reads every
 stored segment from the store, and the consumer reads from the broker. `rlm read --json` is the
-whole command: it decodes and prints every record. The scan that it uses fetches from the store and
-checks every batch, which suffices for a program that serves batches. Runs alternate.
+whole command: it decodes and prints every record. The scan is the part of it that fetches from the
+store and checks every batch; a program that serves batches needs no more. Runs alternate.
 """
 
 from __future__ import annotations

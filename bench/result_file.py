@@ -1,4 +1,4 @@
-"""Keeps all figures of a benchmark program, with when, where and how they were measured, as JSON.
+"""Stores the figures of a benchmark as JSON, with the time, machine and method of measurement.
 
 The committed results are in bench/results, one file for each make target. docs/performance.md and
 its pictures are made from them (bench.report).
@@ -20,9 +20,9 @@ COMMITTED = Path(__file__).resolve().with_name("results")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How the runs were made: how many of most figures, and the order of those that are compared.
+    """The number of runs of most figures, and the order of the runs that are compared.
 
-    A short form uses little data, which shows that a benchmark works, and never how fast.
+    A short form uses little data. It shows that a benchmark works, and not how fast `rlm` is.
     """
 
     runs: int
@@ -56,7 +56,7 @@ class Results:
 
 
 def results_of_json(text: str) -> Results:
-    """Return the results in a JSON text. Raises ValueError if they are not in that form."""
+    """Parse the results in a JSON text. Raises ValueError for any other text."""
     return TypeAdapter(Results).validate_json(text)
 
 
@@ -69,8 +69,8 @@ def read_results(directory: Path) -> dict[str, Results]:
     for path in sorted(directory.glob("*.json")):
         results = results_of_json(path.read_text())
         if results.method.is_short:
-            raise ValueError(f"cannot use {path.name}: its figures are of a short form")
+            raise ValueError(f"cannot use {path.name}: its figures are from a short form")
         if results.bench != path.stem:
-            raise ValueError(f"cannot use {path.name}: its figures are of {results.bench}")
+            raise ValueError(f"cannot use {path.name}: its figures are from {results.bench}")
         found[results.bench] = results
     return found

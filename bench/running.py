@@ -20,14 +20,14 @@ _MIB = 1 << 20
 _COPIED_DEADLINE_S = 120.0
 _SAMPLE_INTERVAL_S = 0.02
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a private directory is made in it
-_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests set fewer
+_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests set a lower one
 
 
 @contextmanager
 def running_rlm(dataset: Dataset, settings: Mapping[str, str] | None = None) -> Iterator[RlmRun]:
     """Yield a ready `rlm run` with the default number of copy threads; stop it in the end.
 
-    Without `settings` of another store, the store is a directory.
+    The store is a directory, unless `settings` name another one.
     """
     rlm = RlmRun(
         dataset.scratch / "rlm",
@@ -45,8 +45,8 @@ def running_rlm(dataset: Dataset, settings: Mapping[str, str] | None = None) -> 
 def rlm_without_disk(dataset: Dataset) -> Iterator[RlmRun]:
     """Yield a ready `rlm run` whose store is a directory in memory.
 
-    A store on other machines takes neither the broker's disk nor its processors. This one takes
-    the least of both.
+    A store on other machines uses neither the broker's disk nor its processors. A directory in
+    memory comes closest.
     """
     memory = _IN_MEMORY if _IN_MEMORY.is_dir() else None
     with (
@@ -80,7 +80,7 @@ def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement
 
 @dataclass(slots=True)
 class _ResidentMemory:
-    """The maximum resident memory seen of a supervisor and of its manager."""
+    """The maximum resident memory of a supervisor and of its manager, over all samples."""
 
     supervisor: psutil.Process
     peaks_bytes: dict[str, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from rsm.spi import CopyAttempt, RemoteStorageManager
 
 
 class UnboundedAttempt(CopyAttempt):
-    """An attempt without a time limit or a stop."""
+    """An attempt without a time limit, which nothing stops."""
 
     def check(self) -> None:
         return None

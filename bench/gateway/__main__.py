@@ -1,7 +1,7 @@
 """Measures the gateway: `python -m bench.gateway [--out FILE] [--only NAME …] [--short]`.
 
-Consumers have their default settings but for pauses and queues, and again with large fetches: they
-ask for up to 16 MiB of a partition at once instead of 1 MiB.
+Consumers have their default settings, except those for pauses and queues. Each is measured again
+with large fetches: up to 16 MiB of a partition at once instead of 1 MiB.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _allow_many_files() -> None:
 def measure_gateway(
     sizes: GatewaySizes, names: Sequence[str], console: Console
 ) -> list[Measurement]:
-    """Run the named benchmarks in their order, printing each one's name before it starts."""
+    """Run the named benchmarks in the order of BENCHMARKS; print each name before it starts."""
     measurements: list[Measurement] = []
     data = sizes.data
     with (

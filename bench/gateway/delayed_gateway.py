@@ -26,7 +26,7 @@ _BROKER_ID = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayedGateway:
-    """A ready gateway: its endpoint, a configuration with the same slow store, its processes."""
+    """A ready gateway: its endpoint, its configuration with the slow store, and its processes."""
 
     address: str
     configuration: Path

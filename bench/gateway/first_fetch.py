@@ -1,9 +1,9 @@
 """Measures the time to the first bytes of a fetch of a segment that was not read before.
 
-The peer is the minimum of two reads of the store: the object with the indexes, and as many bytes of
-the log as the client requests. Both are measured segment by segment from newest to oldest, so that
-the next fetch is never in a prefetched range. The offset in each segment is random, because a
-chunk ends in the middle.
+The peer is the least that a fetch must read from the store: the object with the indexes, and as
+many bytes of the log as the client requests. Fetch and peer are measured segment by segment from
+newest to oldest, so that the next fetch is never in a prefetched range. The offset in each segment
+is random, because the middle of a segment is the end of a chunk.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _measure(
 
 
 def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
-    """Measure as many fetches from Kafka's own tiering, at offsets as far apart."""
+    """Measure the same number of fetches from Kafka's own tiering, equally far apart."""
     segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
     step = len(peer.trimmed) // segment_count
     random = Random(1)
@@ -102,7 +102,7 @@ def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
 
 
 def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata, share: float) -> float:
-    """Return the seconds to read the indexes, and then a range from that share of the log."""
+    """Return the seconds to read the indexes and a range that begins at a share of the log."""
     log, indexes = segment.objects[0], segment.objects[-1]
     assert indexes.length_bytes is not None
     position = int(segment.segment_size_bytes * share)

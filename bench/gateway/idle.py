@@ -1,6 +1,6 @@
 """Measures the memory of idle connections, and their effect on other clients.
 
-The gateway must not have read the store before: the memory of its chunks varies, and is more than
+The gateway must not have read the store before: the memory of cached chunks varies, and exceeds
 that of all connections.
 """
 

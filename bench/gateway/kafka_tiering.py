@@ -1,13 +1,13 @@
 """Runs Kafka's own tiering (KIP-405) as a peer: a broker with LocalTieredStorage.
 
-LocalTieredStorage is a test class of Kafka, a directory into which the broker copies files without
-fsync. The broker has the same records in a tiered topic, and reads back what it has trimmed.
+LocalTieredStorage is a test class of Kafka: it copies files into a directory, without fsync. The
+broker has the same records in a tiered topic, and reads back the records that it has trimmed.
 
 For each fetch the broker opens the segment's file, skips to the position, and reads as much as the
 client requests into a new buffer on its heap (`RemoteLogManager.read`). G1 allocates such buffers
 as humongous objects. Each write to the socket first copies all that is not sent yet
-(`sun.nio.ch.IOUtil.write`). How many writes a response takes depends on how soon the client reads,
-therefore on the scheduler. So the throughput varies between runs, and falls as fetches grow.
+(`sun.nio.ch.IOUtil.write`). The number of writes for a response depends on how soon the client
+reads, and so on the scheduler. So the throughput varies between runs, and falls as fetches grow.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ _MANAGER = "manager-process"
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """A group of processes, found again at each call."""
+    """A group of processes, which each call finds again."""
 
     find: Callable[[], list[psutil.Process]]
 

@@ -1,7 +1,7 @@
 """Runs the measured system: a broker with two copies of the data, and `rlm run` with its gateway.
 
-One topic is complete on the broker. The other is tiered and trimmed: the broker has only its newest
-segments, and all older ones are read from the store, a directory.
+One topic is complete on the broker. The other is tiered and trimmed: the broker has only the newest
+segments, and the older ones are read from the store, a directory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GatewaySizes:
     """The sizes of data and load; `short()` only shows that the benchmarks work.
 
     `fetches` are the consumers' fetch sizes for each way. The comparison with Kafka's own tiering
-    has further sizes and more runs, because it depends on the size and varies.
+    has more sizes and runs, because the ratio depends on the size and varies.
     """
 
     data: BenchSizes = field(default_factory=BenchSizes)
@@ -81,7 +81,7 @@ class GatewayStage:
 
 @contextmanager
 def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[GatewayStage]:
-    """Yield the ready system; remove everything in the end."""
+    """Yield the ready system; stop it and remove its files in the end."""
     console.print(f"producing {sizes.data.total_bytes >> 20} MiB, twice")
     with produced_dataset(sizes.data, jvm_flags=sizes.jvm_flags) as dataset:
         fill_topic(dataset.cluster, TIERED, sizes.data)

@@ -1,8 +1,8 @@
 """Measures the throughput and processor time of several ways to read, in alternating runs.
 
-One or several consumers read at once, each in a process of its own, because Python would limit them
-within one process. The processes live as long as the benchmark, so no run includes their start. A
-lone consumer is always the same process: another one would read its first data with cold memory.
+One or several consumers read at once, each in a process of its own, because threads of one Python
+process would limit each other. The processes live as long as the benchmark, so no run includes
+their start. A single consumer is always the same process: a new one has cold memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
 _GB = 1_000_000_000
-# HotSpot compiles a method for good after 5,000 calls; a run of 1 GiB has 1,000 fetches of 1 MiB.
+# HotSpot fully compiles a method after 5,000 calls; a run of 1 GiB has 1,000 fetches of 1 MiB.
 WARM_UPS = 10
 
 
@@ -42,7 +42,7 @@ LARGE_FETCHES = FetchSize(label=", large fetches", limit_bytes=LARGE_FETCH_BYTES
 class Way:
     """One way to read: partition 0 of a topic at an address, all `pieces` concurrently.
 
-    `processes`, by name, are those that the processor time is measured of.
+    `processes` are those whose processor time is measured, by name.
     """
 
     title: str
@@ -133,7 +133,7 @@ class Readers:
         ]
 
     def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
-        """Return MB/s of record values, and processor seconds per GB of them."""
+        """Return MB/s of record values, and processor seconds per GB of record values."""
         before = {name: group.cpu_s() for name, group in way.processes.items()}
         consumed = [each.result() for each in self._submit(way)]
         read_bytes = sum(map(len, way.pieces)) * self._record_bytes

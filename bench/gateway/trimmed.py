@@ -88,7 +88,7 @@ def _ways_of_tiering(
 
 
 def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
-    """Return the read from the broker's disk of the offsets that the other topic has trimmed."""
+    """Return the way to read the trimmed offsets of the other topic from the broker's disk."""
     return Way(
         title=title,
         fetches=fetches,
@@ -100,7 +100,7 @@ def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
 
 
 def _trimmed_way(stage: GatewayStage, fetches: FetchSize) -> Way:
-    """Return the read through the gateway of `rlm run`."""
+    """Return the way to read through the gateway of `rlm run`."""
     return Way(
         title="trimmed data",
         fetches=fetches,

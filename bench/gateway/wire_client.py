@@ -1,6 +1,6 @@
 """Sends single Fetch requests on one connection, and measures when the response starts.
 
-librdkafka cannot do that: it decides itself when to fetch, and shows records, not responses.
+librdkafka cannot do that: it decides itself when to fetch, and returns records, not responses.
 """
 
 from __future__ import annotations

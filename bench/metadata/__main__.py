@@ -22,7 +22,7 @@ from tests.services.kafka import KafkaCluster
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _LOOKUPS = 50_000
 _HEAP_PEER_SEGMENTS = 1_000_000
-_MEASURED_SEGMENTS = 1_000_000  # of fewer, the start of the client takes most of the time
+_MEASURED_SEGMENTS = 1_000_000  # with fewer, the start of the client takes most of the time
 _FOLDED = at_least(150_000, floor=60_000)
 _MEMORY_MIB = at_most(300)
 _ALTERNATION = "Each run reads, folds and looks up in processes of its own."
@@ -56,7 +56,7 @@ def main() -> int:
 def measure_metadata(
     sizes: Sequence[int], runs: int, console: Console, *, lookups: int = _LOOKUPS
 ) -> list[Measurement]:
-    """Measure each number of segments, printing the phases before they start."""
+    """Measure each number of segments; print each phase before it starts."""
     measurements: list[Measurement] = []
     with metadata_broker() as cluster:
         for segments in sizes:

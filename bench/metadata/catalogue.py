@@ -1,7 +1,8 @@
 """Generates the benchmarks' segments and their metadata records.
 
-Partition `n % PARTITIONS` has consecutive segments of a fixed number of offsets, all of one leader
-epoch. A segment's number determines all of its metadata, so that a lookup can be verified.
+Segment `n` belongs to partition `n % PARTITIONS`. A partition's segments are consecutive, and have
+equal numbers of offsets and one leader epoch. A segment's number determines all of its metadata, so
+that a lookup can be verified.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def records(segments: int) -> Iterator[CatalogueRecord]:
 def _record(
     number: int, partition: TopicIdPartition, subject: bytes, state: SegmentState
 ) -> EncodedRecord:
-    """Encode as `rlmm.codec.encode` does, but faster, because there are millions of records."""
+    """Encode as `rlmm.codec.encode` does, but faster: there are millions of records."""
     start, identity = start_offset(number), _digest(b"segment", number)
     event_id = _digest(state.name.encode(), number)
     finished = state is SegmentState.COPY_SEGMENT_FINISHED

@@ -1,4 +1,4 @@
-"""Runs one measurement in a process of its own, so that only its own memory counts.
+"""Runs one measurement in a process of its own, so that no other memory is measured.
 
 `python -m bench.metadata.worker TASK JSON` prints one JSON object of figures.
 """
@@ -34,7 +34,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
-_WARM_UP = 20_000  # until the parts that every lookup needs are in memory
+_WARM_UP = 20_000  # loads the parts that every lookup needs into memory
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
 _LOOKED_UP_AGAIN, _TIMES_AGAIN = 10_000, 5
@@ -86,7 +86,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
 
 
 def look_up(segments: int, directory: str, lookups: int) -> Figures:
-    """Open the cache and look one segment up; then many, with the files in the page cache."""
+    """Open the cache and look up one segment; then many, with the files in the page cache."""
     started_s = time.monotonic()
     cache = MetadataCache(RocksDbStore(Path(directory)))
     cache.positions()
@@ -105,7 +105,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
 
 
 class _HeapMap:
-    """All metadata on a process's heap: a sorted list per leader epoch."""
+    """All metadata as Python objects: a sorted list of segments per leader epoch."""
 
     def __init__(self) -> None:
         self._starts: dict[tuple[object, int], list[int]] = {}
@@ -130,12 +130,12 @@ class _HeapMap:
 
 
 def heap_map(segments: int, lookups: int) -> Figures:
-    """Decode the catalogue's records into Python objects in dicts, and look segments up in them."""
+    """Decode the catalogue's records into Python objects, and look up segments in dicts."""
     heap, count, seconds = _HeapMap(), 0, 0.0
     for each in catalogue.records(segments):
         started_s = time.perf_counter()
         event = decode(each.record.key, each.record.value)
-        assert isinstance(event, SegmentEvent), "the catalogue is of segments"
+        assert isinstance(event, SegmentEvent), "the catalogue has only segments"
         heap.take(event)
         seconds += time.perf_counter() - started_s
         count += 1
@@ -151,7 +151,7 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
 
 
 def _look_up_again(find: Callable[..., Any], segments: int) -> dict[str, float]:
-    """Look up the same segments several times: few enough for a block cache."""
+    """Look up the same segments several times; they fit into a block cache."""
     numbers = [random.Random(_SEED).randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
     for number in numbers:
         _find(find, number)
@@ -160,7 +160,7 @@ def _look_up_again(find: Callable[..., Any], segments: int) -> dict[str, float]:
 
 
 def _and_read(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a lookup that also reads all fields of what it finds."""
+    """Return a lookup that also reads all fields of the segment."""
 
     def found_and_read(*arguments: object) -> object:
         found = find(*arguments)
@@ -181,7 +181,7 @@ def _percentiles(times_us: Sequence[float]) -> dict[str, float]:
 
 
 def _find(find: Callable[..., Any], number: int) -> float:
-    """Return the seconds to find a segment by an offset in its middle; require the right one."""
+    """Return the seconds of a lookup by the segment's middle offset; check the result."""
     partition = catalogue.user_partition(number)
     offset = catalogue.start_offset(number) + catalogue.OFFSETS_PER_SEGMENT // 2
     started_s = time.perf_counter()

@@ -1,10 +1,10 @@
 """Generates docs/performance.md from the results.
 
-The template has the prose and the order of the questions. In it, a code block of the language
-`results` names a benchmark, and below it the figures of a table, one per line. A code block of the
+The template has the prose and the order of the questions. Its code blocks of the language `results`
+become tables: the first line names a benchmark, and each other line a figure. A code block of the
 language `environments` becomes a table of all benchmarks. In prose, `{{median of BENCH: FIGURE}}`
 and `{{range of BENCH: FIGURE}}` become that figure's numbers, so that no result is typed by hand.
-Each heading starts a part. A part stays as it is on the page while one of its benchmarks has no
+Each heading starts a part. A part of the page does not change while one of its benchmarks has no
 results.
 """
 
@@ -31,7 +31,7 @@ _HEADER = """\
 
 
 def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
-    """Return the page; a part without results is that of the `current` page.
+    """Return the page; a part without results is taken from the `current` page.
 
     Raises ValueError if a result lacks a figure, or if the current page has no such part.
     """

@@ -29,7 +29,7 @@ _SEGMENTS = {"10 k": 10_000, "1 M": 1_000_000}
 
 
 def draw_reading(results: Results) -> Figure:
-    """Draw the throughput of one consumer by what it reads: medians, and the range of the runs."""
+    """Draw the throughput of one consumer for each kind of data: medians and ranges of runs."""
     figure, axes = _new_figure()
     for number, (label, fetches) in enumerate(_FETCHES.items()):
         found = [results.figure(read + fetches.label) for read in _READS]
@@ -65,7 +65,7 @@ def draw_metadata(results: Results) -> Figure:
     return figure
 
 
-# By file: the benchmark that has the results, and how they are drawn.
+# By file: the benchmark that has the results, and the function that draws them.
 PLOTS: Mapping[str, tuple[str, Callable[[Results], Figure]]] = {
     "performance-reading.svg": ("bench-gateway", draw_reading),
     "performance-metadata.svg": ("bench-metadata", draw_metadata),
@@ -101,7 +101,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _with_numbered_ids(svg: str) -> str:
-    """Return it with ids that do not depend on the last digit of a processor's arithmetic."""
+    """Replace ids that depend on the rounding of a processor's arithmetic by numbers."""
     numbers = {found: number for number, found in enumerate(dict.fromkeys(_HASH_ID.findall(svg)))}
     return _HASH_ID.sub(lambda found: f"id-{numbers[found.group()]}", svg)
 

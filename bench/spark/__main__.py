@@ -32,7 +32,7 @@ _ALTERNATION = "The compared ways run alternately, after an unmeasured run of ea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSizes:
-    """The sizes of the benchmarks; `real_objects` are those of the audited S3 server.
+    """The sizes of the benchmarks; `real_objects` is the number of objects of the S3 server.
 
     A read of `read_bytes` or an export of `export_bytes` takes at least ten seconds on two cores.
     Reads and exports run `runs` times, repairs `repair_runs` times, audits once.

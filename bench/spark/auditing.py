@@ -1,6 +1,6 @@
 """Measures the audit of a catalogue, with a generated listing and with a real S3 server.
 
-An audit runs in a process of its own, so that its memory is not shared:
+Each audit runs in a process of its own, so that no other memory is measured:
 `python -m bench.spark.auditing JSON` prints one JSON object of figures.
 """
 
@@ -61,7 +61,7 @@ def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measur
 
 
 def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) -> list[Measurement]:
-    """Audit a real S3 server with `objects` objects, of which none is missing."""
+    """Audit a real S3 server with `objects` objects; none is missing."""
     segments = objects // _OBJECTS_PER_SEGMENT
     topic = prepare(cluster, segments)
     put_objects(server, segments)
@@ -159,7 +159,7 @@ def audit(
     expected = {} if endpoint else {"missing": _OBJECTS_PER_SEGMENT, "foreign": 1}
     if found != expected:
         some = [each.object_key for each in result.settled.findings[:_SHOWN]]
-        raise RuntimeError(f"not what is to be found: {dict(found)}, first {some}")
+        raise RuntimeError(f"unexpected findings: {dict(found)}, first {some}")
     return {"seconds": seconds, "memory_mib": _peak_resident_bytes() / _MIB}
 
 

@@ -1,4 +1,4 @@
-"""Simulates a store with the objects of a catalogue by a generated listing.
+"""Simulates a store that lists the objects of a catalogue.
 
 One segment's objects are missing, and one object is foreign, so that an audit has findings.
 """
@@ -21,7 +21,7 @@ _WRITTEN_MS = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedStore(StoreConnection):
-    """The connection to such a store, which exists on every executor."""
+    """The connection to a simulated store, which exists on every executor."""
 
     segments: int
 
@@ -64,7 +64,7 @@ class _GeneratedStorage(MemoryChunkStorage):
     def info(self, name: str) -> ChunkInfo:
         if name == FOREIGN_NAME:
             return _found(name)
-        raise NotFoundError("it is away", name=name)
+        raise NotFoundError("the object does not exist", name=name)
 
 
 def _found(name: str) -> ChunkInfo:

@@ -62,7 +62,7 @@ def measure_reading(
 def records_of_broker(
     spark: SparkSession, topics: ReadTopics, *, end_offset: int, cores: int
 ) -> DataFrameReader:
-    """Return the peer: Spark's Kafka source of the same records, with a task per core."""
+    """Return the peer: Spark's Kafka source for the same records, with a task per core."""
     return (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", topics.servers)

@@ -54,9 +54,9 @@ def measure_repairing(
     dead_letters: int,
     runs: int,
 ) -> list[Measurement]:
-    """Delete objects plainly and repair as many dead letters, in alternating runs.
+    """Delete objects in a plain loop and by dead letters, as many of each, in alternating runs.
 
-    Spark's start time is that of a query of one dead letter, after an unmeasured query that starts
+    Spark's start time is the time to repair one dead letter, after an unmeasured repair that starts
     the Python workers of the session.
     """
     server.create_bucket(_BUCKET)
@@ -151,7 +151,7 @@ def _repair(
         job.run()
         seconds = time.monotonic() - start
     if job.outcomes != {"repaired": dead_letters}:
-        raise RuntimeError(f"not all was repaired: {job.outcomes}")
+        raise RuntimeError(f"the job did not repair all dead letters: {job.outcomes}")
     return seconds
 
 

@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def measure_storage(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Run every benchmark over one data set, printing the phases before they start."""
+    """Run every benchmark over one data set; print each phase before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes) as stage:
         console.print(f"copying, {sizes.runs} runs of each way")

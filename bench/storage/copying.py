@@ -29,7 +29,7 @@ def layouts() -> dict[str, SegmentLayout]:
 
 
 def storage_manager(stage: StorageStage, layout: SegmentLayout) -> SegmentStorageManager:
-    """Return the manager's storage over the server."""
+    """Return the storage manager for a layout, with the server as the store."""
     return SegmentStorageManager(
         storage=stage.storage(), keys=ObjectKeys(prefix=""), layouts=(layout,)
     )
@@ -53,7 +53,7 @@ def copy_all(
 
 
 def measure_copying(stage: StorageStage) -> list[Measurement]:
-    """Return the throughput of all ways, and ratios to the fastest plain one, run by run."""
+    """Return the throughput of all ways, and ratios to the fastest plain client, run by run."""
     found = []
     for at_once, label in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
         ways = _ways(stage, at_once)

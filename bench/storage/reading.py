@@ -1,4 +1,4 @@
-"""Measures reads of segments from S3: in order, and small ranges at random."""
+"""Measures reads of segments from S3: whole segments in order, and small ranges at random."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Read = Callable[[_Range], bytes]
 
 
 def measure_reading(stage: StorageStage) -> list[Measurement]:
-    """Measure all ways in alternating runs, reading one copy in each layout."""
+    """Measure all ways in alternating runs; each layout has a copy of the segments."""
     with ExitStack() as stack:
         ways: dict[str, _Read] = {}
         stored: dict[str, list[RemoteLogSegmentMetadata]] = {}

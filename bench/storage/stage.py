@@ -1,4 +1,4 @@
-"""Runs what the storage benchmarks need: rolled segments of a real broker, and an S3 server."""
+"""Runs a real broker with rolled segments, and an S3 server, for the storage benchmarks."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class StorageStage:
 
 @contextmanager
 def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[StorageStage]:
-    """Yield the ready stage; remove everything in the end."""
+    """Yield the ready stage; stop it and remove its files in the end."""
     os.environ.update(credentials_environment())
     with (
         produced_dataset(sizes, jvm_flags=jvm_flags) as dataset,
@@ -119,7 +119,7 @@ def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
 
 
 def run_all(work: Callable[[Any], object], things: list[Any], *, at_once: int) -> float:
-    """Return the seconds for all of `things`."""
+    """Do the work for all of `things`, `at_once` at a time; return the seconds."""
     started = time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(work, things):

@@ -41,7 +41,7 @@ def main() -> int:
 def measure_streaming(
     sizes: BenchSizes, load: Load, console: Console, *, jvm_flags: tuple[str, ...] = ()
 ) -> list[Measurement]:
-    """Run every benchmark over one data set, printing each one's name before it starts."""
+    """Run every benchmark over one data set; print each name before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes, jvm_flags=jvm_flags) as stage:
         console.print(f"streams and copies, {sizes.runs} runs of each way")

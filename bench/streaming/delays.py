@@ -1,7 +1,7 @@
-"""Measures the time from produce to stored, and what streams cost a producer.
+"""Measures the time from the production of a record until it is stored, and the cost of streams.
 
-The time of a record is from its timestamp, set when the producer takes it, to the end event of the
-segment with it, by the broker's clock. Producer and broker share the machine's clock.
+The time begins at the record's timestamp, which the producer sets. It ends at the end event of the
+record's segment, by the broker's clock. Producer and broker share the machine's clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Load:
 
 
 def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measurement]:
-    """Return the rate that was reached, and the median and p99 of the time, for each rate."""
+    """Return for each rate the actual rate, and the median and p99 of the time."""
     found: list[Measurement] = []
     for rate_mb in load.rates_mb:
         rates, medians, p99s = [], [], []
@@ -57,7 +57,7 @@ def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measuremen
 def measure_producing_next_to_streams(
     dataset: Dataset, rlm: RlmRun, load: Load
 ) -> list[Measurement]:
-    """Return ratios of throughput and of p99 with and without streams, run by run."""
+    """Return ratios of a producer's throughput and p99 with and without streams, run by run."""
     streamed = ComparedTopic(
         name="streaming",
         begin=lambda topic: _stream(rlm, topic, load),
@@ -70,7 +70,7 @@ def measure_producing_next_to_streams(
 def _delays(
     dataset: Dataset, rlm: RlmRun, load: Load, rate_mb: int, topic: str
 ) -> tuple[float, list[float]]:
-    """Write at a rate; return the MB per second, and the seconds of each record until stored."""
+    """Write at a rate; return MB per second, and the seconds until each record is stored."""
     records: list[tuple[int, int]] = []
 
     def note(message: Message) -> None:

@@ -1,7 +1,7 @@
 """Compares streams with copies of the same rolled segments: throughput, CPU, memory, requests.
 
-Both are what the manager does between its two metadata events, in a process for each run, to an S3
-server. A stream's objects have the ranges of the segments, so both make as many. Runs alternate.
+Both do what the manager does between its two metadata events, to an S3 server, in a process for
+each run. Each stream ends where a segment ends, so both store the same ranges. Runs alternate.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Stores a log once, in one mode, in a process of its own: so its memory and CPU are its own.
+"""Stores a log once, in one mode, in a process of its own, to measure its memory and CPU.
 
 `python -m bench.streaming.worker MODE AT_ONCE LOG_DIR S3_URL PREFIX` prints one JSON object of
-figures. MODE is `segment` or `stream`; the ranges are the rolled segments in both.
+figures. MODE is `segment` or `stream`; both store the ranges of the rolled segments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rsm.system_clock import SystemClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRun:
-    """What it took to store a log: time, processor time, growth of memory, requests."""
+    """The cost of storing a log: time, processor time, growth of memory, requests."""
 
     size_bytes: int
     seconds: float
