@@ -30,7 +30,7 @@ class TriggerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """A partition's unread offsets, and the ascending stored parts of them with their bytes."""
+    """A partition's unread offsets, and their stored parts, ascending, each with its bytes."""
 
     offsets: OffsetRange
     parts: tuple[tuple[OffsetRange, int], ...]

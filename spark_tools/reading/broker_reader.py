@@ -1,4 +1,4 @@
-"""Reads a partition's offsets that are not stored yet from its broker, on executors.
+"""Reads records that are not stored yet from a partition's broker, on executors.
 
 The consumer has one partition and commits no offsets. It reads a range of offsets that existed
 when the query was planned. Memory: librdkafka's queue, and _ROWS_AT_ONCE messages.
@@ -34,8 +34,9 @@ def read_from_broker(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a piece, in order of offset. `client` is librdkafka's configuration.
 
-    For unreadable offsets, raise an error with partition and offset, or omit them, by the mode. The
-    error is NotFoundError if the broker does not have them any more, RetriableError otherwise.
+    The mode decides whether unreadable offsets raise an error, with partition and offset, or are
+    left out. The error is NotFoundError if the broker no longer has the offsets, and RetriableError
+    otherwise.
     """
     tip = piece.topic_id_partition
     rows = PartitionRows(
@@ -43,7 +44,7 @@ def read_from_broker(
         partition=tip.partition,
         columns=options.columns,
         bounds=RowBounds(offsets=piece.offsets, from_ms=options.from_ms, until_ms=options.until_ms),
-        aborted=AbortedTransactions(),  # the consumer omits their records
+        aborted=AbortedTransactions(),  # the consumer omits aborted records
     )
     reader = BrokerReader(piece, client, options)
     try:
@@ -81,7 +82,7 @@ class BrokerReader:
         self._consumer.assign([TopicPartition(tip.topic, tip.partition, self.next_offset)])
         give_up_s = time.monotonic() + self._timeout_s
         while not self._has_ended():
-            # Waits for one message only: `consume` would wait until it has the full number.
+            # Waits for one message: `consume` waits until it has the requested number.
             messages = self._consumer.consume(1, _POLL_S)
             if messages:
                 messages += self._consumer.consume(_ROWS_AT_ONCE - 1, 0)
@@ -102,8 +103,8 @@ class BrokerReader:
     def _taken(self, messages: Sequence[Message]) -> list[Message]:
         """Return the records below the end of the piece.
 
-        For control records and aborted transactions, the end of the log may be the only message. An
-        end of the log below the piece's end is from a new leader with an older high watermark.
+        If only control records and aborted transactions are left, the end of the log is the only
+        message. If this end is below the piece's end, a new leader has an older high watermark.
         """
         taken: list[Message] = []
         for message in messages:

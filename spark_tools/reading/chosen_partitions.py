@@ -1,4 +1,4 @@
-"""The partitions that the options of a read select, as the cluster has them."""
+"""Finds in the cluster the partitions that the options of a read select."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def choose(
 def with_added(
     known: Sequence[TopicIdPartition], found: Sequence[TopicIdPartition]
 ) -> tuple[TopicIdPartition, ...]:
-    """Append the found partitions whose topic name and number no known partition has."""
+    """Append the found partitions that are not known by topic name and number."""
     names = {(tip.topic, tip.partition) for tip in known}
     return (*known, *(tip for tip in found if (tip.topic, tip.partition) not in names))
 

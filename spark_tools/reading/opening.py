@@ -26,9 +26,10 @@ def open_planner(
     *,
     keeps_leases: bool = True,
 ) -> Iterator[Planner]:
-    """Open the metadata for plans. Without `leases`, renew the leases until the block ends.
+    """Open the metadata for plans. `leases` renews the read leases that the plans take.
 
-    Raises InvalidConfigError if the cluster, a topic or a partition does not exist.
+    Without `leases`, they are renewed until the block ends. Raises InvalidConfigError if the
+    cluster does not answer, or if a topic or a partition does not exist.
     """
     chosen = find_chosen(connection.client, options)
     with (
@@ -49,13 +50,13 @@ def open_planner(
 def plan_tasks(
     connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
 ) -> list[Task]:
-    """Return `Planner.batch`; from then on `leases` renews the leases."""
+    """Return the tasks of `Planner.batch`; `leases` then renews the read leases."""
     with open_planner(connection, options, leases) as planner:
         return planner.batch(options)
 
 
 def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
-    """Raise InvalidConfigError unless topics, metadata topic and store are there and answer."""
+    """Raise InvalidConfigError unless topics and metadata topic exist and the store answers."""
     find_chosen(connection.client, options)
     metadata_topic = connection.metadata_topic
     try:

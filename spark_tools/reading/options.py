@@ -38,7 +38,7 @@ STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
 """The end of the stored log; the log start; the end of the broker's log."""
 
 OPTIONS = tuple(option.name for option in (*READ_OPTIONS, *DECODE_OPTIONS))
-"""Options without a prefix, but not those of the connection."""
+"""Options without a prefix, except those of the connection."""
 PREFIXES = (*OPTION_PREFIXES, REGISTRY_PREFIX)
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
 # The options of Spark's Kafka source that this source lacks, by name in lower case.
@@ -62,7 +62,7 @@ _MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed
 
 
 class Mode(Enum):
-    """The treatment of unreadable offsets: fail the task, list them in a row, or omit them."""
+    """The treatment of unreadable offsets: fail the task, yield a row for them, or omit them."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -71,7 +71,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetBounds:
-    """An offset bound per partition of each topic; `default` for partitions not named."""
+    """An offset bound for each partition of `named`, and `default` for all others."""
 
     default: int
     named: Mapping[tuple[str, int], int]
@@ -85,8 +85,9 @@ class OffsetBounds:
 class ReadOptions:
     """What to read and how.
 
-    `topics` is empty if a `pattern` selects them. `partitions` None: all of each topic. Times are
-    half-open. `parallelism` is the number of the application's cores, 0 if unknown.
+    `topics` is empty if a `pattern` selects them. `partitions` None: all of each topic. Records
+    have timestamps in [from_ms, until_ms). `parallelism` is the number of the application's cores,
+    0 if unknown.
     """
 
     topics: tuple[str, ...]
@@ -108,7 +109,7 @@ class ReadOptions:
     parallelism: int = 0
 
     def task_bytes(self, stored_bytes: int) -> int:
-        """Return the maximum bytes of a task: several tasks for each core, but no tiny ones."""
+        """Return the maximum bytes of a task, for several tasks per core, but no tiny ones."""
         if self.parallelism == 0:
             return self.split_bytes
         share_bytes = stored_bytes // (_TASKS_PER_CORE * self.parallelism)
@@ -119,7 +120,7 @@ class ReadOptions:
         return self.partitions is None or partition in self.partitions.get(topic, ())
 
     def continues(self, topic: str, partition: int) -> bool:
-        """Return whether to read what a broker has above the stored end."""
+        """Return whether to read the broker's records above the stored end."""
         return self.ending.of(topic, partition) == LATEST_OFFSET
 
     @classmethod
@@ -163,7 +164,7 @@ class ReadOptions:
 
 
 def _refuse_unknown(given: OptionValues) -> None:
-    """Raise InvalidConfigError: a misspelled bound would silently read everything."""
+    """Raise InvalidConfigError for an unknown option, such as a misspelled bound of the read."""
     known = {name.lower() for name in OPTIONS}
     for name in given.names():
         if name in _OTHERS:
@@ -176,7 +177,7 @@ def _refuse_unknown(given: OptionValues) -> None:
 
 
 def _mode(given: OptionValues) -> Mode:
-    """Return the mode by Spark's option `failOnDataLoss`, or by `mode`, which has more values."""
+    """Return the mode of `mode`, or of Spark's option `failOnDataLoss`, which has two values."""
     if not given.has("failOnDataLoss"):
         return given.choice("mode", Mode, Mode.FAILFAST)
     fails = given.flag("failOnDataLoss", default=True)

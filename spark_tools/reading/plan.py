@@ -1,4 +1,4 @@
-"""Plans which segments to read for which offsets; Spark makes partitions of the pieces. Pure.
+"""Plans from which segment each offset is read; Spark makes partitions of the pieces. Pure.
 
 rlmm.lookup decides from which segment an offset is read, and which missing offsets are a recorded
 gap. Other missing offsets between segments are never skipped silently. A large segment becomes
@@ -64,7 +64,7 @@ class Hole:
     def error(self) -> NotFoundError:
         """Return the error for a reader that must not skip these offsets."""
         return NotFoundError(
-            "nothing is stored of some offsets",
+            "some offsets are not stored",
             partition=self.topic_id_partition,
             offsets=self.offsets,
         )
@@ -78,10 +78,10 @@ Task = tuple[Piece, ...]
 def plan(
     partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
 ) -> list[Piece]:
-    """Return what to read of a partition, in order of offset, a piece for each segment.
+    """Return the pieces to read of a partition, in order of offset, one for each segment.
 
-    `local` is the broker's log, read before the metadata, so that the metadata contains every part
-    that was trimmed since. None: nothing is read from the broker.
+    `local` is the broker's log. The caller must look it up before it reads the metadata: then the
+    metadata has all that the log no longer has. None: nothing is read from the broker.
 
     Raises NotFoundError for missing offsets in failfast mode, and for a bound outside the log.
     """
@@ -110,7 +110,10 @@ def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
 
 
 def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
-    """Join segments' pieces into tasks of at most `task_bytes`; any other piece is a task alone."""
+    """Join consecutive pieces of segments into tasks of at most `task_bytes`.
+
+    A larger piece is a task alone, and so is a piece without a segment.
+    """
     tasks: list[list[Piece]] = []
     room_bytes = 0
     for piece in pieces:
@@ -170,7 +173,7 @@ def wanted_offsets(
 
 
 def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Iterator[Piece]:
-    """Yield pieces for the wanted offsets, each once, without those of recorded gaps."""
+    """Yield pieces that have each wanted offset once, except those in recorded gaps."""
     tip = log.topic_id_partition
     offset = wanted.start_offset
     while offset < wanted.end_offset:
@@ -187,7 +190,7 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
 
 
 def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None) -> list[int]:
-    """Return the higher offsets that may end a piece; `found` is the result of its lookup."""
+    """Return the offsets that may end a piece; `found` is the result for its first offset."""
     if isinstance(found, StoredRange):
         return [found.offsets.end_offset]
     if local is not None and found.offset in local:
@@ -200,7 +203,7 @@ def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | 
 
 
 def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
-    """Return False if the newest record is too old; -1 is no timestamp and decides nothing."""
+    """Return False if the newest record is too old; -1 means that no timestamp is known."""
     newest_ms = piece.stored.metadata.max_timestamp_ms
     return options.from_ms is None or newest_ms < 0 or newest_ms >= options.from_ms
 

@@ -1,4 +1,4 @@
-"""Plans reads of partitions by an open metadata snapshot: takes leases, and makes tasks."""
+"""Plans reads of partitions from an open metadata snapshot: takes leases, and makes tasks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PlanLeases:
 
 
 class Planner:
-    """Plans reads of some partitions by an open metadata snapshot. Not thread-safe."""
+    """Plans reads of some partitions from an open metadata snapshot. Not thread-safe."""
 
     def __init__(
         self,
@@ -136,18 +136,18 @@ class Planner:
         return found
 
     def look_for_new(self, options: ReadOptions) -> None:
-        """Add new partitions. A topic that was created again keeps its old id.
+        """Add new partitions. If a topic was created again, its known partitions keep the old id.
 
         Raises InvalidConfigError if the cluster or a topic does not exist any more.
         """
         self.partitions = with_added(self.partitions, find_chosen(self._client, options))
 
     def partition(self, tip: TopicIdPartition) -> StoredPartition:
-        """Return what is stored of a partition, as far as the metadata was read."""
+        """Return a partition's state and segments, as of the metadata that was read."""
         return self._metadata.partition(tip)
 
     def read_stored(self) -> list[StoredPartition]:
-        """Return what is stored of each partition now. Raises RetriableError on a timeout."""
+        """Return the current state and segments of each partition. Raises RetriableError."""
         self._metadata.catch_up(self.partitions)
         return [self._metadata.partition(tip) for tip in self.partitions]
 
@@ -164,7 +164,7 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
             topic=topic,
             advice="Tier it by `rlm topic set`, or name the metadata topic that has its policy",
         )
-    _log.info(LogLine("nothing is stored of the topic", topic=topic))
+    _log.info(LogLine("the topic has no stored segments", topic=topic))
 
 
 def _planned(

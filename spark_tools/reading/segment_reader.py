@@ -31,8 +31,8 @@ def read_piece(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a piece, in order of offset.
 
-    For unreadable offsets, raise an error with segment, objects and offset, or omit them, by the
-    mode. All rows before the error are correct.
+    The mode decides whether unreadable offsets raise an error, with segment, objects and offset, or
+    are left out. All rows before the error are correct.
     """
     if isinstance(piece, Hole):
         tip = piece.topic_id_partition

@@ -45,13 +45,14 @@ CONNECTION_OPTIONS = (
     SourceOption(
         name="kafka.*",
         type=OptionType.TEXT,
-        meaning="Settings of the Kafka client by Java's names: the servers, TLS by PEM and PKCS12, "
-        "PLAIN and SCRAM. Java's settings of a consumer's pace have no effect.",
+        meaning="Settings of the Kafka client by Java's names: servers, TLS with PEM or PKCS12, "
+        "and SASL PLAIN or SCRAM. Java's settings for the pace of a consumer, such as "
+        "`kafka.max.poll.records`, have no effect.",
         example="kafka.security.protocol=SSL",
         in_kafka_source=_SAME,
     ),
 )
-"""What addresses the cluster and the store. A name with `*` begins the names of many options."""
+"""The options that address the cluster and the store. `*` is the rest of an option's name."""
 
 FROM_TIMESTAMP = SourceOption(
     name="fromTimestamp",
@@ -70,8 +71,9 @@ UNTIL_TIMESTAMP = SourceOption(
 SPLIT_BYTES = SourceOption(
     name="splitBytes",
     type=OptionType.SIZE,
-    meaning="Several tasks read a larger segment. One task reads several small ones that follow "
-    "each other. Each core gets at least two tasks if these have 4 MiB or more.",
+    meaning="Maximum stored bytes of a task: several tasks read a larger segment, and one task "
+    "reads consecutive small ones. Tasks are smaller, down to 4 MiB, if otherwise a core would get "
+    "fewer than two.",
     example="256MiB",
     default="128MiB",
     least=1,
@@ -80,7 +82,7 @@ SPLIT_BYTES = SourceOption(
 MIN_PARTITIONS = SourceOption(
     name="minPartitions",
     type=OptionType.NUMBER,
-    meaning="Splits segments so that there are about this number of tasks, or more.",
+    meaning="Minimum number of tasks, approximately: segments are split to reach it.",
     example="200",
     default="1",
     least=1,
@@ -117,7 +119,7 @@ TIMEOUT = SourceOption(
     example="5m",
     default="1m",
     least=1,
-    most=3_600_000,  # the longest of librdkafka, as spark_tools.cluster_topics
+    most=3_600_000,  # librdkafka's maximum, as in spark_tools.cluster_topics
 )
 READ_OPTIONS = (
     SourceOption(
@@ -130,26 +132,26 @@ READ_OPTIONS = (
     SourceOption(
         name="subscribePattern",
         type=OptionType.PATTERN,
-        meaning="Instead: a regular expression of Python's kind for whole names. Kafka's own "
-        "topics are left out.",
+        meaning="Instead of `subscribe`: a regular expression in Python's syntax for whole topic "
+        "names. Kafka's internal topics are left out.",
         example="orders-.*",
-        in_kafka_source="the same, of Java's kind",
+        in_kafka_source="the same, in Java's syntax",
     ),
     SourceOption(
         name="assign",
         type=OptionType.JSON,
-        meaning="Instead: partitions of topics.",
+        meaning="Instead of `subscribe`: partitions of topics.",
         example='{"orders":[0,1]}',
         in_kafka_source=_SAME,
     ),
     SourceOption(
         name="startingOffsets",
         type=OptionType.JSON,
-        meaning="`earliest`, `latest`, or the first offset of partitions, with -2 for earliest and "
-        "-1 for latest.",
+        meaning="`earliest`, `latest`, or the first offset of each partition, with -2 for earliest "
+        "and -1 for latest.",
         example='{"orders":{"0":17}}',
         default="earliest",
-        in_kafka_source="the same; a stream begins with `latest` there",
+        in_kafka_source="the same; its default for streams is `latest`",
     ),
     SourceOption(
         name="endingOffsets",
@@ -158,28 +160,28 @@ READ_OPTIONS = (
         "partition ends, with -1 for latest. The end is not read. Not for streams.",
         example='{"orders":{"0":40}}',
         default="stored",
-        in_kafka_source="the same, without `stored`; `latest` there",
+        in_kafka_source="the same without `stored`; its default is `latest`",
     ),
     FROM_TIMESTAMP,
     UNTIL_TIMESTAMP,
     SourceOption(
         name="columns",
         type=OptionType.LIST,
-        meaning="Only these columns; others are not decoded. Without it: all.",
+        meaning="Only these columns; others are not decoded. Without this option: all columns.",
         example="key,value,offset",
     ),
     SourceOption(
         name="includeHeaders",
         type=OptionType.FLAG,
-        meaning="With the column `headers`.",
+        meaning="Whether rows have the column `headers`.",
         example="false",
         default="true",
-        in_kafka_source="the same; `false` there",
+        in_kafka_source="the same; its default is `false`",
     ),
     SourceOption(
         name="isolation",
         type=OptionType.CHOICE,
-        meaning="With or without records of open and aborted transactions.",
+        meaning="`read_committed` leaves out the records of open and aborted transactions.",
         example="read_committed",
         default="read_uncommitted",
         choices=("read_uncommitted", "read_committed"),
@@ -188,7 +190,7 @@ READ_OPTIONS = (
     SourceOption(
         name="mode",
         type=OptionType.CHOICE,
-        meaning="What a query does about [data that cannot be read](spark.md#what-cannot-be-read).",
+        meaning="How a query treats [data that cannot be read](spark.md#what-cannot-be-read).",
         example="permissive",
         default="failfast",
         choices=("failfast", "permissive", "dropmalformed"),
@@ -196,10 +198,10 @@ READ_OPTIONS = (
     SourceOption(
         name="failOnDataLoss",
         type=OptionType.FLAG,
-        meaning="`false` for `mode` `dropmalformed`.",
+        meaning="`false` selects the `mode` `dropmalformed` if `mode` is not set.",
         example="false",
         default="true",
-        in_kafka_source="the same; `false` also skips expired offsets, which are an error here",
+        in_kafka_source="the same; `false` also skips expired offsets, which fail a query of `rlm`",
     ),
     MIN_PARTITIONS,
     SPLIT_BYTES,

@@ -1,4 +1,4 @@
-"""Computes a stream's offsets, as {topic: {partition: offset}} of Spark's Kafka source. Pure.
+"""Computes a stream's offsets, {topic: {partition: offset}} as in Spark's Kafka source. Pure.
 
 A stream never skips missing offsets: it waits until they are stored, because segments may be
 recorded out of order. A partition that is not in the start offsets is new. The stream reads it from
@@ -44,8 +44,8 @@ def latest_offsets(
     """Return each partition's end: contiguous from `start` on, and within the limits.
 
     If a partition's log start is above `start`, unread records have expired. The end is then at or
-    above the log start, so that the read fails. `target` is the end of a query that terminates;
-    nothing above it, and no other partition, is read.
+    above the log start, so that the read fails. `target` is the end of a query that terminates.
+    Nothing above it is read, and nothing of partitions that it does not name.
     """
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}

@@ -50,7 +50,7 @@ def summarized(
     options: ReadOptions,
     local: Mapping[TopicIdPartition, OffsetRange],
 ) -> tuple[PartitionSummary, ...]:
-    """Summarize the tasks of these partitions, in their order; `local` as passed to `plan`."""
+    """Summarize the tasks of each partition, in order; `local` is as passed to `plan`."""
     by_partition: dict[TopicIdPartition, list[Task]] = {}
     for task in tasks:
         by_partition.setdefault(task[0].topic_id_partition, []).append(task)

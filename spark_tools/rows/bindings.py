@@ -17,6 +17,6 @@ def open_record_kernel() -> ModuleType | None:
     try:
         from spark_tools.rows import record_kernel  # noqa: PLC0415
     except (ImportError, OSError) as error:  # OSError: numba's own library does not load
-        _log.warning(LogLine("records are decoded slowly, without numba", error=error))
+        _log.warning(LogLine("decoding records slowly: cannot load numba", error=error))
         return None
     return record_kernel

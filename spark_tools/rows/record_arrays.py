@@ -75,8 +75,8 @@ def decode_batches(
 ) -> RecordArrays | None:
     """Decode the records within the bounds, in order; `fields` are names of columns.
 
-    CRCs were checked. Returns None if the caller is to decode one by one. Either there is no
-    compiled code, or a batch contradicts its header: rsm.segment.batches.records reports that best.
+    The caller has checked the CRCs. Returns None if the caller must decode one by one: there is no
+    compiled code, or a batch contradicts its header, which rsm.segment.batches.records reports.
     """
     kernel = open_record_kernel()
     if kernel is None:

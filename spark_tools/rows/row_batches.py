@@ -1,7 +1,7 @@
 """Converts checked batches of one partition to Arrow record batches of the wanted columns.
 
 Omits control batches and, for read_committed, the batches of aborted transactions. Batches of magic
-2 are decoded many at once; older messages of old logs one by one.
+2 are decoded many at once. The older messages of old logs are decoded one by one.
 
 Memory: that of rows.record_arrays for 8 MiB and one batch.
 """
@@ -72,7 +72,7 @@ class PartitionRows:
                 yield self.of_arrays(arrays)
 
     def _are_wanted(self, table: BatchTable) -> Bools:
-        """Return by the headers which batches may have wanted records. Raises CorruptError."""
+        """Return which batches may have wanted records, by their headers. Raises CorruptError."""
         counts, base_offsets = table.headers["record_count"], table.numbers("base_offset")
         for row in np.flatnonzero(counts < 0):
             parse_header(table.data, int(table.positions[row]))  # raises
@@ -119,5 +119,5 @@ class PartitionRows:
 
 
 def _microseconds(timestamps_ms: Ints) -> Ints:
-    """Convert to microseconds; clip times beyond their range, which producers may set."""
+    """Convert to microseconds; clip times that do not fit, because producers can set any."""
     return np.clip(timestamps_ms, -_FURTHEST_MS, _FURTHEST_MS) * 1000

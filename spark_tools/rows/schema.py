@@ -63,7 +63,10 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
     if "" in chosen or len(set(chosen)) != len(chosen):
         expected = "some of " + ",".join(COLUMNS)
         raise InvalidConfigError(
-            "the option names unknown columns", option="columns", found=text, expected=expected
+            "the option names unknown or repeated columns",
+            option="columns",
+            found=text,
+            expected=expected,
         )
     return chosen
 

@@ -1,1 +1,1 @@
-"""Decodes keys and values to typed columns: Avro, Protobuf, JSON; registry or given schema."""
+"""Decodes keys and values to typed columns, from Avro, Protobuf and JSON."""

@@ -1,4 +1,4 @@
-"""Opens registries and column decoders, whose packages load when they are selected."""
+"""Opens registries and column decoders, and loads only the packages that these need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_registry(settings: RegistrySettings) -> SchemaSource:
 
 
 def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
-    """Return what decodes by a schema; `message` is the name of Protobuf's message.
+    """Open a schema as a column; `message` is the name of a message of a Protobuf schema.
 
     Raises UnsupportedError for a schema without a column type, InvalidConfigError for a package
     that is not installed.
@@ -46,7 +46,7 @@ def _opened(schema: SchemaText, message: str | None) -> ColumnSchema:
         case SchemaFormat.JSON:
             return _open_json(schema)
         case SchemaFormat.BINARY:
-            raise UnsupportedError("binary has no schema")
+            raise UnsupportedError("the format binary has no schema")
 
 
 def _open_avro(schema: SchemaText) -> ColumnSchema:

@@ -52,7 +52,7 @@ def map_array(values: Values, kind: pa.DataType, keys: pa.Array, items: pa.Array
 
 
 def require_fields(kind: pa.DataType, path: str = "") -> None:
-    """Raise UnsupportedError for a struct without fields, or with names equal but for case."""
+    """Raise UnsupportedError for a struct without fields, or names that differ only in case."""
     if pa.types.is_map(kind):
         require_fields(kind.item_type, path)
     elif pa.types.is_list(kind):
@@ -67,7 +67,7 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
             other = names.get(each.name.lower())
             if other is not None:
                 raise UnsupportedError(
-                    "names of fields differ only in case, which Spark's columns cannot",
+                    "names of fields differ only in case, and Spark ignores the case",
                     names=f"{other},{each.name}",
                 )
             names[each.name.lower()] = each.name
@@ -120,7 +120,7 @@ def _flat(values: Values) -> list[object]:
 
 
 def _offsets(values: Values) -> pa.Array:
-    """Return where each value starts, None for None, and the end of the last."""
+    """Return the start of each value, null for None, and the end of the last value."""
     lengths = [0 if each is None else len(each) for each in values]  # type: ignore[arg-type]  # sized
     starts = list(accumulate(lengths, initial=0))
     nulls = [None if each is None else at for each, at in zip(values, starts, strict=False)]

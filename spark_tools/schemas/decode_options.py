@@ -1,4 +1,4 @@
-"""Lists the options that choose which columns are decoded, and by which schemas. Pure.
+"""Lists the options for the columns to decode and for their schemas. Pure.
 
 The registry's keys are those of Confluent's clients, after `schema.registry.`.
 """
@@ -15,7 +15,7 @@ _IN_KAFKA_SOURCE = "none: `from_avro` and others"
 
 
 def schema_version_of(column: str) -> SourceOption:
-    """Return the option with the version of a column's schema; `latest` is no number."""
+    """Return the option with the version of a column's schema: a number or `latest`."""
     return SourceOption(
         name=f"{column}SchemaVersion",
         type=OptionType.NUMBER,
@@ -34,7 +34,7 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Format",
             type=OptionType.CHOICE,
-            meaning=f"What `{column}` is decoded from; `binary` is not decoded.",
+            meaning=f"The format that `{column}` is decoded from; `binary` is not decoded.",
             example="avro",
             default="binary",
             choices=("binary", "avro", "protobuf", "json"),
@@ -43,8 +43,8 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Subject",
             type=OptionType.TEXT,
-            meaning=f"The registry's subject whose schema gives `{column}` its type. Without one: "
-            f"`<topic>-{column}`.",
+            meaning=f"The subject of the schema that gives `{column}` its type, in the registry. "
+            f"Without this option: `<topic>-{column}`.",
             example=f"orders-{column}",
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
@@ -52,14 +52,16 @@ def _of_column(column: str) -> tuple[SourceOption, ...]:
         SourceOption(
             name=f"{column}Schema",
             type=OptionType.TEXT,
-            meaning="A schema instead of a subject, or a file with it, which the driver reads.",
+            meaning="Instead of a subject: the text of a schema, or a file with it, which only the "
+            "driver reads.",
             example='{"type":"record","name":"Order","fields":[]}',
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
         SourceOption(
             name=f"{column}Message",
             type=OptionType.TEXT,
-            meaning="Protobuf: the name of a message. Without one: the first of the file.",
+            meaning="Protobuf: the name of a message. Without this option: the first message of "
+            "the schema.",
             example="acme.Order",
             in_kafka_source=_IN_KAFKA_SOURCE,
         ),
@@ -71,8 +73,8 @@ DECODE_OPTIONS = (
     SourceOption(
         name="decodeMode",
         type=OptionType.CHOICE,
-        meaning="Whether an undecodable record fails its task, or becomes a row with the reason in "
-        "an error column.",
+        meaning="`failfast`: an undecodable record fails its task. `permissive`: its row has the "
+        "reason in an error column.",
         example="permissive",
         default="failfast",
         choices=("failfast", "permissive"),
@@ -121,7 +123,7 @@ MAX_RETRIES = _of_registry(
 )
 RETRY_WAIT = _of_registry(
     "retries.wait.ms",
-    "The pause before the second attempt; in ms without a unit.",
+    "The pause before the first retry; later pauses are longer. In ms without a unit.",
     "500ms",
     type=OptionType.DURATION,
     default="100ms",
@@ -145,15 +147,19 @@ CLIENT_KEYS = (
     ),
     _of_registry("bearer.auth.token", "Bearer token, instead of `basic.auth.user.info`.", "token"),
     _of_registry(
-        "bearer.auth.logical.cluster", "Confluent Cloud's cluster, with a token.", "lsrc-1"
+        "bearer.auth.logical.cluster",
+        "The id of the registry's cluster in Confluent Cloud, with a token.",
+        "lsrc-1",
     ),
     _of_registry(
-        "bearer.auth.identity.pool.id", "Confluent Cloud's identity pool, with a token.", "pool-1"
+        "bearer.auth.identity.pool.id",
+        "The id of an identity pool in Confluent Cloud, with a token.",
+        "pool-1",
     ),
     _of_registry(
         "ssl.ca.location",
-        "TLS: the authorities, in PEM. The same path must exist on every executor, also for the "
-        "next two files. Without it: those of certifi.",
+        "TLS: the certificate authorities, in PEM. This file and the next two must have the same "
+        "path on every executor. Without this option: the authorities of certifi.",
         "/etc/registry/ca.pem",
         type=OptionType.FILE,
     ),
@@ -171,19 +177,19 @@ CLIENT_KEYS = (
     ),
     _of_registry("ssl.key.password", "TLS: the password of the key.", "secret"),
 )
-"""Keys that Confluent's client takes as they are."""
+"""Keys that are passed unchanged to Confluent's client."""
 REGISTRY_OPTIONS = (
     _of_registry(
         "url",
-        "Registries with Confluent's REST API, comma-separated. Records then have Confluent's wire "
-        "format: a magic byte and the schema's id. Without it, records are the payload alone, of "
-        "the given schema.",
+        "URLs of a registry with Confluent's REST API, comma-separated. Records must then begin "
+        "with Confluent's header: a magic byte and the schema's id. Without this option, records "
+        "must have no header, and the schema that you give.",
         "https://registry:8081",
     ),
     _of_registry(
         "config",
-        "A file with `schema.registry.*` keys, for secrets. Only the driver reads it. An option "
-        "overrides it.",
+        "A file with `schema.registry.*` keys, for secrets. Only the driver reads the file. An "
+        "option overrides the same key of the file.",
         "registry.properties",
         type=OptionType.FILE,
     ),

@@ -1,7 +1,7 @@
 """Decodes columns of record batches, on executors.
 
-Looks up each record's writer schema by its id, at most MAX_SCHEMA_IDS per task. Memory: the decoded
-values of one batch as Python objects.
+Looks up the writer's schema of each record by the id in the record, at most MAX_SCHEMA_IDS ids per
+task. Memory: the decoded values of one batch as Python objects.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ POSITION_COLUMNS = ("topic", "partition", "offset")
 
 _MAX_REASON = 300
 _MAX_HEADERS = 16
-"""The limit per batch of schema ids looked up early, because hostile bytes have many."""
+"""The headers per batch that are looked up first; hostile bytes have many different ones."""
 MAX_SCHEMA_IDS = 1_000
 
 
 class WriterSchemas:
-    """Looks up the writers' schemas of one registry, once each, for one task. Not thread-safe."""
+    """The writers' schemas in one registry, looked up once per task. Not thread-safe."""
 
     def __init__(self, registry: SchemaSource) -> None:
         """`close` closes the registry."""
@@ -67,7 +67,7 @@ class WriterSchemas:
 
 
 class ColumnDecoder:
-    """Decodes one column's payloads. `writers` None: without header. Not thread-safe."""
+    """Decodes one column's payloads. `writers` None: payloads have no header. Not thread-safe."""
 
     def __init__(
         self, schema: ColumnSchema, reader: SchemaText, writers: WriterSchemas | None
@@ -82,7 +82,7 @@ class ColumnDecoder:
         """The headers with the id of the reader's own schema."""
 
     def decode(self, payloads: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-        """Return the values, null for none, and the errors by position.
+        """Return the values, null if undecodable, and the errors by position.
 
         Raises RetriableError or InvalidConfigError if the registry does not answer.
         """
@@ -98,7 +98,10 @@ class ColumnDecoder:
         return pa.concat_arrays([array, others]).take(pa.array(locations)), errors
 
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
-        """Return the values that compiled code reads and the other rows; None if it reads none."""
+        """Return the values that compiled code can read, and the rows that it cannot read.
+
+        Returns None if it can read no row.
+        """
         rows = self._schema.rows
         if rows is None or not len(payloads):
             return None
@@ -115,7 +118,7 @@ class ColumnDecoder:
         return array, np.flatnonzero(~(is_read | is_null))
 
     def _is_own(self, payloads: pa.Array) -> Bools:
-        """Return which headers have the id of the reader's own schema."""
+        """Return which payloads have the id of the reader's own schema in their header."""
         headers = pc.dictionary_encode(pc.binary_slice(payloads, 0, HEADER_BYTES))
         values = headers.dictionary.to_pylist()
         for each in values[:_MAX_HEADERS]:
@@ -128,7 +131,7 @@ class ColumnDecoder:
     def _decoded(
         self, payloads: pa.Array, positions: Sequence[int]
     ) -> tuple[pa.Array, dict[int, str]]:
-        """Decode without compiled code; `positions` are those of the payloads, for errors."""
+        """Decode without compiled code; errors have the payloads' `positions`."""
         values: list[object] = []
         errors: dict[int, str] = {}
         for row, payload in zip(positions, payloads.to_pylist(), strict=True):
@@ -178,7 +181,7 @@ class ColumnDecoder:
         writer = self._writers.by_id(schema_id)
         if writer.format is not self._reader.format:
             raise UnsupportedError(
-                "the record's schema is not of the column's format",
+                "the record's schema has another format than the column",
                 schema_id=schema_id,
                 found=writer.format.value,
                 expected=self._reader.format.value,
@@ -198,7 +201,7 @@ class ColumnDecoder:
 def decoded_rows(
     batches: Iterator[pa.RecordBatch], decoding: Decoding, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches with only `columns`, among them decoded columns and their errors.
+    """Yield the batches with `columns` only, which may be decoded columns and error columns.
 
     Batches must have POSITION_COLUMNS. Raises CorruptError for the first undecodable record in
     failfast mode, RetriableError if the registry does not answer.
@@ -259,10 +262,11 @@ def _located(
 ) -> CorruptError:
     position = {name: batch.column(name)[row].as_py() for name in POSITION_COLUMNS}
     return CorruptError(
-        "a record cannot be decoded; decodeMode permissive keeps it",
+        "a record cannot be decoded",
         column=column,
         **position,
         reason=errors[row],
+        advice="Correct the schema, or set decodeMode to permissive to keep the record",
     )
 
 

@@ -1,4 +1,4 @@
-"""Selects the columns to decode and their schemas, once on the driver for all executors."""
+"""Selects the columns to decode and their schemas, once, on the driver for all executors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class ColumnReader:
 class Decoding:
     """The columns to decode and how. Spark sends it to executors.
 
-    `output` are the columns of rows, in order; empty: those of the options, then error columns.
+    `output` has the columns of rows, in order. If it is empty, rows have the columns of the
+    options, followed by error columns.
     """
 
     readers: tuple[ColumnReader, ...] = ()
@@ -64,7 +65,7 @@ class Decoding:
         )
 
     def spark_types(self, columns: Sequence[str], *, quoted: bool) -> Mapping[str, str]:
-        """Return Spark's types of the decoded columns among these, and of their error columns."""
+        """Return Spark's types of those columns that are decoded, and of their error columns."""
         types: dict[str, str] = {}
         for each in self.readers:
             if each.column in columns:
@@ -76,7 +77,7 @@ class Decoding:
 
 
 NOT_DECODING = Decoding()
-"""Keeps all columns binary."""
+"""Leaves all columns binary."""
 
 
 def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
@@ -132,7 +133,7 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
 def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
     if schema.format is not expected:
         raise UnsupportedError(
-            "the schema is not of the column's format",
+            "the schema has another format than the column",
             found=schema.format.value,
             expected=expected.value,
         )
@@ -142,7 +143,7 @@ def _subject(column: str, topics: Sequence[str]) -> str:
     """Return the subject by Confluent's TopicNameStrategy. Raises InvalidConfigError."""
     if len(topics) != 1:
         raise InvalidConfigError(
-            "cannot decode a column: it has no subject and not exactly one topic is read",
+            "cannot decode a column: it needs a subject, unless exactly one topic is read",
             column=column,
             topics=len(topics),
             advice=f"Set `{column}Subject`",

@@ -50,7 +50,7 @@ class JsonColumn(ColumnSchema):
         return self._type
 
     def decoder(self, writer: SchemaText | None) -> Decode:
-        """Return a decoder; JSON names its fields, so it ignores the writer's schema."""
+        """Return a decoder. It ignores the writer's schema, because JSON names its fields."""
         conform = self._conform
         return lambda payload: conform(json.loads(payload, parse_constant=_refuse_constant))
 
@@ -72,7 +72,7 @@ def _document(schema: SchemaText) -> object:
 
 
 class _JsonTypes:
-    """Converts the types of one schema; `documents` are those that it refers to by name."""
+    """Converts the types of one schema; `documents` has what the schema refers to by name."""
 
     def __init__(self, root: object, documents: Mapping[str, object]) -> None:
         self.root = root
@@ -80,8 +80,8 @@ class _JsonTypes:
         self._budget = NestingBudget()
 
     def of(self, schema: object, document: object) -> tuple[pa.DataType, Conform]:
-        """Return the type of a part of a document, and what converts values to it."""
-        if not isinstance(schema, dict):  # true: anything
+        """Return the type of a part of a document, and the converter of values to that type."""
+        if not isinstance(schema, dict):  # `true` accepts any value
             return pa.string(), _as_text
         reference = schema.get("$ref")
         self._budget.enter(f"{id(document)} {reference}" if reference else "")
@@ -140,7 +140,7 @@ class _JsonTypes:
         return pa.string(), _as_text
 
     def _found(self, reference: str, document: object) -> tuple[object, object]:
-        """Return what a reference names, with its document. Raises UnsupportedError."""
+        """Return the schema that a reference names, and its document. Raises UnsupportedError."""
         name, _, pointer = reference.partition("#")
         found = document
         if name:

@@ -1,4 +1,4 @@
-"""Converts Protobuf schemas to descriptors: protoc compiles text; base64 is a descriptor.
+"""Converts Protobuf schemas to descriptors: compiles text by protoc, or decodes base64.
 
 Protoc runs in a separate process, because the schema of a registry is untrusted text.
 """
@@ -126,7 +126,8 @@ def _require_file_names(names: Iterable[str]) -> None:
         for parent in path.parents:
             if parent in paths:
                 raise UnsupportedError(
-                    "a file name is also a directory of another", names=f"{paths[parent]},{name}"
+                    "a file name is also the directory of another file",
+                    names=f"{paths[parent]},{name}",
                 )
 
 

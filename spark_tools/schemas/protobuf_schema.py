@@ -1,7 +1,7 @@
 """Decodes Protobuf messages to structs, built column by column from parsed messages.
 
-An absent field is null if Protobuf tracks its presence; otherwise it has its default. Fields of
-only the writer's schema are skipped, and those of only the reader's schema are absent.
+An absent field is null if Protobuf tracks its presence; otherwise it has its default. A field that
+only the writer's schema has is skipped. A field that only the reader's schema has is absent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SCALARS = {
 
 
 class ProtobufColumn(ColumnSchema):
-    """One message of a file: the named one, or the first."""
+    """Decodes one message type of a file: the named one, or the first."""
 
     def __init__(self, reader: SchemaText, message: str | None = None) -> None:
         """Raise UnsupportedError for an invalid schema, or one without a column type."""

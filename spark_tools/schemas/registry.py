@@ -29,7 +29,7 @@ _DENIED = (401, 403)
 
 
 class SchemaRegistry(SchemaSource):
-    """A registry by HTTP. The client caches schemas until `close`. Not thread-safe."""
+    """A registry that HTTP reaches. The client caches schemas until `close`. Not thread-safe."""
 
     def __init__(self, settings: RegistrySettings) -> None:
         """Raise InvalidConfigError for settings that the client rejects."""

@@ -16,7 +16,7 @@ from rsm.segment.errors import UnsupportedError
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_FIELDS = 10_000
-"""The limits of one schema: its text, the nesting of types, and types after expansion."""
+"""The limits of one schema: its text, the nesting of types, and their number when expanded."""
 
 
 class SchemaFormat(Enum):
@@ -30,7 +30,7 @@ class SchemaFormat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaText:
-    """A schema, with those that it refers to by name. Spark sends it to executors."""
+    """A schema and the schemas that it refers to by name. Spark sends this object to executors."""
 
     format: SchemaFormat
     text: str
@@ -64,7 +64,7 @@ class RowsReader(ABC):
 
     @abstractmethod
     def read(self, payloads: pa.Array, header_bytes: int, wanted: Bools) -> tuple[pa.Array, Bools]:
-        """Return the wanted rows as a column, null for others; and which of them were read.
+        """Return the wanted rows as a column, with null for other rows, and which rows were read.
 
         The caller passes wanted rows that were not read to a decoder. Raises pa.ArrowInvalid if a
         row has an unsuitable value; then a decoder finds that row.
@@ -81,7 +81,7 @@ class ColumnSchema(ABC):
 
     @abstractmethod
     def decoder(self, writer: SchemaText | None) -> Decode:
-        """Return the decoder for payloads of a writer's schema, after the wire format's header.
+        """Return the decoder for payloads of a writer's schema; it takes them without their header.
 
         None: payloads have the reader's schema and no header. Raises UnsupportedError if the
         reader's schema cannot read the writer's.
@@ -90,11 +90,11 @@ class ColumnSchema(ABC):
     @property
     @abstractmethod
     def rows(self) -> RowsReader | None:
-        """A much faster reader of this schema's payloads than a decoder; None without one."""
+        """A reader of this schema's payloads that is much faster than a decoder, or None."""
 
     @abstractmethod
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Build a column of decoded values or None. An unsuitable value can raise any Exception."""
+        """Build a column of decoded values, null for None. Wrong values can raise any Exception."""
 
 
 class SchemaSource(ABC):
@@ -130,9 +130,9 @@ class NestingBudget:
         if self._count > MAX_FIELDS:
             raise UnsupportedError("a schema has too many fields", most=MAX_FIELDS)
         if len(self._open) >= MAX_DEPTH:
-            raise UnsupportedError("a schema is nested too deep", most=MAX_DEPTH)
+            raise UnsupportedError("a schema is nested too deeply", most=MAX_DEPTH)
         if name and name in self._open:
-            raise UnsupportedError("a type contains itself, and Spark's columns cannot", type=name)
+            raise UnsupportedError("a type contains itself; Spark does not allow that", type=name)
         self._open.append(name)
 
     def leave(self) -> None:

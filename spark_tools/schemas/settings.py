@@ -1,7 +1,7 @@
-"""Parses what to decode, and by which schema, from the data source's options; reads files.
+"""Parses the options for the columns to decode and their schemas, and reads files that they name.
 
-A file that `schema.registry.config` names can have the registry's keys; only the driver reads it.
-An option overrides it.
+The option `schema.registry.config` names a file with the registry's keys, which only the driver
+reads. An option overrides the same key of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spark_tools.schemas.schema_text import MAX_SCHEMA_BYTES, SchemaFormat
 
 
 class DecodeMode(Enum):
-    """Whether an undecodable record fails its task, or becomes a row with an error column."""
+    """The treatment of undecodable records: fail the task, or give the reason in a column."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -80,7 +80,7 @@ class RegistrySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSettings:
-    """How one column is decoded.
+    """The settings of one decoded column.
 
     `schema` is the text of an option or a file. `version` None: the subject's latest.
     """

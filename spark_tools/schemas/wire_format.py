@@ -25,7 +25,7 @@ def schema_id_of(payload: bytes) -> int:
     if len(payload) < HEADER_BYTES:
         raise CorruptError("the value is too short for the wire format", size_bytes=len(payload))
     if payload[0] == _GUID_MAGIC:
-        raise UnsupportedError("the schema is named by a GUID, expected an id")
+        raise UnsupportedError("the header has the schema's GUID, not its id")
     if payload[0] != _MAGIC:
         raise CorruptError(
             "the value does not begin with the wire format's magic byte",
@@ -36,7 +36,10 @@ def schema_id_of(payload: bytes) -> int:
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the indexes and the next position; `payload` has no header. Raises CorruptError."""
+    """Return the indexes and the next position, of a payload after its header.
+
+    Raises CorruptError.
+    """
     count, position = _varint(payload, 0)
     if count == 0:
         return (0,), position

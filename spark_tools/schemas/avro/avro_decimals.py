@@ -1,7 +1,7 @@
 """Converts Avro decimals in time proportional to their length.
 
 Fastavro converts bytes of any length to a number, which takes 46 s for 400 kB. So schemas get
-another logical type instead of decimal, which fastavro passes to `read_decimal`.
+another logical type instead of decimal, for which fastavro calls `read_decimal`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads flat Avro records as columns of numbers and of byte spans, by compiled code. Pure.
 
-It omits each record that contradicts its schema, so that fastavro reports it.
+A record that contradicts its schema is omitted here, so that fastavro reports the error.
 
 Raises ImportError if numba is not installed.
 """
@@ -23,7 +23,7 @@ BOOLEAN, INT, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM = range(8)
 """The kinds of leaves."""
 
 NOT_NULL = -1
-"""Instead of the position of null in a leaf's union."""
+"""The position of null for a leaf that cannot be null."""
 
 __all__ = ["gather"]  # for the spans of this module
 

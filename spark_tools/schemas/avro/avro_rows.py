@@ -29,10 +29,10 @@ _SIZES = {"boolean": 1, "float": 4, "double": 8}
 
 
 class AvroRows(RowsReader):
-    """Reads records of one schema, both the writer's and the reader's. Thread-safe."""
+    """Reads records whose writer has the reader's own schema. Thread-safe."""
 
     def __init__(self, leaves: NDArray[np.int64], column: _Column, kind: pa.DataType) -> None:
-        """Only `rows_of` calls it."""
+        """Take what `rows_of` made, the only caller."""
         self._leaves = leaves
         self._column = column
         self._type = kind

@@ -1,9 +1,9 @@
 """Decodes Avro: schemas become Arrow types; fastavro decodes with Avro's schema resolution.
 
-Types are those of Spark's `from_avro`. A union with null becomes its other member. A union of int
-and long becomes a bigint, a union of float and double a double, any other union a struct of
-`member0`, …. Types that Spark lacks (times of day, nanoseconds, durations, UUIDs) keep their
-underlying type.
+Types are those of Spark's `from_avro`. A union of null and one type becomes that type. A union of
+int and long becomes a bigint, and one of float and double a double. Any other union becomes a
+struct of `member0`, …. Types that Spark lacks (times of day, nanoseconds, durations, UUIDs) keep
+their underlying type.
 """
 
 from __future__ import annotations

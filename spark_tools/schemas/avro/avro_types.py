@@ -13,7 +13,7 @@ from spark_tools.schemas.schema_text import NestingBudget
 
 Schema = Any
 Restructure = Callable[[Any], object]
-"""Converts a value of fastavro to one with unions as structs."""
+"""Converts the unions within a value of fastavro to structs."""
 
 _MAX_FIXED_BYTES = (1 << 31) - 1
 _PRIMITIVES: Mapping[str, pa.DataType] = {
@@ -56,7 +56,7 @@ class AvroTypes:
         self.names_records = any(_has_union_of_records(each, named) for each in everything)
 
     def of(self, schema: Schema) -> tuple[pa.DataType, Restructure | None]:
-        """Return the Arrow type, and what converts a value to it if it differs from fastavro's."""
+        """Return the Arrow type, and the converter of fastavro's values if they need one."""
         if isinstance(schema, list):
             return self._of_union(schema)
         full = self._named.get(schema) if isinstance(schema, str) else schema
@@ -160,7 +160,7 @@ def _member(
     if isinstance(value, dict) and records:
         found = fields.get(frozenset(value), [])
         if len(found) != 1:
-            raise CorruptError("a record fits no single member of a union")
+            raise CorruptError("a record does not fit exactly one member of a union")
         return found[0], value
     return locations[type(value).__name__], value
 
@@ -248,7 +248,7 @@ def smallest_bytes(
         if kind in ("record", "error"):
             return sum(smallest_bytes(each["type"], named, budget) for each in full["fields"])
         if kind == "array" and not smallest_bytes(full["items"], named, budget):
-            raise UnsupportedError("a list of elements without bytes cannot be read")
+            raise UnsupportedError("a list of elements that take no bytes cannot be read")
         if kind == "map":
             smallest_bytes(full["values"], named, budget)
         return _fixed_bytes(full) if kind == "fixed" else int(kind != "null")

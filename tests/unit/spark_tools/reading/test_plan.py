@@ -75,7 +75,7 @@ def test_plan_when_nothing_is_stored_where_the_log_begins_then_that_is_a_hole() 
     """A reader of the gateway gets an error there, too."""
     partition = stored(segment(1, 10, 25), log_start=5)
 
-    with pytest.raises(NotFoundError, match=r"nothing is stored.*\[5, 10\)"):
+    with pytest.raises(NotFoundError, match=r"offsets are not stored.*\[5, 10\)"):
         plan(partition, options())
 
     hole, _ = plan(partition, options(mode="permissive"))

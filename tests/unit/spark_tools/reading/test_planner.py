@@ -254,7 +254,7 @@ def test_batch_when_nothing_is_stored_of_a_tiered_topic_then_logs_it(
     planner = Planner(BOTH, snapshot(log), {}, leases())
 
     assert planner.batch(options()) == []
-    assert "nothing is stored of the topic topic=orders" in caplog.messages
+    assert "the topic has no stored segments topic=orders" in caplog.messages
 
 
 def test_batch_when_several_topics_are_read_then_each_is_judged_alone() -> None:
