@@ -284,7 +284,8 @@ def command_parser() -> JobParser:
         example="/var/lib/rlm/manager/cache",
         metavar="DIR",
         type=Path,
-        help="Start from the metadata cache of a process on this host, and read the rest.",
+        help="Start from the metadata cache of a process on this host, and read the rest from the"
+        " topic.",
     )
     parser.add_argument(
         "--grace-ms",
@@ -317,14 +318,14 @@ def _add_page(parser: JobParser) -> None:
         "--page",
         example="audit.html",
         metavar="FILE",
-        help="File for a page of HTML with the findings.",
+        help="File for an HTML page with the findings.",
     )
     parser.add_argument(
         "--price",
         example="0.023",
         metavar="PRICE",
         type=_price,
-        help="Price of a GiB for a month, for the costs on the page.",
+        help="Price of one GiB per month, for the costs on the page.",
     )
     parser.add_argument(
         "--currency",
@@ -338,14 +339,14 @@ def _add_treatment(parser: JobParser) -> None:
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (
         (OrphanTreatment.QUARANTINE, "move orphans to quarantine"),
-        (OrphanTreatment.DELETE, "delete orphans, and objects that are in quarantine for long"),
+        (OrphanTreatment.DELETE, "delete orphans, also those in quarantine longer than --grace"),
     ):
         treatments.add_argument(
             f"--{treatment.value}",
             action="store_const",
             const=treatment.value,
             dest="treatment",
-            help=f"Data loss: have rlm-repair {what}: write the dead letters that it acts on.",
+            help=f"Data loss: request rlm-repair to {what}. Writes a dead letter for each object.",
         )
     add_confirmation(
         parser,

@@ -37,26 +37,28 @@ FINDING_MEANINGS: Mapping[FindingKind, str] = MappingProxyType(
         "the remedy are those of `missing`.",
         FindingKind.CHECKSUM: "An object has another checksum than its record. The effect "
         "and the remedy are those of `missing`.",
-        FindingKind.GAP: "Nothing is stored between stored offsets, or of offsets that the manager "
-        "trimmed from the local log, and no gap is on record. Readers get errors there: see "
-        "`rlm status`.",
+        FindingKind.GAP: "Offsets between stored ones, or offsets that the manager trimmed from "
+        "the local log, are not stored, and no gap is recorded. Readers get errors for these "
+        "offsets: see `rlm status`.",
         FindingKind.ORPHAN: "No segment of the metadata names the object. Nothing reads it: see "
         "[orphans](spark.md#orphans).",
-        FindingKind.QUARANTINED: "An orphan that was moved to the quarantine, longer ago than the "
-        "grace. Treat it as an `orphan`.",
+        FindingKind.QUARANTINED: "An orphan that was moved to quarantine longer ago than "
+        "`--grace`. Treat it as an `orphan`.",
         FindingKind.FOREIGN: "An object whose name does not have `rlm`'s format. Move it out "
         "of the prefix.",
-        FindingKind.OVERLAP: "A finished segment has offsets of another, as the parts of a "
-        "[merge](streaming.md#small-segments-are-merged) until they are deleted. Do nothing: each "
-        "offset is read once.",
-        FindingKind.OUT_OF_LINEAGE: "A finished segment of a history that an election cut off. Do "
-        "nothing: it expires after its grace.",
+        FindingKind.OVERLAP: "A finished segment has offsets that another one has, too, such as "
+        "the parts of a [merge](streaming.md#small-segments-are-merged) before they are deleted. "
+        "Do nothing: readers get each offset once.",
+        FindingKind.OUT_OF_LINEAGE: "A finished segment outside of the log's current lineage, for "
+        "example after an unclean election. Do nothing: it expires after "
+        "`remote.unreferenced.grace.ms`.",
         FindingKind.BELOW_LOG_START: "A finished segment below the log start. The manager deletes "
-        "it; if not, look at its log.",
+        "it. If it stays, see the manager's log.",
         FindingKind.DANGLING_COPY: "A copy started long ago and never finished. The manager "
-        "deletes its objects; if not, look at its log.",
+        "deletes its objects. If they stay, see the manager's log.",
         FindingKind.DANGLING_DELETE: "A deletion started long ago and never finished. The manager "
-        "finishes it; if not, look at its log. For dead letters run `rlm-repair`.",
+        "finishes it, or `rlm-repair` if it is a dead letter. If neither does, see the manager's "
+        "log.",
     }
 )
 """What each kind means and what to do about it, for docs/spark-jobs.md."""
@@ -110,7 +112,7 @@ def finding_rows(findings: Iterable[Finding]) -> pa.RecordBatch:
 def of_segment(
     kind: FindingKind, metadata: RemoteLogSegmentMetadata, detail: str, *, length_bytes: int = -1
 ) -> Finding:
-    """Return a finding about a whole segment."""
+    """Return a finding about a segment with its offsets."""
     tip = metadata.topic_id_partition
     return Finding(
         kind=kind.value,

@@ -1,7 +1,8 @@
 """Runs an audit: lists, compares, checks suspicions again, reads newer metadata.
 
-The order makes it safe. A suspicion of the first listing counts only if a second look at the object
-and newer metadata confirm it. If a source does not answer completely, the audit reports nothing.
+This order makes the audit safe. A suspicion of the first listing counts only if a second look at
+the object and newer metadata confirm it. If a source does not answer completely, the audit reports
+nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 _RANGES_PER_CORE = 4
 
 OpenMetadata = Callable[[], AbstractContextManager[MetadataSnapshot]]
-"""Opens the metadata topic, read to its current end."""
+"""Opens the metadata as of the current end of its topic."""
 
 
 class IncompleteError(TieredStorageError):

@@ -1,4 +1,4 @@
-"""Lists key ranges, compares them, and looks at objects again, on executors.
+"""Lists key ranges, compares them with the metadata, and looks at objects again, on executors.
 
 This module does not import Spark. Memory: one range's expected objects and one page of the listing.
 """
@@ -66,7 +66,7 @@ def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table
 def list_and_compare(
     batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age, *, read_bytes: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Compare RANGES with the store, as FINDINGS. Raises RetriableError if a listing fails.
+    """Compare RANGES with the store; yield FINDINGS. Raises RetriableError if a listing fails.
 
     With `read_bytes`, read each object that must exist and compute its checksum.
     """
@@ -97,7 +97,7 @@ def _packed(expected: pa.RecordBatch) -> bytes:
 def look_again(
     batches: Iterable[pa.RecordBatch], store: StoreConnection
 ) -> Iterator[pa.RecordBatch]:
-    """Look SUSPECTS up, as SIGHTINGS; a missing object has no row. Raises RetriableError.
+    """Look SUSPECTS up; yield SIGHTINGS of those that exist. Raises RetriableError.
 
     The checksum of an object with `read_bytes` is that of the bytes read.
     """

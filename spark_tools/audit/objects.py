@@ -26,7 +26,7 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """The age of orphans: metadata may still name objects that are newer than `cut_off_ms`."""
+    """The minimum age of orphans: the metadata of objects from `cut_off_ms` on may be missing."""
 
     cut_off_ms: int
 

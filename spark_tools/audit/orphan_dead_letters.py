@@ -19,10 +19,10 @@ TREATED_ORPHANS = JsonShape(
         "treatment": JsonField(JsonKind.TEXT, "`delete` or `quarantine`."),
         "requested": JsonField(JsonKind.FLAG, "False with `--dry-run`."),
         "objects": JsonField(JsonKind.COUNT, "The number of objects to treat."),
-        "bytes": JsonField(JsonKind.BYTES, "Their size."),
+        "bytes": JsonField(JsonKind.BYTES, "The size of these objects."),
         "kept": JsonField(
             JsonKind.COUNT,
-            "Orphans that stay: not all of the [proof](spark.md#orphans) exists.",
+            "Orphans that stay, because the [proof](spark.md#orphans) is incomplete.",
         ),
     },
 )
@@ -30,7 +30,7 @@ TREATED_ORPHANS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An object that no metadata names, as seen the second time.
+    """An object that the metadata does not name, as of the second look.
 
     `why_kept` is the reason not to remove it; empty if it may be removed.
     """
@@ -43,7 +43,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
-    """When orphans were seen, by the wall clock, and how far the metadata was read."""
+    """When the audit saw orphans, by the wall clock, and how far it read the metadata."""
 
     first_ms: int
     last_ms: int

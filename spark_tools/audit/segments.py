@@ -16,7 +16,7 @@ from spark_tools.audit.findings import Finding, FindingKind, of_segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecords:
-    """All that is known of a partition's segments, in any state."""
+    """A partition's state and its segments in any state."""
 
     topic_id_partition: TopicIdPartition
     state: PartitionState
@@ -55,7 +55,7 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
 
 
 def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
-    """Yield the segments whose offsets others have; of those with equal starts, not the widest."""
+    """Yield segments that overlap an earlier one. Of equal starts, the widest is the earliest."""
     furthest: StoredRange | None = None
     for stored in sorted(ranges, key=_widest_first):
         if furthest is not None and stored.offsets.overlaps(furthest.offsets):
@@ -77,7 +77,7 @@ def _widest_first(stored: StoredRange) -> tuple[int, int]:
 def _holes(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[Finding]:
-    """Yield the gaps between stored ranges and recorded gaps, and below the trimmed offset.
+    """Yield findings for missing offsets: between known ranges, and below the trimmed offset.
 
     Outside the stored ranges, untrimmed records are still in the broker's log. A partition under
     deletion needs no records. Below a segment that is being copied, or was copied recently,

@@ -1,4 +1,4 @@
-"""Reduces the suspicions by the second look and newer metadata; adds the metadata's findings.
+"""Confirms suspicions by a second look and newer metadata, and adds the metadata's findings.
 
 Memory: the segments of one partition, and the suspicions.
 """
@@ -33,7 +33,7 @@ _MAY_BE_NEEDED = "other objects of its partition are missing or damaged: it may 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledFindings:
-    """All findings, the totals, and the orphans; `Orphan.why_kept` decides on each."""
+    """All findings, the totals, and the orphans; `Orphan.why_kept` says which may be removed."""
 
     findings: tuple[Finding, ...]
     totals: tuple[TopicTotals, ...]
@@ -47,7 +47,7 @@ def settle(
     age: Age,
     keys: ObjectKeys,
 ) -> SettledFindings:
-    """Settle by the current metadata. Raises CorruptError, RetriableError."""
+    """Settle the suspicions by the current metadata. Raises CorruptError, RetriableError."""
     totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
     findings: list[Finding] = []
     suspected = {each.object_key for each in suspicions}
@@ -80,7 +80,7 @@ def settle(
         if not orphan.why_kept and (tip.topic, tip.partition) in damaged:
             orphan = replace(orphan, why_kept=_MAY_BE_NEEDED)
         orphans.append(orphan)
-        detail = f"{finding.detail}; {orphan.why_kept or 'dead'}"
+        detail = f"{finding.detail}; {orphan.why_kept or 'removable'}"
         findings.append(replace(finding, detail=detail))
     findings.sort(key=lambda each: (each.kind, each.object_key))
     return SettledFindings(
@@ -89,7 +89,7 @@ def settle(
 
 
 def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:
-    """Return the suspected objects of segments that are not deleted."""
+    """Return the suspected objects that belong to segments that are not deleted."""
     living = (
         each.metadata
         for each in partition.segments

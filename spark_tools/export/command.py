@@ -48,9 +48,9 @@ _NAME = "rlm-export"
 _DEFAULT_FILE_BYTES = 128 << 20
 _COUNTS: Mapping[str, str] = MappingProxyType(
     {
-        "ranges": "Ranges that were exported; none with `--dry-run`.",
-        "records": "Their records; none with `--dry-run`.",
-        "files": "Their files. With `--dry-run`: ranges to export.",
+        "ranges": "Ranges that were exported. Not with `--dry-run`.",
+        "records": "Records of the exported ranges. Not with `--dry-run`.",
+        "files": "Files of the exported ranges. With `--dry-run`: ranges to export.",
         "bytes": "Only with `--dry-run`: bytes of the ranges in the store.",
         "skipped": "Ranges that were skipped.",
         "undecodable": "Exported records that could not be decoded, with `decodeMode` "
@@ -117,7 +117,7 @@ class RangeReport:
         if isinstance(event, ExportProgress):
             _print_progress(event)
             if event.undecodable_count:
-                self._print(f"could not decode {event.undecodable_count} records of these")
+                self._print(f"could not decode {event.undecodable_count} of these records")
                 self.counts.update(undecodable=event.undecodable_count)
         elif isinstance(event, SkippedRange):
             self._skip(event)
@@ -171,7 +171,7 @@ def _require_exportable(options: ReadOptions) -> None:
         )
     if options.mode is Mode.DROPMALFORMED:
         raise InvalidConfigError(
-            "cannot export in this mode: it lists no ranges that it leaves out",
+            "cannot export in this mode: it does not list the ranges that it leaves out",
             option="mode",
             found=options.mode.value,
             advice=f"Use {Mode.FAILFAST.value} or {Mode.PERMISSIVE.value}",
@@ -181,7 +181,7 @@ def _require_exportable(options: ReadOptions) -> None:
             "nothing would be exported: these columns are in the files' paths",
             option="columns",
             found=",".join(options.columns),
-            expected="one more",
+            expected="one more column",
         )
     for name, bound_ms in (
         ("fromTimestamp", options.from_ms),
@@ -189,7 +189,7 @@ def _require_exportable(options: ReadOptions) -> None:
     ):
         if bound_ms is not None:
             raise InvalidConfigError(
-                "cannot select records of an export by timestamp: it has whole ranges of offsets",
+                "cannot select records by timestamp: an export has whole ranges of offsets",
                 option=name,
                 found=bound_ms,
                 advice="Use startingOffsets and endingOffsets",

@@ -36,14 +36,14 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Files of one Spark job: a job has a fixed cost, and its last tasks leave cores idle."""
+"""Files of one Spark job. More files per job spread its fixed cost and the idle time at its end."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """The form of the files: about `file_bytes` of stored segments each, by date or not.
+    """The form of the files: about `file_bytes` of stored segments each, and one per date or not.
 
     `decoding` names the decoded columns.
     """
@@ -71,14 +71,14 @@ ExportEvent = ExportedRange | SkippedRange | ExportProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """What an export would do: the files to write, and the ranges that are missing."""
+    """What an export would do: the files to write, and the ranges to skip."""
 
     files: tuple[FileRange, ...]
     skipped: tuple[SkippedRange, ...]
 
 
 class Export:
-    """Exports the data source's `options` into the directory `output` of any store."""
+    """Exports the records that the data source's `options` select to the directory `output`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Export:
         self._connection = ClusterConnection.of(options)
         given = ReadOptions.of(options)
         columns = tuple(name for name in given.columns if name != UNREADABLE)
-        # A task fails at unreadable offsets, and its outcome has them; the plan has missing ones.
+        # A task stops at unreadable offsets and returns them; the plan lists missing offsets.
         self._options = replace(given, columns=columns, mode=Mode.FAILFAST)
         self._settings = settings
         self._format = ExportFormat.of(
@@ -116,7 +116,7 @@ class Export:
         return ExportPlan(files=tuple(files), skipped=skipped)
 
     def run(self) -> Iterator[ExportEvent]:
-        """Export; yield each range when it counts, and each range that cannot be exported.
+        """Export; yield each range that the manifest has now, and each that cannot be exported.
 
         Raises InvalidConfigError if an earlier export used other columns or another isolation, or
         if executors and driver do not share the directory. Raises FencedError if another export
@@ -173,7 +173,7 @@ class Export:
                 0 if any(each.is_lost or len(each.offsets) for each in written) else failures + 1
             )
             if failures == _MAX_FAILURES:
-                raise RetriableError("nothing can be read of the store", reason=written[0].reason)
+                raise RetriableError("the store cannot be read", reason=written[0].reason)
             for each in written:
                 yield from self._unread(each, queue)
             left_bytes = sum(each.size_bytes for each in queue)
@@ -195,7 +195,8 @@ class Export:
             queue.extend([] if left is None else [left])
             return
         tip = file_range.topic_id_partition
-        yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)  # recorded above
+        # `add_lines` has recorded it.
+        yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)
         left = file_range.rest(unreadable.end_offset)
         if left is not None:
             queue.appendleft(left)
@@ -231,7 +232,7 @@ class Export:
         return written
 
     def _plan_again(self, planner: Planner, ranges: Sequence[FileRange]) -> list[FileRange]:
-        """Plan the ranges again by what is stored now, under a lease."""
+        """Plan the ranges again from what is stored now, and lease them."""
         pieces: dict[TopicIdPartition, Sequence[Piece]] = {}
         for tip, offsets in hulls(ranges).items():
             # A range that expired since the first plan fails when a task reads it.

@@ -7,8 +7,8 @@
 
 An export reads all lines of a partition, and requires that none overlaps its own. Then it adds its
 line by a rename to the next number, and reads the line again. If another export's line is there,
-this one does not count. Then it moves the files to the paths in its line. The next export completes
-an interrupted one. So without a running export, `data` has all files that the manifest names.
+this one does not count. Then it moves the files to the paths in its line. If it is interrupted, the
+next export moves them. So `data` has all files that the manifest names when an export has ended.
 
 Lines never overlap where a rename refuses to replace a file (HDFS). **Duplicate rows:** elsewhere
 (`file:`, S3), two exports of the same topics must not run at once. There a rename can replace the
@@ -120,6 +120,7 @@ class Manifest:
                 partition=f"{line.topic}:{line.partition}",
                 offsets=line.offsets,
                 path=_path(line),
+                advice="Run one export of a topic at a time",
             )
 
     def _next_number(self, line: ExportedRange) -> int:
@@ -136,6 +137,7 @@ class Manifest:
                     "another export has exported these offsets meanwhile",
                     partition=f"{line.topic}:{line.partition}",
                     offsets=line.offsets,
+                    advice="Run one export of a topic at a time",
                 )
         return int(names[-1].removesuffix(".json")) + 1 if names else 0
 
@@ -161,9 +163,9 @@ def staged_path(now: datetime) -> str:
 def not_in_the_output(file: str) -> InvalidConfigError:
     """Return the error for a file that an executor wrote and the driver cannot see."""
     return InvalidConfigError(
-        "the driver does not see a file that an executor has written: export to a directory that "
-        "all hosts share, or to another store",
+        "the driver does not see a file that an executor has written",
         file=file,
+        advice="Export to a directory that all hosts share, or to another file system",
     )
 
 

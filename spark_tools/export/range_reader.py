@@ -28,7 +28,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 
 class RangeReader:
-    """One pass over a range. Not thread-safe. `options` has the column `offset`, and fails fast."""
+    """One pass over a range. Not thread-safe. `options` have the column `offset` and FAILFAST."""
 
     def __init__(
         self, file_range: FileRange, storage: RemoteStorageManager, options: ReadOptions

@@ -21,7 +21,7 @@ _OPTIONS = {"partition_by": "--partition-by"}
 class ExportedRange:
     """A line of the manifest: offsets of a partition that files contain completely.
 
-    `files` are relative to `path`, and their names have their offsets. `attempt` is where they were
+    `files` are relative to `path`, and their names begin with offsets. `attempt` is where they were
     written first. `number` is the line's position in its partition. `columns` are comma-separated
     in alphabetical order; `partition_by` is `date` or empty.
     """
@@ -106,10 +106,11 @@ def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> No
         for name, value in asdict(wanted).items():
             if (before := getattr(each, name)) != value:
                 raise InvalidConfigError(
-                    "what was exported there is of another kind: export to another directory",
+                    "an earlier export to this directory used another value",
                     option=_OPTIONS.get(name, name),
                     found=value or "none",
                     expected=before or "none",
+                    advice="Export to another directory",
                 )
 
 

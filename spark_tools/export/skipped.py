@@ -1,10 +1,10 @@
-"""Records in an export's directory the ranges that it could not read, until they are exported.
+"""Records the ranges that an export could not read, in its directory, until they are exported.
 
     _attempts/<time>-<id>.json          a record about to be added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
-Only the manifest decides what is exported again: every range that it does not have. The records
-give the reasons, and state after a range's expiry that its loss was reported.
+The records do not decide what is exported later: the next export writes every range that the
+manifest lacks. They give the reasons, and state after a range's expiry that its loss was reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Partition = tuple[str, int]
 
 
 class SkipCause(Enum):
-    """Lost or damaged in the store, expired before its export, or failed temporarily."""
+    """Why a range is skipped: lost or damaged, expired before its export, or failed for now."""
 
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
@@ -55,7 +55,7 @@ SKIPPED_RANGE = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRange:
-    """Offsets [start_offset, end_offset) that are in no file; `is_final`: permanently."""
+    """Offsets [start_offset, end_offset) that are in no file; `is_final`: the loss was reported."""
 
     topic: str
     topic_id: str
@@ -75,7 +75,7 @@ class SkippedRange:
         return self.topic_id, self.partition
 
     def within(self, offsets: OffsetRange) -> SkippedRange:
-        """Return the record of a part of its offsets."""
+        """Return the record for a part of the offsets."""
         return replace(self, start_offset=offsets.start_offset, end_offset=offsets.end_offset)
 
     @classmethod
@@ -157,7 +157,7 @@ class SkippedRanges:
         """Write a staged file and move it, so that readers only see complete records."""
         staged = staged_path(datetime.now(UTC))
         self._files.write(staged, skipped._text)  # noqa: SLF001 - as above
-        if not self._files.move(staged, path):  # another export has the same
+        if not self._files.move(staged, path):  # another export has recorded the same range
             self._files.remove(staged)
 
 
@@ -173,7 +173,7 @@ def _paths(files: Files, directory: str) -> list[str]:
 def unexported(
     ranges: Iterable[SkippedRange], covered: Mapping[Partition, Iterable[OffsetRange]]
 ) -> list[SkippedRange]:
-    """Return the parts of the ranges outside `covered`; an overlap stays in its first range.
+    """Return the parts of ranges outside `covered`; an overlap of two stays in the first one.
 
     `covered` are each partition's exported ranges and those that need no export.
     """

@@ -104,7 +104,7 @@ def write_files(
     work: RowsToWrite,
     ranges: Sequence[FileRange],
 ) -> list[WrittenFiles]:
-    """Write each range's files below the directory `attempt`; return outcomes in their order.
+    """Write each range's files below the directory `attempt`; return outcomes in the ranges' order.
 
     Raises Spark's errors, CorruptError if a task has no outcome, and InvalidConfigError if the
     driver does not see a task's files.

@@ -1,6 +1,6 @@
 """Explains each kind of finding and its remedy, with commands to copy. Pure.
 
-docs/spark-jobs.md describes the same for each kind.
+docs/spark-jobs.md explains the same kinds.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _repair(options: str) -> Html:
 
 def _leave_to_manager(options: str) -> Html:
     return joined(
-        text("The manager deletes them. If they stay, look at its log and at"),
+        text("The manager deletes them. If they stay, see the manager's log and"),
         command(f"rlm status {options}"),
     )
 
@@ -96,7 +96,7 @@ HOUSEKEEPING = (
     Housekeeping(
         kind=FindingKind.QUARANTINED,
         title="Orphans in quarantine",
-        meaning="Orphans that were moved out of the way longer ago than the grace period.",
+        meaning="Orphans that were moved to quarantine longer ago than the grace period.",
         action=_treat_orphans,
     ),
     Housekeeping(
@@ -126,7 +126,7 @@ HOUSEKEEPING = (
     Housekeeping(
         kind=FindingKind.OUT_OF_LINEAGE,
         title="Segments that an election cut off",
-        meaning="Segments of a history that is not the log's any more.",
+        meaning="Segments outside of the log's current lineage. Nothing reads them.",
         action=lambda _: joined(
             text("None. They expire after"), code("remote.unreferenced.grace.ms"), by=" "
         ),
@@ -134,7 +134,7 @@ HOUSEKEEPING = (
     Housekeeping(
         kind=FindingKind.OVERLAP,
         title="Overlapping segments",
-        meaning="Two segments hold the same offsets. Readers get each offset once.",
+        meaning="Segments with offsets that other segments have. Readers get each offset once.",
         action=lambda _: text("None."),
     ),
 )

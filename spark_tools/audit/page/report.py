@@ -1,6 +1,6 @@
 """Renders the whole page: one HTML file that loads nothing and runs nothing. Pure.
 
-Memory and length: the rows shown, whatever the number of findings.
+The page's length is bounded, because each table shows a limited number of rows.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def test_settle_when_orphans_are_proven_dead_or_not_then_each_with_the_reason(
     assert [name for name, each in orphans.items() if each.is_quarantined] == [moved]
     assert [name for name, each in orphans.items() if each.why_kept] == [only]
     details = {each.object_key: each.detail for each in result.findings}
-    assert details[dead] == "seen; dead"
+    assert details[dead] == "seen; removable"
     assert details[only] == f"seen; {orphans[only].why_kept}"
     assert "only copy" in details[only]
 

@@ -119,13 +119,13 @@ def test_rows_when_of_another_kind_than_before_then_refused(option: str, value: 
     """Older rows would read as null, or be of other records."""
     other = ReadOptions.of({"subscribe": ORDERS.topic, option: value})
 
-    with pytest.raises(InvalidConfigError, match=f"another directory.*option={option}"):
+    with pytest.raises(InvalidConfigError, match=f"another value.*option={option}"):
         require_same_rows(done((0, 10)), ExportFormat.of(other, by_date=False))
 
 
 def test_rows_when_by_date_and_before_not_then_refused() -> None:
     """Readers take no directories of two depths."""
-    with pytest.raises(InvalidConfigError, match=r"another directory.*option=--partition-by"):
+    with pytest.raises(InvalidConfigError, match=r"another value.*option=--partition-by"):
         require_same_rows(done((0, 10)), ExportFormat.of(OPTIONS, by_date=True))
 
 
