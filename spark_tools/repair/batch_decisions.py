@@ -1,7 +1,7 @@
 """Represents the driver's decisions on a batch in a small form to send to executors. Pure.
 
 For nearly all dead letters the driver reads only the key, which names the segment. It sends the
-segment's state in the metadata, and the executor decides on the dead letter by that. The driver
+segment's state in the metadata, by which the executor decides on the dead letter. The driver
 decides on dead letters about orphans one by one.
 """
 
@@ -22,7 +22,8 @@ DeadLetterLocation = tuple[int, int]
 """The partition and offset of a dead letter in its topic."""
 
 _UNDECIDED = Decision(
-    action=RepairAction.REFUSE, reason="not decided: its key is not that of the dead letter"
+    action=RepairAction.REFUSE,
+    reason="not decided: the record's key is not the key of its dead letter",
 )
 
 
@@ -31,7 +32,7 @@ class BatchDecisions:
     """The decisions of one batch, as of one position of the metadata. Immutable.
 
     By the segment's subject: `states` (None if unknown), `listed` and `objects_count`. `listed` has
-    the object names of a deleted segment that do not contain it; few segments have any.
+    the object names of a deleted segment that do not contain its id; few segments have any.
     `objects_count` is the number of objects of a deleted segment.
 
     By the partition's subject: `newer`, the fold version that a record needs, and `leases`.
@@ -60,7 +61,7 @@ class BatchDecisions:
             return _UNDECIDED
         newer = self.newer.get(subject[:PARTITION_SUBJECT_BYTES])
         if newer is not None:
-            reason = f"a record of the metadata needs version {newer} of the rules"
+            reason = f"a metadata record needs version {newer} of the fold"
             return Decision(action=RepairAction.WAIT, reason=reason)
         decision = decide(
             self.states[subject],
@@ -78,11 +79,12 @@ class BatchDecisions:
             return Decision(action=RepairAction.REFUSE, reason=reason)
         lease = self._lease_on(dead_letter, subject)
         if decision.action is RepairAction.DELETE and lease is not None:
-            return Decision(action=RepairAction.WAIT, reason=f"it is read by {lease.holder}")
+            reason = f"{lease.holder} has a read lease on the segment"
+            return Decision(action=RepairAction.WAIT, reason=reason)
         return decision
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
-        """Return which objects of the segment the dead letter lacks; empty if it names them all."""
+        """Return why the dead letter lacks objects of the segment; empty if it names all."""
         named_count = len(set(dead_letter.object_keys))
         count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:

@@ -1,4 +1,4 @@
-"""Checks whether a checkpoint belongs to the topic that the job continues with.
+"""Checks whether a checkpoint belongs to the topic that the job reads.
 
 **Undeleted data:** Spark records only the topic's name. For another topic of the same name, the job
 would never read the dead letters below the recorded offsets. So a separate file in the checkpoint
@@ -22,7 +22,7 @@ _ID_FILE = "letter-topic-id"
 
 
 def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topic_id: UUID) -> None:
-    """Raise InvalidConfigError for a checkpoint of another topic; it need not exist.
+    """Raise InvalidConfigError for a checkpoint of another topic; the checkpoint may be missing.
 
     Records the topic's id if the checkpoint does not have one.
     """
@@ -32,7 +32,7 @@ def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topi
 
 
 def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: str) -> None:
-    """Raise InvalidConfigError if a checkpoint has another topic's id; record the id if none.
+    """Raise InvalidConfigError if a checkpoint has another topic's id; add the id if it has none.
 
     `files` are those of the checkpoint.
     """
@@ -41,7 +41,7 @@ def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: st
         files.write(_ID_FILE, expected)
     elif found != expected:
         raise InvalidConfigError(
-            "the checkpoint is that of another topic of the same name",
+            "the checkpoint belongs to another topic of the same name",
             checkpoint=checkpoint,
             topic=topic,
             expected=expected,
@@ -59,7 +59,7 @@ def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> Non
         topics = _topics(line) - {topic}
         if topics:
             raise InvalidConfigError(
-                "the checkpoint is that of another topic",
+                "the checkpoint belongs to another topic",
                 checkpoint=checkpoint,
                 expected=topic,
                 found=min(topics),

@@ -1,4 +1,4 @@
-"""Runs `rlm-repair`, which finishes the deletions in the dead letter topic."""
+"""Runs `rlm-repair`, which finishes the deletions in the dead-letter topic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _REHEARSED: Mapping[str, str] = MappingProxyType(
         RepairOutcome.WAITING: "would wait",
         RepairOutcome.REFUSED: "would refuse",
         RepairOutcome.UNREADABLE: "would park as unreadable",
-        RepairOutcome.SUPERSEDED: "would leave out as superseded",
+        RepairOutcome.SUPERSEDED: "would skip as superseded",
     }
 )
 REPORT = report_shape("RepairReport", counts_shape("RepairCounts", OUTCOME_MEANINGS.items()))
@@ -173,7 +173,7 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
 def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
-    """Return no partition for a missing default topic, unless the job waits for dead letters."""
+    """Return the topic's partitions; none if the default topic is missing and not waited for."""
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout_ms
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
@@ -198,7 +198,9 @@ def command_parser() -> JobParser:
         help="Directory for the position of the job in the dead-letter topic; required without"
         " --dry-run.",
     )
-    add_confirmation(parser, dry_run="Print the action for every dead letter; change nothing.")
+    add_confirmation(
+        parser, dry_run="Print the number of dead letters by expected outcome; change nothing."
+    )
     parser.add_argument(
         "--interval",
         example="10m",
@@ -210,13 +212,14 @@ def command_parser() -> JobParser:
         "--parking-topic",
         example="parked",
         metavar="TOPIC",
-        help="Topic for dead letters that need a person.",
+        help="Topic for dead letters that need a person; by default the dead-letter topic's name"
+        " with .parked.",
     )
     parser.add_argument(
         "--report",
         example="s3a://lake/outcomes",
         metavar="DIR",
-        help="Directory for the outcome of each dead letter, as Parquet; appended.",
+        help="Directory of Parquet files, to which the job adds the outcome of each dead letter.",
     )
     parser.add_argument(
         "--batch",
@@ -224,7 +227,7 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="Dead letters in one batch. [default: %(default)s]",
+        help="Maximum number of dead letters in one batch. [default: %(default)s]",
     )
     parser.add_argument(
         "--max-attempts",
@@ -232,6 +235,6 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=10,
-        help="Attempts before a dead letter is parked. [default: %(default)s]",
+        help="Failed attempts after which a dead letter is parked. [default: %(default)s]",
     )
     return parser

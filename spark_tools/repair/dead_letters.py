@@ -24,7 +24,7 @@ AnyDeadLetter = DeadLetter | OrphanDeadLetter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableDeadLetter:
-    """Represents the reason for which a dead letter is unreadable.
+    """The reason why a dead letter is unreadable.
 
     With `is_newer`, a newer version of the job can read it.
     """
@@ -34,9 +34,9 @@ class UnreadableDeadLetter:
 
 
 def read_dead_letter(key: bytes | None, value: bytes) -> AnyDeadLetter | UnreadableDeadLetter:
-    """Decode a dead letter, or return the reason it is unreadable.
+    """Decode a dead letter, or return why it is unreadable.
 
-    That is corrupt content, a record that is too large, or a newer version or kind.
+    It may be corrupt, too large, or of a newer version or kind.
     """
     size_bytes = len(key or b"") + len(value)
     if size_bytes > DEAD_LETTER_MAX_BYTES:
@@ -60,7 +60,7 @@ def _decode(value: bytes) -> AnyDeadLetter:
 
 
 def write_dead_letter(item: AnyDeadLetter) -> EncodedRecord:
-    """Encode a record of the dead letter topic."""
+    """Encode a record of the dead-letter topic."""
     if isinstance(item, OrphanDeadLetter):
         return orphan_dead_letter.encode(item)
     return dead_letter.encode(item)

@@ -41,7 +41,7 @@ ASKED_COLUMNS = (
 """The driver's columns, as SQL over the columns of Spark's Kafka source."""
 
 FindMisplaced = Callable[[BatchDecisions, Collection[bytes]], Collection[DeadLetterLocation]]
-"""Finds the records with one of these keys that are no valid dead letters of the key's segment."""
+"""Finds records with one of these keys that are not valid dead letters of the key's segment."""
 
 
 def decide_on_batch(
@@ -54,7 +54,7 @@ def decide_on_batch(
 
     For a segment, the last valid one counts; `find_misplaced` finds invalid ones if there are
     several. Raises RetriableError if the metadata cannot be read to its end in time. Memory and
-    work: the keys, and the dead letters about orphans.
+    time grow with the keys and with the dead letters about orphans.
     """
     first: dict[bytes, DeadLetterLocation] = {}
     repeated: dict[bytes, list[DeadLetterLocation]] = {}

@@ -56,7 +56,7 @@ OUTCOMES = pa.schema(
     ]
 )
 OUTCOMES_DDL = "outcome string, dead_letters long, segment string, reason string"
-"""The dead letters per outcome; for a single one also its subject and the reason."""
+"""The number of dead letters per outcome; for a single one, also its subject and reason."""
 
 WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
 """Returns when all records are acknowledged; raises if that is not certain."""
@@ -64,7 +64,7 @@ WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairTerms:
-    """Represents the store and the topics of the job, for executors.
+    """The store and the topics of the job, for executors.
 
     With `is_itemized`, each dead letter has a row, instead of a count for each outcome.
     """
@@ -81,7 +81,10 @@ def carry_out(
     clock: Clock,
     write: WriteRecords,
 ) -> Iterator[pa.RecordBatch]:
-    """Carry out DEAD_LETTER_COLUMNS; yield OUTCOMES after all records are acknowledged."""
+    """Carry out the decisions on dead letters with DEAD_LETTER_COLUMNS; yield OUTCOMES.
+
+    Yields after all written records are acknowledged.
+    """
     counts: Counter[str] = Counter()
     items: list[Outcome] = []
     with (
@@ -113,7 +116,7 @@ def carry_out(
 def _rare_collection() -> Iterator[None]:
     """Make the garbage collector run rarely, and skip the objects that exist already.
 
-    Those are hundreds of thousands of permanent objects, most of them of the store's client. Dead
+    Hundreds of thousands of permanent objects exist, most of them of the store's client. Dead
     letters are short-lived and never form cycles.
     """
     threshold = gc.get_threshold()[0]
@@ -129,7 +132,7 @@ def _rare_collection() -> Iterator[None]:
 def rehearse(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the expected OUTCOMES of a store without failures; change nothing."""
+    """Yield the OUTCOMES that a store without failures would have; change nothing."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
@@ -192,7 +195,7 @@ def _carry_out_part(
 
 
 def _received(part: pa.RecordBatch) -> Iterator[ReceivedDeadLetter]:
-    """Yield the dead letters; records without a value are none."""
+    """Yield the dead letters; skip records without a value."""
     # By columns: dictionaries per row take longer than decoding the dead letters.
     columns = [part.column(name).to_pylist() for name in DEAD_LETTER_COLUMNS]
     for partition, offset, key, value in zip(*columns, strict=True):

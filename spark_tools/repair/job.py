@@ -5,9 +5,9 @@ The order of one batch's effects, here and nowhere else:
     read metadata to its end -> decide -> delete objects -> write outcomes
     -> pause if most dead letters go back -> checkpoint
 
-Dead letters that wait or fail are written back to a topic without retention. The pause limits this
-growth: at most once per PAUSE_MS, apart from batches with at least as many other outcomes. It also
-separates the attempts of a dead letter.
+Dead letters that wait or fail are written back to a topic without retention. The pause limits the
+growth of that topic: if most of a batch is written back, the next batch waits for PAUSE_MS. The
+pause also separates the attempts of a dead letter.
 
 Each batch is read twice. The driver reads the keys. The executors read all, act, and return counts.
 If several records have one key, executors first find the valid dead letters (misplaced.py). After
@@ -204,7 +204,7 @@ class RepairJob:
 def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[[], bool]) -> None:
     """Return at once if most dead letters are done; else after PAUSE_MS.
 
-    Returns within a second after `is_stopped`.
+    Returns within a second after `is_stopped` returns True.
     """
     back = outcomes.get(RepairOutcome.WAITING, 0) + outcomes.get(RepairOutcome.FAILED, 0)
     if back <= sum(outcomes.values()) - back:

@@ -1,4 +1,4 @@
-"""Finds records that are not valid dead letters of their keys. Such records supersede no other.
+"""Finds records that are not valid dead letters of their keys. They supersede no other records.
 
 Runs on executors, for keys that several records of a batch have. This module does not import Spark.
 """

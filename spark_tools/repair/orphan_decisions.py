@@ -55,7 +55,7 @@ class OrphanDecider:
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
     def decide(self, dead_letter: OrphanDeadLetter) -> Decision:
-        """Return DELETE_OBJECTS or REFUSE; WAIT for what an upgrade or time may resolve."""
+        """Return DELETE_OBJECTS or REFUSE; WAIT if an upgrade or time may resolve the reason."""
         name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
             return Decision(
@@ -72,16 +72,16 @@ class OrphanDecider:
 
     def _not_yet(self, dead_letter: OrphanDeadLetter) -> str:
         if self._unread:
-            return f"the metadata cannot be read whole: {dict(self._unread)}"
+            return f"the metadata cannot be read completely: {dict(self._unread)}"
         if dead_letter.last_modified_ms >= self._terms.cut_off_ms:
-            return "it is too young"
+            return "the object is younger than remote.orphan.grace.ms"
         return ""
 
     def _unproved(self, dead_letter: OrphanDeadLetter, name: SegmentKey) -> str:
         if not 0 < dead_letter.first_seen_ms < dead_letter.last_seen_ms:
-            return "it was not seen twice"
+            return "the audit did not see the object twice"
         if dead_letter.last_seen_ms < self._terms.seen_since_ms:
-            return "it was seen too long ago: audit again"
+            return "the audit saw the object too long ago: audit again"
         return self._source_differs(dead_letter, name.segment_id.topic_id_partition)
 
     def _source_differs(self, dead_letter: OrphanDeadLetter, partition: TopicIdPartition) -> str:

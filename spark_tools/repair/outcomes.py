@@ -40,16 +40,16 @@ class RepairOutcome(StrEnum):
 
 OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
     {
-        RepairOutcome.REPAIRED: "Deleted; DELETE_SEGMENT_FINISHED is published unless the metadata "
-        "has it.",
+        RepairOutcome.REPAIRED: "The objects are deleted. DELETE_SEGMENT_FINISHED is published, "
+        "unless the metadata has it.",
         RepairOutcome.FAILED: "Written back to the dead-letter topic with one more attempt.",
-        RepairOutcome.GIVEN_UP: "Parked: this job failed with it `--max-attempts` times.",
-        RepairOutcome.WAITING: "Written back unchanged, for later or for a newer version.",
-        RepairOutcome.REFUSED: "Parked: no proof; nothing was deleted.",
-        RepairOutcome.UNREADABLE: "Parked: not a dead letter. Of a record above 900,000 bytes, "
-        "only the first part is parked; `from` names the whole record.",
-        RepairOutcome.SUPERSEDED: "Nothing: a later dead letter for the same objects, one that is "
-        "not refused, is in the same batch.",
+        RepairOutcome.GIVEN_UP: "Parked after `--max-attempts` failed attempts of this job.",
+        RepairOutcome.WAITING: "Written back unchanged, for a later run or a newer version.",
+        RepairOutcome.REFUSED: "Parked, because the proof is missing. Nothing is deleted.",
+        RepairOutcome.UNREADABLE: "Parked, because the record is not a dead letter. A record above "
+        "900,000 bytes is truncated; the header `from` names the whole record.",
+        RepairOutcome.SUPERSEDED: "Skipped, because the same batch has a later dead letter for the "
+        "same objects, which is not refused.",
     }
 )
 """What each outcome means, for docs/spark-jobs.md."""
@@ -65,7 +65,7 @@ _OF_ACTION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeTopics:
-    """The topics of outcome records, and the failed attempts that park a dead letter."""
+    """The topics of outcome records, and after how many attempts a dead letter is parked."""
 
     metadata_topic: str
     metadata_partition_count: int
@@ -76,7 +76,7 @@ class OutcomeTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedDeadLetter:
-    """A record of the dead letter topic, and its decoded content."""
+    """A record of the dead-letter topic, and its decoded content."""
 
     location: DeadLetterLocation
     key: bytes | None
@@ -86,7 +86,7 @@ class ReceivedDeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a dead letter (None: unreadable), the reason, and a record if any."""
+    """The outcome of a dead letter (None: unreadable), the reason, and a record to write."""
 
     name: RepairOutcome
     dead_letter: AnyDeadLetter | None
@@ -120,7 +120,7 @@ def outcome_of(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """Return the outcome; `removal` is that of the objects, None if they were not to be deleted."""
+    """Return the outcome; `removal` is None if the decision did not allow deletion."""
     if decision.action is RepairAction.SUPERSEDED:
         return Outcome(name=RepairOutcome.SUPERSEDED, dead_letter=dead_letter)
     if decision.action is RepairAction.WAIT:
@@ -159,7 +159,7 @@ def _failed(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """Write it back with one more attempt, or park it after `max_attempts`."""
+    """Write the dead letter back with one more attempt, or park it after `max_attempts`."""
     again = with_failed_attempt(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
@@ -198,7 +198,7 @@ def _parked(
     value = received.value[: DEAD_LETTER_MAX_BYTES - len(key or b"")]
     text = reason[:_REASON_MAX_CHARS]
     if (key, value) != (received.key, received.value):
-        text = f"{text}; cut off here, whole at {location}"
+        text = f"{text}; this record is truncated, the whole one is at {location}"
     record = OutgoingRecord(
         topic=topics.parking_topic,
         key=key,

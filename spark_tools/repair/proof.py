@@ -1,8 +1,8 @@
 """Decides whether a dead letter's objects may be deleted: only the metadata is proof. Pure.
 
 A dead letter may be old, replayed or forged. Its objects are deleted if the metadata records the
-segment's deletion as started or finished. If the metadata does not know the segment, it must be
-complete, from the dead letter's topic, and read beyond the segment's DELETE_SEGMENT_STARTED.
+segment's deletion as started or finished. Without a record of the segment, the metadata must be
+complete, from the topic that the dead letter names, and read beyond DELETE_SEGMENT_STARTED.
 """
 
 from __future__ import annotations
@@ -87,8 +87,10 @@ def _decide_on_unknown(
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Decision:
-    if source.unread:  # a newer version may read it
-        reason = f"the segment is unknown, and the metadata cannot be read whole: {source.unread}"
+    if source.unread:  # a newer version may read these records
+        reason = (
+            f"the segment is unknown, and the metadata cannot be read completely: {source.unread}"
+        )
         return Decision(action=RepairAction.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
         reason = "the segment is unknown, and the dead letter has no position of its deletion"

@@ -1,4 +1,4 @@
-"""Removes the decided segments and orphans in bulk, on executors.
+"""Removes the objects of segments and orphans in bulk, as decided, on executors.
 
 After a failure it checks the access to the store. If the store does not answer, the failures are an
 outage, which does not count as an attempt of the dead letters.
@@ -34,10 +34,10 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """The result for one dead letter's objects; all fields are empty if they do not exist any more.
+    """The result for a dead letter's objects; all fields are empty if the objects no longer exist.
 
-    `refusal`: the object is not the one that was seen. `failure`: the store's error. `outage`: the
-    store does not answer at all.
+    `refusal`: the object is not the one that the audit saw. `failure`: the store's error.
+    `outage`: the store does not answer at all.
     """
 
     refusal: str = ""
@@ -91,7 +91,10 @@ def _without_blame(
 def remove_orphans(
     storage: ChunkStorage, dead_letters: Sequence[OrphanDeadLetter], keys: ObjectKeys
 ) -> list[Removal]:
-    """Return a result per dead letter, in order; an absent object is done. Never raises."""
+    """Return a result per dead letter, in order. Never raises.
+
+    An absent object counts as removed.
+    """
     prepared = {
         dead_letter.object_key: _prepared(storage, dead_letter, keys)
         for dead_letter in dead_letters
@@ -105,12 +108,12 @@ def remove_orphans(
 def _prepared(
     storage: ChunkStorage, dead_letter: OrphanDeadLetter, keys: ObjectKeys
 ) -> Removal | None:
-    """Return None if the object may be deleted now."""
+    """Return None if the object may be deleted now; otherwise the result."""
     try:
         found = storage.info(dead_letter.object_key)
         seen = (dead_letter.length_bytes, dead_letter.last_modified_ms)
         if (found.length_bytes, found.last_modified_ms) != seen:
-            return Removal(refusal="it is not the object that was seen")
+            return Removal(refusal="the object is not the one that the audit saw")
         if dead_letter.treatment is OrphanTreatment.QUARANTINE:
             _copy(storage, found, quarantined_name(keys, dead_letter.object_key))
     except NotFoundError:
@@ -129,7 +132,9 @@ def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
         # An earlier attempt created it completely: chunks are created atomically.
         there = storage.info(target)
         if (there.length_bytes, there.attributes) != (found.length_bytes, found.attributes):
-            raise RetriableError("another object is in quarantine", name=target) from error
+            raise RetriableError(
+                "the quarantine has another object of this name", name=target
+            ) from error
 
 
 def _deleted(storage: ChunkStorage, names: Sequence[str]) -> dict[str, Removal]:

@@ -158,7 +158,7 @@ def test_decide_on_batch_when_a_record_can_not_be_read_then_gone_is_no_proof(
     decision = decided(metadata, rows).decision((0, 0), gone)
 
     assert (proved.action, decision.action) == (RepairAction.DELETE_OBJECTS, RepairAction.WAIT)
-    assert "cannot be read whole" in decision.reason
+    assert "cannot be read completely" in decision.reason
 
 
 def test_decide_on_batch_when_somebody_reads_a_segment_then_its_letter_waits(

@@ -309,7 +309,7 @@ def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
     if outcome == "waiting":
         (back,) = world.written
         assert (back.topic, back.key, back.value) == ("letters", b"key", sent.value)
-        assert batch.column("reason").to_pylist() == ["it is read by a Spark job"]
+        assert batch.column("reason").to_pylist() == ["a Spark job has a read lease on the segment"]
         assert len(world.names()) == 2
     else:
         assert world.names() == set()

@@ -106,7 +106,7 @@ def test_decide_when_anything_is_not_proved_then_refused(world: World) -> None:
     dead_letter = world.dead_letter()
     read_to = dead_letter.read_to
     wrong = {
-        "not seen twice": replace(dead_letter, last_seen_ms=5_000),
+        "did not see the object twice": replace(dead_letter, last_seen_ms=5_000),
         "too long ago: audit again": replace(dead_letter, last_seen_ms=5_999),
         "another metadata topic": replace(dead_letter, metadata_topic_id="elsewhere"),
         "ends before": replace(dead_letter, read_to=read_to._replace(offset=read_to.offset + 1)),
@@ -128,7 +128,7 @@ def test_decide_when_it_was_first_seen_in_the_first_millisecond_then_that_counts
     seen, never = (replace(world.dead_letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
 
     assert world.decided(seen) == [(RepairAction.DELETE_OBJECTS, "")]
-    assert world.decided(never) == [(RepairAction.REFUSE, "it was not seen twice")]
+    assert world.decided(never) == [(RepairAction.REFUSE, "the audit did not see the object twice")]
 
 
 def test_decide_when_it_was_registered_since_then_refused(world: World) -> None:
@@ -145,7 +145,9 @@ def test_decide_when_it_is_too_young_then_it_waits(world: World) -> None:
     """R22: time cures it."""
     young = replace(world.dead_letter(), last_modified_ms=2_000)
 
-    assert world.decided(young) == [(RepairAction.WAIT, "it is too young")]
+    assert world.decided(young) == [
+        (RepairAction.WAIT, "the object is younger than remote.orphan.grace.ms")
+    ]
 
 
 def test_decide_when_the_metadata_is_not_whole_then_it_waits(world: World) -> None:
@@ -155,7 +157,7 @@ def test_decide_when_the_metadata_is_not_whole_then_it_waits(world: World) -> No
 
     ((decision, reason),) = world.decided(dead_letter)
 
-    assert (decision, "read whole" in reason) == (RepairAction.WAIT, True)
+    assert (decision, "read completely" in reason) == (RepairAction.WAIT, True)
 
 
 def test_decide_when_the_metadata_topic_is_created_again_then_nothing_is_decided(

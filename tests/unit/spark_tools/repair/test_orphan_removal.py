@@ -60,8 +60,8 @@ def test_remove_when_another_object_is_there_then_refused(storage: MemoryChunkSt
     younger.create_with_content("cold/b", BytesSource(content=b"dead"))
     (written_anew,) = remove_orphans(younger, [dead_letter("cold/b")], KEYS)
 
-    assert "not the object that was seen" in longer.refusal
-    assert "not the object that was seen" in written_anew.refusal
+    assert "not the one that the audit saw" in longer.refusal
+    assert "not the one that the audit saw" in written_anew.refusal
     assert names(storage) == ["cold/a"]
     assert names(younger) == ["cold/b"]
 
@@ -102,7 +102,7 @@ def test_remove_when_the_copy_in_quarantine_is_another_then_the_object_stays(
 
     (removal,) = remove_orphans(storage, [dead_letter("cold/c", treatment="quarantine")], KEYS)
 
-    assert "another object is in quarantine" in removal.failure
+    assert "the quarantine has another object" in removal.failure
     assert "cold/c" in names(storage)
 
 
