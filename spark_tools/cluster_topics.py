@@ -1,4 +1,4 @@
-"""Looks up topics, partitions and offsets in the cluster, and creates the dead letter topic."""
+"""Looks up topics, partitions and offsets in the cluster, and creates the dead-letter topic."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ def ensure_dead_letter_topic(
 ) -> None:
     """Create a topic without retention for dead letters, unless it exists.
 
-    It gets the replication factor of the topic `replicated_as`. Raises InvalidConfigError if the
-    topic cannot be created or `replicated_as` cannot be found.
+    The new topic gets the replication factor of the topic `replicated_as`. Raises
+    InvalidConfigError if the topic cannot be created or `replicated_as` cannot be found.
     """
     model = _describe(client, [replicated_as], timeout_ms)[replicated_as]
     replication_factor = min(len(each.replicas) for each in model.partitions)
@@ -156,7 +156,7 @@ def ensure_dead_letter_topic(
 def _describe(
     client: Mapping[str, str], topics: Sequence[str], timeout_ms: int
 ) -> dict[str, TopicDescription]:
-    """Raise the errors of find_partitions."""
+    """Describe the topics. Raises the errors of find_partitions."""
     admin = _admin(client)
     asked = admin.describe_topics(
         TopicCollection(list(topics)), request_timeout=_request_timeout_s(timeout_ms)
@@ -186,7 +186,7 @@ def _describe(
 
 
 def _request_timeout_s(timeout_ms: int) -> float:
-    """Raise InvalidConfigError for more than MAX_TIMEOUT_MS."""
+    """Convert to seconds. Raises InvalidConfigError for more than MAX_TIMEOUT_MS."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
             "the time limit for the cluster's answers is too long",
@@ -198,7 +198,7 @@ def _request_timeout_s(timeout_ms: int) -> float:
 
 
 def _admin(client: Mapping[str, str]) -> AdminClient:
-    """Raise InvalidConfigError for a key or a value that librdkafka does not know."""
+    """Open a client. Raises InvalidConfigError for settings that librdkafka rejects."""
     try:
         return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
     except KafkaException as exception:

@@ -44,12 +44,12 @@ OPTIONS = frozenset({CONFIG, BOOTSTRAP, _SPARKS_BOOTSTRAP})
 KEYS = (
     OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, DEAD_LETTER_TOPIC} | RSM_KEYS
 )
-"""All keys that this module reads, without the client's, which librdkafka validates."""
+"""All keys that this module reads, except the client's, which librdkafka validates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConnection:
-    """Where segments are stored. Spark sends this object to the executors."""
+    """The settings of the store and of its segments. Spark sends this object to the executors."""
 
     settings: Store
     segment_settings: SegmentSettings = field(default_factory=SegmentSettings)
@@ -69,7 +69,7 @@ class StoreConnection:
         return cls(settings=config.store(), segment_settings=config.segments())
 
     def open(self) -> RemoteStorageManager:
-        """Open the store. Raises InvalidConfigError for a store that the settings cannot open."""
+        """Open the store. Raises InvalidConfigError if the settings do not fit a store."""
         return open_segments(self.segment_settings, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
@@ -77,7 +77,7 @@ class StoreConnection:
         return open_store(self.settings)
 
     def require_own_manager(self) -> None:
-        """Raise InvalidConfigError if a plug-in alone knows where the objects of segments are."""
+        """Raise InvalidConfigError if the storage manager is a plug-in: its objects are unknown."""
         if self.segment_settings.manager is not None:
             raise InvalidConfigError(
                 "objects of segments can be listed only with rlm's own storage manager",
@@ -89,7 +89,7 @@ class StoreConnection:
     def require_answer(self) -> None:
         """Raise InvalidConfigError if the store does not answer. A denied listing is an answer.
 
-        A storage manager that is a plug-in is only opened.
+        A storage manager that is a plug-in is opened and closed, and not listed.
         """
         if any(
             isinstance(each, Plugin)
@@ -111,7 +111,7 @@ class StoreConnection:
 
     @property
     def listed_prefix(self) -> str:
-        """The prefix of all objects' names."""
+        """The prefix of all objects' names, with its slash."""
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
@@ -135,7 +135,7 @@ class StoreConnection:
 class ClusterConnection:
     """The addresses and settings of the cluster, its metadata topic, and the store.
 
-    `client` is librdkafka's configuration. `values` are all given keys, and `file` has those of the
+    `client` is librdkafka's configuration. `values` has all given keys, and `file` the keys of the
     configuration file.
     """
 
@@ -153,12 +153,12 @@ class ClusterConnection:
 
     @property
     def dead_letter_topic_is_named(self) -> bool:
-        """Whether the user names the topic; the default topic exists from its first record on."""
+        """Whether the user names the topic. A missing default topic means: no dead letters yet."""
         return DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
-        """The age below which metadata may not name an object yet. Raises InvalidConfigError."""
+        """The age in ms below which no object is an orphan. Raises InvalidConfigError."""
         text = self.values.get(_ORPHAN_GRACE, _DEFAULT_ORPHAN_GRACE)
         try:
             return parse_duration(text)
@@ -175,7 +175,7 @@ class ClusterConnection:
         return _invalid(self.values, self.file, message, key, **context)
 
     def locating(self) -> AbstractContextManager[None]:
-        """Return a context that adds to an InvalidConfigError where its key is from, as above."""
+        """Return a context that adds the source of the key to an error, as `invalid` does."""
         return _located(self.values, self.file)
 
     @classmethod
@@ -207,7 +207,7 @@ class ClusterConnection:
 
 
 def refused_client(client: Mapping[str, str], reason: str) -> InvalidConfigError:
-    """Return the error for settings that librdkafka rejects; it shows no secret."""
+    """Return the error, without secrets, for settings that librdkafka rejects."""
     blamed = max((key for key in client if key in reason), key=len, default=None)
     shows_secret = any(value and value in reason for key, value in client.items() if is_secret(key))
     return InvalidConfigError(
@@ -219,7 +219,7 @@ def refused_client(client: Mapping[str, str], reason: str) -> InvalidConfigError
 
 
 def names_brokers(options: Mapping[str, str]) -> bool:
-    """Return whether the options, without a file, name the brokers."""
+    """Return whether an option names the brokers; a file does not count."""
     return bool(_servers(options))
 
 
@@ -230,7 +230,7 @@ def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
 
 @contextmanager
 def _located(values: Mapping[str, str], file: Properties) -> Iterator[None]:
-    """Add to an error where its key is from, if it has one."""
+    """Add the source of its key to an InvalidConfigError that has a key."""
     try:
         yield
     except InvalidConfigError as error:

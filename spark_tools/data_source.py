@@ -47,8 +47,8 @@ _EXPLAINED = "topic string, partition int, start_offset bigint, end_offset bigin
 class SegmentRowsReader(DataSourceReader):
     """A batch query over the segments that are stored when Spark plans it.
 
-    It takes no filters. Spark plans a relation once for all of its uses, so the filter of the last
-    planned use would apply to the other uses too. Options select the records.
+    The reader takes no filters; options select the records. Spark plans a relation once for all of
+    its uses, so the filter of the last planned use would apply to the other uses too.
     """
 
     def __init__(
@@ -131,8 +131,9 @@ class RlmDataSource(DataSource):
 def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
     """Register the format `rlm` with a session.
 
-    The queries' read leases are renewed while the application runs jobs. They are released after
-    `lease_idle_s` without a job, those of a stream when it ends, and all when the process ends.
+    The driver renews the queries' read leases while the application runs jobs. It releases those of
+    batch queries after `lease_idle_s` without a job, those of a stream when the stream ends, and
+    all when the process ends.
     """
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address
@@ -142,9 +143,9 @@ def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None
 
 
 def explain(spark: SparkSession, **options: str) -> DataFrame:
-    """Return one row per partition: what `load()` with these options would read now.
+    """Return one row per partition: what `load()` would read now with these options.
 
-    Raises the errors of a query's planning. Reads nothing from the store.
+    Raises the errors that planning a query raises. Reads nothing from the store.
     """
     given = ReadOptions.of(options)
     parsed = replace(given, lease_ms=0, parallelism=_parallelism(spark))
@@ -189,7 +190,7 @@ def _with_schema(
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
         raise InvalidConfigError(
             "cannot read with mode PERMISSIVE: "
-            "the schema lacks the column that marks unreadable batches",
+            "the schema lacks the column for the reason of unreadable offsets",
             advice=f"Add the column {UNREADABLE} to the schema, or use another mode",
         )
     if wrong or not given:

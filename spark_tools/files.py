@@ -14,7 +14,7 @@ class Files(ABC):
 
     @abstractmethod
     def texts(self, directory: str) -> list[str]:
-        """Return the contents of all files in and below it, unordered; none if it is missing."""
+        """Return the contents of all files below a directory, unordered; none if it is missing."""
 
     @abstractmethod
     def read(self, path: str) -> str:
@@ -28,8 +28,9 @@ class Files(ABC):
     def move(self, path: str, target: str) -> bool:
         """Move a file; return False and change nothing if `target` exists or `path` does not.
 
-        As atomic as the file system's rename. Where a rename replaces files (`file:`, S3), two
-        concurrent moves to one target may both return True, and the last one's content remains.
+        The move is as atomic as the file system's rename. Where a rename replaces files (`file:`,
+        S3), two concurrent moves to one target may both return True. The content of the last one
+        remains.
         """
 
     @abstractmethod

@@ -16,7 +16,7 @@ from rsm.segment.errors import InvalidConfigError
 E = TypeVar("E", bound=Enum)
 UNLIMITED = 1 << 62
 """The `most` of an option without an upper bound."""
-_MIN_LIKENESS = 0.75  # of difflib: a less similar name is no misspelling
+_MIN_LIKENESS = 0.75  # difflib's ratio; a less similar name is not suggested
 
 
 class OptionType(Enum):
@@ -56,9 +56,8 @@ _FORMATS: Mapping[OptionType, Callable[[int], str]] = {
 class SourceOption:
     """Describes an option of the data source, for its parser and for docs/spark-jobs.md.
 
-    `default` is text as a user types it, empty without a default. `least` and `most` bound a
-    number, a duration in ms and a size in bytes. `in_kafka_source` compares the option with that of
-    Spark's Kafka source.
+    `default` is text as a user types it, or empty. `least` and `most` bound a number, a duration in
+    ms or a size in bytes. `in_kafka_source` compares the option with that of Spark's Kafka source.
     """
 
     name: str
@@ -73,7 +72,7 @@ class SourceOption:
 
     @property
     def values(self) -> str:
-        """The type with its bounds, and the choices, for people."""
+        """The choices and the bounds for docs and errors; the type's name if it has neither."""
         found = list(self.choices)
         if self.type in _FORMATS:
             least, most = map(_FORMATS[self.type], (self.least, self.most))
@@ -83,9 +82,9 @@ class SourceOption:
 
 
 class OptionValues:
-    """Options by lower-case name: Spark lowers the case of the user's names.
+    """The user's options. Their names match in any case, because Spark lowers the case.
 
-    Each method raises InvalidConfigError with the option, the found and the expected value.
+    Methods that parse raise InvalidConfigError with the option, the found and the expected value.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -100,7 +99,7 @@ class OptionValues:
         return name.lower() in self._given
 
     def text(self, name: str) -> str | None:
-        """Return the given text."""
+        """Return the option's text; None if the user did not give it."""
         return self._given.get(name.lower())
 
     def listed(self, name: str, expected: str) -> tuple[str, ...]:
@@ -114,7 +113,7 @@ class OptionValues:
     def amount(self, option: SourceOption) -> int:
         """Parse a number, a duration (in ms) or a size (in bytes) within the option's bounds.
 
-        A duration and a size without a unit are in ms and in bytes.
+        Without a unit, a duration is in ms and a size in bytes.
         """
         text = self._given.get(option.name.lower(), option.default)
         try:
@@ -126,7 +125,7 @@ class OptionValues:
         return found
 
     def amount_if_given(self, option: SourceOption) -> int | None:
-        """Return None if the option was not given, else as `amount`."""
+        """Parse as `amount` does; return None if the option was not given."""
         return self.amount(option) if self.has(option.name) else None
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -137,7 +136,7 @@ class OptionValues:
         return text == "true"
 
     def choice(self, name: str, kind: type[E], default: E) -> E:
-        """Parse one of an enum's values."""
+        """Parse one of an enum's values in any case; `default` if the option was not given."""
         text = self._given.get(name.lower())
         if text is None:
             return default
@@ -176,9 +175,9 @@ def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
 def unknown_option(
     name: str, known: Iterable[str], *, common_prefix: str = ""
 ) -> InvalidConfigError:
-    """Return the error, with the most similar known name if one is similar.
+    """Return the error for an unknown option, with the most similar known name if one is close.
 
-    A `common_prefix` of all names does not count.
+    Names are compared without their `common_prefix`.
     """
     by_key = {each.lower().removeprefix(common_prefix): each for each in known}
     key = name.lower().removeprefix(common_prefix)
@@ -186,6 +185,6 @@ def unknown_option(
     suggestion = (
         {"did_you_mean": by_key[close[0]]}
         if close
-        else {"advice": "Remove it: docs/spark-jobs.md has all options"}
+        else {"advice": "Remove it; docs/spark-jobs.md lists all options"}
     )
     return InvalidConfigError("the option is unknown", option=name, **suggestion)

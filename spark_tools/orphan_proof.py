@@ -1,10 +1,10 @@
 """Decides from the metadata whether an object that no record names may be removed. Pure.
 
-An unknown segment is not sufficient proof. The metadata topic may be the wrong one or a recreated
-one, or the store may be shared with another cluster. So the partition must be known, and the
-object's records must be gone or stored elsewhere. A base offset below the log start proves nothing.
-In a recreated metadata topic, the log start is where the broker's log began at that time. Records
-below it may be stored nowhere else.
+That no record names the object's segment is not sufficient proof. The metadata topic may be the
+wrong one or a recreated one, or another cluster may use the same store. So the partition must be
+known, and its deletion recorded or the object's records stored elsewhere. A base offset below the
+log start proves nothing. In a recreated metadata topic, the log start is where the broker's log
+began at that time. Records below it may be stored nowhere else.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class PartitionKnowledge:
     """All that the metadata records of a partition, indexed for lookups.
 
     `named` maps an object's key to its segment, unless the segment is deleted. `whole` is the
-    newest range that is stored without a gap. The end offset of an unknown object is not known,
-    but all records above the range are in the broker's log.
+    newest range that is stored without a gap. An unknown object that begins in it is redundant:
+    its end offset is not known, but all records above the range are in the broker's log.
     """
 
     state: PartitionState
@@ -39,7 +39,7 @@ class PartitionKnowledge:
 
     @classmethod
     def of(cls, state: PartitionState, segments: Iterable[SegmentRecord]) -> PartitionKnowledge:
-        """Index `segments`, which are in any state."""
+        """Index the segments, which may be in any state."""
         every = [record.metadata for record in segments]
         stored = stored_ranges(state.lineage, every)
         return cls(
@@ -56,7 +56,7 @@ class PartitionKnowledge:
 
 
 def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowledge) -> str:
-    """Return why an object may not be removed, or an empty text; `name` is its parsed key."""
+    """Return why an object must not be removed, or an empty text; `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:
         return f"the metadata has its segment in {segment_state.name}"
@@ -66,7 +66,7 @@ def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowled
     if segment_state is _DELETED or state.deletion is not None:
         return ""  # the whole segment, or the whole partition, is deleted
     if state.owner is None:
-        return "the metadata knows nothing of its partition, which may be another cluster's"
+        return "the metadata does not know its partition, which may be another cluster's"
     if isinstance(name, StreamedKey):
         return "its name has no offset: it may be the only copy"
     if name.base_offset in known.whole:

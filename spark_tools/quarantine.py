@@ -1,9 +1,9 @@
-"""Names the objects of the quarantine, where orphans are kept that are not deleted at once. Pure.
+"""Names the objects in quarantine: orphans that are not deleted at once. Pure.
 
     <prefix>/quarantine/<name of the object below the prefix>
 
-No segment's key begins so, because those begin with a topic and its id. To restore an object, copy
-it to the name after `quarantine/`.
+A segment's key never begins with `quarantine/`, because it begins with a topic and its id. To
+restore an object, copy it to the same name without `quarantine/`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _DIRECTORY = "quarantine/"
 
 
 def quarantined_name(keys: ObjectKeys, name: str) -> str:
-    """Return the name in quarantine of an object."""
+    """Return an object's name in quarantine."""
     start = f"{keys.prefix}/" if keys.prefix else ""
     return start + _DIRECTORY + name.removeprefix(start)
 

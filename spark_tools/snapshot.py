@@ -67,7 +67,7 @@ class LeaseTerms:
 
 
 class MetadataSnapshot:
-    """An open metadata topic, read up to the end that it had. Not thread-safe."""
+    """An open metadata topic, read to its end as of the last `catch_up`. Not thread-safe."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MetadataSnapshot:
         return self._manager.metrics().positions
 
     def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:
-        """Read to the current end of the metadata partitions of these partitions.
+        """Read the metadata of these partitions to the current end.
 
         Raises RetriableError on a timeout, or if another topic replaced the metadata topic.
         """
@@ -96,7 +96,7 @@ class MetadataSnapshot:
             raise RetriableError("the metadata topic was replaced", was=self.identity)
 
     def catch_up_all(self) -> None:
-        """Read to the current end of all metadata partitions, also for unknown partitions."""
+        """Read all metadata partitions to their current ends."""
         self.catch_up(_one_for_each(self.identity.partition_count))
 
     def every_segment(self) -> Iterator[SegmentRecord]:
@@ -114,7 +114,7 @@ class MetadataSnapshot:
     def unread_records(self) -> Mapping[str, int]:
         """Return the number of records that this version cannot read, by reason; empty if none.
 
-        Counts also the records that the process of the copied cache could not read.
+        Includes the records that the process whose cache was copied could not read.
         """
         unread = {
             "newer_version": self._cache.newer_records_count(),
@@ -125,27 +125,27 @@ class MetadataSnapshot:
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
         """Return the states of segments by their subjects (rlmm/record_keys.py), None if unknown.
 
-        Complete only directly after `catch_up` of the partitions of all of them.
+        Complete only directly after a `catch_up` of all their partitions.
         """
         return self._cache.segment_states(subjects)
 
     def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
-        """Return the objects of known segments by subject. Complete as `segment_states` is."""
+        """Return the objects of known segments by subject; as complete as `segment_states`."""
         return self._cache.objects_named(subjects)
 
     def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
-        """Return all metadata of a partition. Memory and work: the partition's segments."""
+        """Return all metadata of a partition. Memory and time grow with its segments."""
         every = self._manager.list_remote_log_segments(partition, states=tuple(SegmentState))
         return PartitionKnowledge.of(self.partition_state(partition), every)
 
     def newer_record(self, partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record that only a newer fold understands: nothing may be deleted then."""
+        """Return a record that needs a newer fold, if any: then delete nothing of the partition."""
         return self._manager.newer_record(partition)
 
     def take_lease(
         self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
     ) -> ReadLeaseTaken | None:
-        """Lease the stored part of `offsets`; None if there is nothing to lease.
+        """Lease the offsets; return None if there are none, or if the terms take no lease.
 
         Raises RetriableError if the lease is refused.
         """
@@ -254,7 +254,7 @@ def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
 
 
 def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSettings:
-    """Return the topic's actual settings; the processes that write it validate them."""
+    """Return the topic's name and its actual partition count; a reader needs no other setting."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
     try:

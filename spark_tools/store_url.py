@@ -16,7 +16,7 @@ from rsm.store_settings import Store
 def store_url(settings: Store, prefix: str) -> str:
     """Return the address of the objects under `prefix`, without user, password, key or signature.
 
-    For people. The address includes the store's own endpoint if it has one.
+    The address is for people, and includes the store's own endpoint if it has one.
     """
     below = f"/{prefix}" if prefix else ""
     match settings:

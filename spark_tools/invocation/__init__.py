@@ -1,1 +1,1 @@
-"""What the jobs share as programs: their command line, and how they end."""
+"""Parses the jobs' command lines, and ends the jobs with a report and an exit code."""

@@ -1,4 +1,4 @@
-"""The arguments that all jobs share, and the keys that they give."""
+"""Defines the arguments that all jobs share, and returns the configuration that they give."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def _timeout_in_ms(text: str) -> int:
 
 
 def shared_arguments(name: str, description: str, *, example: str, operands: str = "") -> JobParser:
-    """Return a parser with the arguments of all jobs, which `rlm` names the same.
+    """Return a parser with the arguments of all jobs. `rlm` has the same names for them.
 
-    It accepts only whole names of options: a part of --delete must not delete.
+    The parser accepts only whole names of options: an abbreviation of --delete must not delete.
     """
     parser = JobParser(
         prog=name,
@@ -174,10 +174,11 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 
 
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the given keys, with the configuration file of the option or of the host.
+    """Return the keys that the command line gives, with the configuration file.
 
-    An option that names the brokers replaces the host's file. Raises InvalidConfigError for an
-    `--option` without a value, for two sources of the brokers, and without file and brokers.
+    The file is that of `--config`, or the host's unless an option names the brokers. Raises
+    InvalidConfigError for an `--option` without a value, for two sources of the brokers, and
+    without file and brokers.
     """
     values = _of_command_config(arguments)
     for text in arguments.option:
@@ -204,8 +205,7 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
 def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the keys of the client's file, with the prefix of the client's settings.
 
-    It may also have keys of `rlm run`'s file that jobs read, as for `rlm`. Raises
-    InvalidConfigError.
+    The file may also have keys of `rlm run`'s file that jobs read. Raises InvalidConfigError.
     """
     if arguments.command_config is None:
         return {}
@@ -221,7 +221,7 @@ def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()) -> None:
-    """Raise InvalidConfigError for an unknown option: a misspelled key would leave its default.
+    """Raise InvalidConfigError for an unknown option, such as a misspelled key.
 
     `passed_on` are prefixes of keys that other components validate.
     """

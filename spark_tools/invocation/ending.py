@@ -1,6 +1,6 @@
 """Ends a job with an exit code, and reports its outcome.
 
-`--fail-on` selects which of the `CHOSEN_OUTCOMES` a job exits with; it exits with 0 for the others.
+`--fail-on` selects the `CHOSEN_OUTCOMES` that set the exit code. For the others it is 0.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         _EXIT_CODES[JobOutcome.DATA_LOSS]: "done, and data is lost or damaged: the audit found "
         "`missing`, `size`, `checksum` or `gap`; the export "
         "[skipped](spark.md#what-an-export-skips) ranges",
-        _EXIT_CODES[JobOutcome.FAILED_WORK]: "done, and some of the work failed, or would with "
-        "`--dry-run`: dead letters that are `failed`, `given_up`, `refused` or `unreadable`; "
-        "ranges that the store did not answer for",
+        _EXIT_CODES[JobOutcome.FAILED_WORK]: "done, but some work failed, or would fail without "
+        "`--dry-run`: dead letters that are `failed`, `given_up`, `refused` or `unreadable`, or "
+        "ranges of an export for which the store did not answer",
         _EXIT_CODES[JobOutcome.NOTHING_TO_DO]: "there was nothing to do",
         _BY_SIGNAL + signal.SIGINT: "ended by Ctrl-C",
         _BY_SIGNAL + signal.SIGTERM: "ended by SIGTERM",
@@ -72,12 +72,12 @@ _JOB = JsonField(JsonKind.TEXT, "The name of the job.")
 _EXIT_CODE = JsonField(JsonKind.COUNT, "The [exit code](#exit-codes).")
 RUNNING_REPORT = JsonShape(
     name="RunningReport",
-    meaning="What the file of `--summary` has while the job runs, and if it is killed.",
+    meaning="The content of the `--summary` file while the job runs, and after it was killed.",
     fields={"outcome": JsonField(JsonKind.TEXT, "`running`.")},
 )
 FAILED_REPORT = JsonShape(
     name="FailedReport",
-    meaning="What the file of `--summary` has if the job failed. `--json` prints nothing then.",
+    meaning="The content of the `--summary` file if the job failed. `--json` prints nothing then.",
     fields={
         "job": _JOB,
         "exit_code": _EXIT_CODE,
@@ -90,11 +90,12 @@ FAILED_REPORT = JsonShape(
 def report_shape(
     name: str, counts: JsonShape, details: Mapping[str, JsonField] | None = None
 ) -> JsonShape:
-    """Describe the report of a job that ended by itself, for `end_job` with such arguments."""
+    """Describe the report that `end_job` writes with such counts and details."""
     outcomes = ", ".join(f"`{each.value}`" for each in JobOutcome)
     return JsonShape(
         name=name,
-        meaning="What `--json` prints, and the file of `--summary` has, if the job did not fail.",
+        meaning="The output of `--json`, and the content of the `--summary` file, if the job did "
+        "not fail.",
         fields={
             "job": _JOB,
             "exit_code": _EXIT_CODE,
@@ -132,7 +133,7 @@ def end_job(
     counts: Mapping[str, int],
     details: Mapping[str, object] | None = None,
 ) -> int:
-    """Print and write the summary as the command line asks for it; return the exit code.
+    """Print and write the summary if the command line requests it; return the exit code.
 
     `counts` are the job's own counts. `details` are additional keys of the summary.
     """
@@ -151,7 +152,7 @@ def end_job(
         try:
             _write_summary(arguments.summary, summary)
         except OSError as error:  # the exit code still reports the job's outcome
-            sys.stderr.write(f"{name}: no summary: {error}\n")
+            sys.stderr.write(f"{name}: cannot write the summary: {error}\n")
     return exit_code
 
 
@@ -188,8 +189,8 @@ def _begin_summary(path: Path) -> None:
 def _ended_by_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that the job cleans up.
 
-    Some libraries replace it by an error of their own, for example a Kafka consumer during its
-    creation. After a signal, the program exits with the signal's code in any case.
+    Some libraries replace this exception by one of their own, for example a Kafka consumer during
+    its creation. After a signal, the program exits with the signal's code in any case.
     """
     received: list[int] = []
 
@@ -213,7 +214,7 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
     """Run the job and exit. Expected errors, also of disks and Spark, print one line.
 
     A job that ends by itself has written its summary. For a job that fails or is interrupted, this
-    function writes it.
+    function writes the summary.
     """
     try:
         if summary is not None:

@@ -1,6 +1,6 @@
 """Parses a job's command line, and reports its errors as `rlm` does.
 
-An unknown option or value suggests a similar one.
+The error for an unknown option or value suggests a similar one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_VALUE = "expected one argument"
 
 
 class PrintVersion(argparse.Action):
-    """Prints the version and exits. Only then looks for it: `spark-submit` may not install it."""
+    """Prints the version and exits. Looks it up only then: `spark-submit` may not install it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         try:
@@ -43,10 +43,10 @@ class _Help(argparse.HelpFormatter):
 
 
 class JobParser(argparse.ArgumentParser):
-    """A parser of a job whose arguments with a value have an example, for docs/spark-jobs.md.
+    """Parses a job's command line. Arguments with a value have examples, for docs/spark-jobs.md.
 
-    It accepts only whole names of options: a part of --delete must not delete. `deletes`: the job
-    can delete what the cluster has, and asks before.
+    Accepts only whole names of options: an abbreviation of --delete must not delete. `deletes`: the
+    job can delete data of the cluster, and asks before.
     """
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of the parent
@@ -114,7 +114,7 @@ class JobParser(argparse.ArgumentParser):
 
 
 def one_of(known: Iterable[str], text: str) -> str:
-    """Return the text if it is a known one; ArgumentTypeError with the most similar known one."""
+    """Return the text if it is known; otherwise raise ArgumentTypeError with a similar one."""
     names = tuple(known)
     if text not in names:
         listed = ", ".join(map(repr, names))

@@ -74,7 +74,7 @@ class _HandedOverLeases:
         self._has_leases = False
 
     def close(self) -> None:
-        """Let the keeper release what it has to; it does the same when this process ends."""
+        """Disconnect; the keeper then releases leases as at the end of this process."""
         self._keeper.close()
 
     def _send(self, message: Message, *, is_answered: bool = False) -> None:
@@ -103,7 +103,7 @@ class _UnkeptLeases:
 def batch_leases(address: str | None) -> Iterator[LeaseHolder]:
     """Yield the receiver of the leases of a batch query, which is planned within the context.
 
-    The keeper at `address` renews them. Without a keeper, as with Spark Connect, nobody does.
+    The keeper at `address` renews them. Without a keeper, as with Spark Connect, they expire.
     """
     kept = _reached(address, Use.BATCH)
     if kept is None:
@@ -126,7 +126,7 @@ def stream_leases(address: str | None) -> Iterator[RenewedLeases]:
 
 
 def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
-    """Return the leases of the keeper; None without an address, or if it does not answer."""
+    """Connect to the keeper; return None without an address, or if it does not answer."""
     if address is None:
         return None
     try:

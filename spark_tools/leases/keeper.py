@@ -33,7 +33,7 @@ class LeaseKeeper:
     """Renews and releases the leases of one application. Thread-safe.
 
     `address` is for `batch_leases` and `stream_leases`. `has_work` returns whether the application
-    runs any job. After `idle_s` without work the leases of batch queries are released.
+    runs any job. After `idle_s` without a job, the keeper releases the leases of batch queries.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class LeaseKeeper:
             try:
                 self._release_if_idle()
             except Exception:  # noqa: BLE001 - the next look tries again
-                _log.exception("looking for work of the application failed")
+                _log.exception("cannot find out whether the application runs jobs: trying again")
 
     def _release_if_idle(self) -> None:
         if not self._renewal.count:

@@ -48,7 +48,7 @@ class RenewedLeases(LeaseHolder, Protocol):
         """Block renewals of earlier leases while a plan takes leases."""
 
     def release(self) -> None:
-        """End all leases unless a plan takes more."""
+        """Release all leases, unless a plan is taking more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """End all leases unless a plan takes more; leases with a failed write expire later."""
+        """Release all leases, unless a plan is taking more; if that fails, they expire later."""
         with self._writing:
             if self.is_planning and not self._is_closed.is_set():
                 return

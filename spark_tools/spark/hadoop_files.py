@@ -1,6 +1,6 @@
-"""Accesses files of any file system of Spark's, from the driver.
+"""Accesses files in any file system that Spark supports, from the driver.
 
-Source: Hadoop's FileSystem. Spark has no public API for it that works without an executor.
+Source: Hadoop's FileSystem. Spark has no public API for this that works without an executor.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     """Yield a new session and stop it in the end, or an active session and leave it running.
 
     Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM inside another call.
-    A signal that ends the program may have ended Spark, too.
+    A signal that ends the program may have ended Spark, too: a failure to stop it is ignored.
 
     Unless the user configures otherwise, Spark's Python processes run this interpreter, and Spark
     logs only errors. `jars` is a directory; Spark loads all of its jars. Raises InvalidConfigError
@@ -99,10 +99,10 @@ def _environment() -> Iterator[None]:
 
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variables for a new Spark, without those that the environment has.
+    """Return the variables that the environment lacks for a new Spark.
 
-    The user selects a cluster's Python. A log4j2 file in Spark's configuration directory and the
-    user's JVM options override these log settings.
+    On a cluster, the user selects the interpreter. A log4j2 file in Spark's configuration directory
+    and the user's JVM options override these log settings.
     """
     added: dict[str, str] = {}
     if _PYTHON not in environ and not _is_configured(environ):
@@ -127,7 +127,7 @@ def _is_configured(environ: Mapping[str, str]) -> bool:
 def require_reachable(spark: SparkSession, store: Store) -> None:
     """Raise InvalidConfigError for a directory store unless the master is local.
 
-    Each executor would use a directory of its own host.
+    Otherwise each executor would use a directory of its own host.
     """
     master = spark.conf.get("spark.master", "") or ""
     if isinstance(store, FilesystemSettings) and not master.startswith("local"):
@@ -150,7 +150,7 @@ def require_writable(spark: SparkSession, directory: str) -> None:
         files.remove(_PROBE)
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "cannot write a file there",
+            "cannot write a file in the directory",
             found=directory,
             reason=cause_of(error),
             advice="Give the driver's user write access, or name another directory",
@@ -174,8 +174,8 @@ def require_connector_jar(jars: str | None) -> None:
         "Spark's Kafka connector is missing",
         option="--jars",
         found=", ".join(found) or jars or "no option",
-        expected=f"a directory with {_CONNECTOR}_2.13-{pyspark.__version__}.jar and what it needs;"
-        " docs/spark.md says how to fetch them",
+        expected=f"a directory with {_CONNECTOR}_2.13-{pyspark.__version__}.jar and the jars that"
+        " it needs; docs/spark.md says how to fetch them",
     )
 
 
@@ -187,7 +187,7 @@ def require_connector(spark: SparkSession) -> None:
         ).load()
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "Spark's Kafka connector is missing, or is of another version than Spark",
+            "Spark's Kafka connector is missing, or has another version than Spark",
             spark=spark.version,
             expected="its jars in the directory that --jars names; docs/spark.md says which",
             reason=cause_of(error),

@@ -1,4 +1,4 @@
-"""Represents what Spark sends to an executor, and yields its rows there."""
+"""Represents the part of a query that Spark sends to an executor, and yields its rows there."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _rows(
 
 def _no_longer_stored(error: NotFoundError, planned_at: datetime) -> NotFoundError:
     return NotFoundError(
-        "a planned segment has expired since, or is lost",
+        "a segment has expired since the query was planned, or is lost",
         planned_at=planned_at.isoformat(timespec="seconds"),
         reason=error,
         advice="Call load() again to plan with the segments that are stored now; `rlm-audit` finds "

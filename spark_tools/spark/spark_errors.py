@@ -1,7 +1,7 @@
 """Lists Spark's errors, and extracts the line of an error for users.
 
-pyspark has classes for some failures. Others come as py4j's, for example a lost executor or
-incompatible classes.
+pyspark has classes for some failures. Other failures raise errors of py4j, for example a lost
+executor or incompatible classes.
 """
 
 from __future__ import annotations

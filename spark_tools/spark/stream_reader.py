@@ -44,7 +44,7 @@ try:
         ReadMaxRows,
         SupportsTriggerAvailableNow,
     )
-except ImportError:  # a source learns the start offset from Spark 4.2 on
+except ImportError:  # before 4.2, Spark does not pass the start offset
     SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
 
 _LOOK_INTERVAL_S = 30.0  # for new partitions
@@ -66,7 +66,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         decoding: Decoding,
         keeper_address: str | None,
     ) -> None:
-        """`given` are the user's options. The first use rejects options that streams lack."""
+        """`given` are the user's options. The first use rejects those that a stream cannot have."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
@@ -98,7 +98,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         return latest
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Return one limit, because Spark takes one kind; this reader applies both of its own."""
+        """Return one of the limits, because Spark takes only one; this reader applies both."""
         limits = self._options.limits
         if limits.max_offsets is not None:
             return ReadMaxRows(limits.max_offsets)

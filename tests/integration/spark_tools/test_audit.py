@@ -166,7 +166,8 @@ def test_audit_when_its_findings_can_not_be_written_then_reported_before_any_wor
         world.claim(metadata)
     (tmp_path / "file").touch()
 
-    with pytest.raises(InvalidConfigError, match=r"cannot write a file there.*is not a directory"):
+    expected = r"cannot write a file in the directory.*is not a directory"
+    with pytest.raises(InvalidConfigError, match=expected):
         run(world, "--output", str(tmp_path / "file"))
 
     assert capsys.readouterr().out == ""

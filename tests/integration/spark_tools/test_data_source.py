@@ -236,7 +236,7 @@ def test_read_when_what_it_planned_has_expired_since_then_says_so_with_the_plans
     with object_away(twins), pytest.raises(PySparkException) as failure:
         frame.collect()
 
-    assert "a planned segment has expired since, or is lost" in str(failure.value)
+    assert "a segment has expired since the query was planned, or is lost" in str(failure.value)
     assert re.search(r"planned_at=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(failure.value))
 
 

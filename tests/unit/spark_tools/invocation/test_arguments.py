@@ -203,7 +203,7 @@ def test_options_when_an_unknown_one_is_like_none_then_none_is_suggested() -> No
 
     assert raised.value.context == {
         "option": "verbose",
-        "advice": "Remove it: docs/spark-jobs.md has all options",
+        "advice": "Remove it; docs/spark-jobs.md lists all options",
     }
 
 

@@ -53,7 +53,7 @@ def test_connector_when_absent_or_of_another_version_then_reported_with_sparks(
 ) -> None:
     spark = cast("SparkSession", FailingSpark(error))
 
-    with pytest.raises(InvalidConfigError, match="of another version than Spark") as raised:
+    with pytest.raises(InvalidConfigError, match="has another version than Spark") as raised:
         require_connector(spark)
 
     assert reason in str(raised.value)
