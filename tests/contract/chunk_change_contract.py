@@ -51,7 +51,7 @@ _names = st.lists(_segments, min_size=1, max_size=3).map("/".join)
 
 
 class ChunkChangeContract:
-    """`storage` is an empty one."""
+    """The fixture `storage` is an empty chunk storage."""
 
     def test_create_when_name_is_taken_then_refused(self, storage: ChunkStorage) -> None:
         storage.create("d/a")

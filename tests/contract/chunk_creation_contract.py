@@ -56,7 +56,7 @@ def read_all(storage: ChunkStorage, name: str) -> bytes:
 
 
 class ChunkCreationContract:
-    """`storage` is empty; it may refuse the unusual names that a subclass lists."""
+    """The fixture `storage` is empty. A subclass lists the unusual names that it may refuse."""
 
     refused_names: frozenset[str] = frozenset()
 
@@ -285,7 +285,7 @@ class ChunkCreationContract:
 
 
 class ChunkClosingContract:
-    """A subclass gives a fixture `storage` that no other test uses: each test closes it."""
+    """A subclass defines a fixture `storage` that no other test uses: each test closes it."""
 
     def test_close_when_called_twice_then_returns(self, storage: ChunkStorage) -> None:
         storage.close()
@@ -293,7 +293,7 @@ class ChunkClosingContract:
 
 
 def _until_done(act: Callable[[], object]) -> None:
-    """Some servers return a retriable error while other clients create and remove the directory."""
+    """Repeat: some servers return a retriable error while other clients change the directory."""
     for _ in range(20):
         try:
             act()

@@ -46,7 +46,7 @@ def plugin_layout() -> SegmentLayout:
 
 
 def plugin_manager(directory: Path) -> RemoteStorageManager:
-    """The remote storage manager of the plug-in, with an empty store, read back after copies."""
+    """The plug-in's remote storage manager, with an empty store; copies are read back."""
     plugin = _plugin(
         "RLM_PLUGIN_MANAGER",
         f"{_EXAMPLE}.manager:ArchiveStorageManager",

@@ -1,4 +1,4 @@
-"""What every EventTopic must do.
+"""The contract of every EventTopic.
 
 A binding's test module defines the fixtures `open_topic`, and `missing_topic`: a client of a topic
 that does not exist.
@@ -20,7 +20,7 @@ PARTITION_COUNT = 2
 START = ReadPosition(offset=0)
 
 OpenTopic = Callable[[], EventTopic]
-"""Opens one more client of the same topic, which has PARTITION_COUNT partitions and exists."""
+"""Opens another client of the same topic, which exists and has PARTITION_COUNT partitions."""
 
 
 class EventTopicContract:
@@ -37,7 +37,7 @@ class EventTopicContract:
     def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_asked(
         self, missing_topic: EventTopic
     ) -> None:
-        """Scenario 37: a topic that is gone is never silently made again."""
+        """Scenario 37: a topic that is gone is never silently created again."""
         with pytest.raises(NotFoundError):
             missing_topic.ensure(create=False)
 

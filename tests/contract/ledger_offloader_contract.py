@@ -43,7 +43,7 @@ def context_of(*uuids: UUID) -> OffloadContext:
 
 
 class LedgerOffloaderContract:
-    """`storage` is empty; the parts of its uploads have at least `block_bytes`."""
+    """The fixture `storage` is empty; parts of its uploads have at least `block_bytes`."""
 
     block_bytes = 400
 

@@ -202,7 +202,7 @@ def _count(manager: TopicBasedRemoteLogMetadataManager) -> int:
 
 
 def _apart_from_the_cluster() -> TopicIdPartition:
-    """A user partition whose metadata is not in partition 0, of two or of three."""
+    """Return a partition whose metadata is not in metadata partition 0, of two or of three."""
     partitions = (replace(ORDERS, partition=number) for number in range(100))
     return next(each for each in partitions if all(metadata_partition(each, n) for n in (2, 3)))
 

@@ -1,4 +1,7 @@
-"""What every RemoteLogMetadataManager must do. A test module gives the fixture `open_manager`."""
+"""The contract of every RemoteLogMetadataManager.
+
+A test module defines the fixture `open_manager`.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class PiecesSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsizedSource:
-    """A source without an announced length, as of content that is still being written."""
+    """A source without an announced length, such as content that is still being written."""
 
     source: ContentSource
     parts: PartBounds = PartBounds.ANY

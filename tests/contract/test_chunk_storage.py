@@ -1,4 +1,4 @@
-"""The storages that need no server; those of servers are in tests/integration/rsm."""
+"""The contract of storages that need no server; tests/integration/rsm has the others."""
 
 from __future__ import annotations
 

@@ -21,4 +21,4 @@ def manager(tmp_path: Path) -> Iterator[RemoteStorageManager]:
 
 
 class TestPluginManager(StorageManagerContract):
-    """It alone knows where its objects are, so no test looks into a store."""
+    """Only the plug-in knows where its objects are, so no test looks into a store."""

@@ -71,4 +71,4 @@ class TestMemoryTopicManager(
 
 @pytest.mark.parametrize("following", [(s, "thread") for s in STORES], ids="-".join, indirect=True)
 class TestStartedMemoryTopicManager(MetadataThreadsContract):
-    """The promises of a started manager only."""
+    """The part of the contract that needs a started manager."""

@@ -104,7 +104,7 @@ def open_manager(
 
 
 class TestManager(StorageManagerContract):
-    """What needs no look into the store."""
+    """The part of the contract that needs no look into the store."""
 
 
 def stored_keys(storage: ChunkStorage) -> list[str]:
@@ -114,7 +114,7 @@ def stored_keys(storage: ChunkStorage) -> list[str]:
 def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_checksums(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
-    """Scenario 21: two writes a segment."""
+    """Scenario 21: two writes per segment."""
     metadata = planned(manager)
 
     copied = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())

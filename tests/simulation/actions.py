@@ -31,7 +31,7 @@ class Stage(Protocol):
         """Return the running managers, oldest first."""
 
     def in_cycle(self, process: SimulatedProcess) -> bool:
-        """Return whether the manager is in a cycle: it has one thread for cycles."""
+        """Return whether the manager is in a cycle, because it runs one cycle at a time."""
 
     def is_nested(self) -> bool:
         """Return whether a manager is in the middle of a cycle or a job."""
@@ -40,7 +40,7 @@ class Stage(Protocol):
         """Let a manager run a cycle."""
 
     def watch(self, process: SimulatedProcess) -> None:
-        """Let it look for streams that are due."""
+        """Let a manager look for streams that are due."""
 
     def run_job(self, process: SimulatedProcess, number: int) -> None:
         """Let a manager run a job of a lane."""
@@ -263,7 +263,7 @@ def compact_metadata(stage: Stage) -> str:
 
 
 def lose_cache(stage: Stage) -> str | None:
-    """A host loses its state directory with its manager."""
+    """Remove the state directory of a host, and end its manager."""
     node_id = stage.random.choice(sorted(stage.world.hosts))
     stage.world.lose_cache(node_id)
     return f"the cache of broker {node_id}'s host is lost"
@@ -289,7 +289,7 @@ def land_late(stage: Stage) -> str | None:
 
 
 def land_late_write(stage: Stage) -> str | None:
-    """A record of a write without a response arrives in the metadata topic."""
+    """Let a record arrive in the metadata topic after its write got no response."""
     world = stage.world
     found = [
         (process, request)

@@ -15,7 +15,7 @@ _RETURNS = 0.3  # where something is away
 def damage_object(stage: Stage) -> str | None:
     """Remove an object of a finished segment, or restore a removed one.
 
-    Never between a manager's last check of objects and the action that follows.
+    This does not happen between a manager's last check of objects and the action that follows.
     """
     world, random = stage.world, stage.random
     if stage.is_nested():

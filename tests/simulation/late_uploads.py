@@ -1,7 +1,7 @@
 """Uploads whose request is in flight when their process dies or gives them up.
 
-They may complete after all processes count the attempt as dead, but not after its deadline: until
-then an attempt may write.
+They may complete after all processes count the attempt as dead, but not after its deadline. Until
+its deadline, an attempt may write.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Watched(WrappedSource):
 
     @property
     def is_read_partly(self) -> bool:
-        """Whether a pass is under way: its rest does not make an object."""
+        """Whether a pass has begun and not ended: then the store did not receive all content."""
         return self.passes[-1:] == ["begins"]
 
     def chunks(self) -> Iterator[memoryview]:

@@ -54,7 +54,7 @@ def stream_small(stage: Stage) -> str | None:
 
 
 def _permitted(stage: Stage) -> Iterator[SimulatedProcess]:
-    """Yield the managers next to the leader; none streams without a cycle that permits it."""
+    """Yield the managers next to the leader, after a cycle that may permit them to stream."""
     _end_outages(stage)
     for process in _of_leader(stage):
         if not any(task.streaming.permit for task in _led(stage, process)):
@@ -74,7 +74,7 @@ def _of_leader(stage: Stage) -> list[SimulatedProcess]:
 
 
 def _end_outages(stage: Stage) -> None:
-    """Bring back what nothing can be stored without, and give the leader a manager that leads."""
+    """End the outages that prevent storing, and give the leader a manager that leads."""
     world = stage.world
     node_id = world.leader_id(stage.tip)
     world.hosts[node_id].broker.reachable = True
@@ -105,7 +105,7 @@ def _run_jobs(stage: Stage, process: SimulatedProcess) -> None:
 
 
 def read_through_gateway(stage: Stage) -> str:
-    """A gateway registers what it has applied; from then on it reads the segments of then."""
+    """Register a gateway with what it has applied; it then reads the segments of that time."""
     world = stage.world
     gateway_at(world, world.topic.end_offset(0))
     world.gateway_reads = frozenset(

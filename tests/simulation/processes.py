@@ -88,7 +88,7 @@ class BrokerDisk(LocalDisks):
 class SimulatedProcess(Process):
     """A process whose copies and deletions run one at a time and in any order.
 
-    `unanswered_left` of its next writes to the metadata topic get no answer.
+    Its next `unanswered_left` writes to the metadata topic get no answer.
     """
 
     metadata_type: type[FreshMetadata] = LaggingMetadata

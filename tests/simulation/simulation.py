@@ -86,7 +86,8 @@ class Simulation:
     """A world and its schedule. `skipped` are omitted steps; `favoured` are frequent actions.
 
     Favoured actions also happen while a process is paused. `trace` gets every event; None records
-    nothing. The seed draws the kind of store, unless actions are favoured or `storage_type` is it.
+    nothing. The seed draws the kind of store, unless actions are favoured or `storage_type` names
+    it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A restart finishes what a process left that died before or after any of its effects.
+"""A process dies before or after any of its effects, and a restart finishes its work.
 
 Runs the whole life of a partition, once for each such effect.
 """
@@ -30,7 +30,7 @@ Story = Callable[[World], None]
 
 
 class RefusedProcess(Process):
-    """One whose store deletes no `.log` object."""
+    """A process whose store deletes no `.log` object."""
 
     def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("delete .log", RetriableError("store refuses"), times=100)
@@ -38,7 +38,7 @@ class RefusedProcess(Process):
 
 
 class FailingWritesProcess(Process):
-    """One whose store takes no `.meta` object the first time."""
+    """A process whose store refuses each `.meta` object the first time."""
 
     def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("write .meta", RetriableError("store refuses"))

@@ -15,7 +15,7 @@ from tests.simulation.telling import told
 
 SEEDS_PER_TEST = 100
 DRAWN_WINDOWS = 1_000_000
-"""All of the same size, after the first one, which every run has."""
+"""The number of windows to draw from, besides the first one, which every run has."""
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def elected(world: World) -> None:
 
 
 def elected_unheard(world: World) -> None:
-    """Another broker's manager, while the first broker still believes to lead."""
+    """Another broker's manager, while the first broker still believes that it leads."""
     world.cut_off.add(1)
     world.elect(2)
     world.start(2).step()

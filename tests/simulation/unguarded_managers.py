@@ -1,4 +1,4 @@
-"""Simulated managers that lack one guard each, and the rule that each guard is there for."""
+"""Simulated managers that lack one guard each, and the rule that each guard enforces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated managers that lack one guard of streams each (PIP-76), and the rule it is there for."""
+"""Simulated managers that lack one guard of streams each (PIP-76), and the rule of each guard."""
 
 from __future__ import annotations
 

@@ -98,10 +98,10 @@ class SimulatedWorld(World):
     def hidden(self) -> list[str]:
         """Records below the log start that neither retention nor a client ever gave up.
 
-        Records of an unclean leader are below it until that leader has claimed the partition.
-        Records that a deposed leader took in an epoch before the log start's, and that an unclean
-        election then restored, cannot be distinguished from those that it was decided for. They may
-        be hidden.
+        Records of an unclean leader are below it until that leader has claimed the partition. A
+        deposed leader may take records in an epoch before that of the log start, and an unclean
+        election may restore them. They look like the records that the log start was decided for, so
+        they may be hidden.
         """
         return [problem for tip in self.defined_tips() for problem in self._hidden(tip)]
 
@@ -171,7 +171,7 @@ class SimulatedWorld(World):
         self.cut_off.discard(node_id)
         self.elect(node_id, tip=tip)
         for other in self.tips:
-            if other != tip:  # of these it hears what it lags behind
+            if other != tip:  # the broker lags on `tip` only
                 self.commit(tip=other)
 
     def moment(self) -> object:
@@ -184,7 +184,7 @@ class SimulatedWorld(World):
         )
 
     def defined_tips(self) -> tuple[TopicIdPartition, ...]:
-        """The partitions without those where unclean elections alternated between two histories.
+        """The partitions, except those where unclean elections alternated between two histories.
 
         Then nobody knows to which of the two the trimmed records belong. Nothing is trimmed or
         deleted, and nothing is promised, until an operator decides. A log that returns empty does
@@ -248,7 +248,7 @@ class SimulatedWorld(World):
         self.commit(tip=tip)
 
     def unfinished_uploads(self) -> list[str]:
-        """Return the names of the objects whose creation has ended without an end."""
+        """Return the names of the objects with an upload that was neither completed nor removed."""
         if not isinstance(self.objects, UnfinishedStorage):
             return []
         return sorted(self.objects.unfinished)

@@ -23,7 +23,7 @@ class ScheduleOverError(BaseException):
 class Actor:
     """One script. `point` is where it is suspended; it can `advance` until that is END.
 
-    `in_job`: whether what runs is a job of a lane, and no cycle. Only the scheduler's thread calls
+    `in_job`: whether it runs a job of a lane, and not a cycle. Only the scheduler's thread calls
     `advance` and `close`, only the actor's own calls `pause`.
     """
 

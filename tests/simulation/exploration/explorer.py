@@ -5,12 +5,12 @@ so each branch is replayed from the start. A state that was seen before is not e
 its future is known; acts that commute lead to one state. Schedules with few switches between actors
 come first, so the first failure is close to the simplest one.
 
-A step depends on the world, on the managers that its actor runs, and on where that actor is: equal
-ones have equal outcomes, whatever the other actors have done. So a step that equals an executed one
-is inferred: it is not executed, and its state follows from the known outcome. Its invariants hold,
-because they depend on the world and its past alone, and were checked after the executed step. The
-same is true of an ending, because new managers have no memory. What is executed must lead where an
-equal step led before, and to each inferred state on its way.
+A step depends on the world, on the managers that its actor runs, and on where that actor is. Equal
+steps have equal outcomes, whatever the other actors have done. So a step that equals an executed
+one is inferred: it is not executed, and its state follows from the known outcome. Its invariants
+hold, because they depend on the world and its past alone, and were checked after the executed step.
+The same is true of an ending, because new managers have no memory. An executed step must lead where
+an equal step led before, and an execution must reach each inferred state on its way.
 
 The bound on states is a setting that fails the exploration: nothing is cut off silently. Memory:
 digests and two edges for each actor, per state, and a schedule per branch that is left to be taken.
@@ -243,7 +243,7 @@ class Explorer:
         return going_on
 
     def _finish(self, execution: _Execution, done: Schedule, state: StageState) -> None:
-        """Check that nothing is left undone, once for all that new managers find."""
+        """Check that nothing is left undone, once for each world that new managers find."""
         world = (state.shared, state.topic, state.read_offsets)
         if world not in self._finished_worlds:
             self._finished_worlds.add(world)

@@ -1,8 +1,8 @@
 """The observations of a manager, as a digest: equal observations mean an equal state.
 
 The managers are deterministic: the memory of one is a function of the answers that it got, in their
-order, and of nothing else. So this module records everything that a manager can ask: what passes
-its effects, its metadata, the clock, and the log dirs. Each manager has its own source of ids, so
+order, and of nothing else. So this module records everything that a manager can ask: its effects,
+its metadata, the clock, and the log dirs. Each manager has its own source of ids, so
 ids need no record. Metadata that was read and not asked for is not recorded, because every question
 reads the topic to its end first.
 """

@@ -41,10 +41,10 @@ def replica_state(replica: Replica) -> object:
 class FoldedLog:
     """The metadata topic of a world as a state: its records with their fates.
 
-    What a record does depends on what was accepted before it (rlmm/fold.py), and offsets
-    decide nothing else, but for what a lease came before; no scope has gateways, dead letters or
-    compaction. So two orders of the same records, accepted and refused alike, that fold to one
-    state of the partition are one state.
+    The effect of a record depends on the records that were accepted before it (rlmm/fold.py).
+    Offsets decide nothing else, except which records follow a lease; no scope has gateways, dead
+    letters or compaction. So two orders of the same records are one state if the fold accepts the
+    same records, and leads to the same state of the partition.
     """
 
     def __init__(self, log: MemoryLog) -> None:
