@@ -195,7 +195,7 @@ def _with_schema(
         )
     if wrong or not given:
         raise InvalidConfigError(
-            "the schema is not the data source's",
+            "the schema does not fit the data source",
             found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
             expected=f"some of {decoded_ddl(options.columns, decoding)}",
             advice="Omit the schema, or use the expected columns",

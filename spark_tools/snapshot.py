@@ -91,9 +91,11 @@ class MetadataSnapshot:
         """
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
-            raise RetriableError("cannot read the metadata topic to its end", missing=min(missing))
+            raise RetriableError(
+                "cannot read the metadata topic to its end in time", missing=min(missing)
+            )
         if self._find_topic() != self.identity:
-            raise RetriableError("the metadata topic was replaced", was=self.identity)
+            raise RetriableError("another topic replaced the metadata topic", was=self.identity)
 
     def catch_up_all(self) -> None:
         """Read all metadata partitions to their current ends."""

@@ -214,7 +214,7 @@ def _treat(
         treatment, result.settled.orphans, dead_letters, is_requested=not arguments.dry_run
     )
     about = f"{treatment.value} objects: {counts['objects']} ({counts['bytes']} bytes)"
-    about += f"; kept {counts['kept']}"
+    about += f"; kept for lack of proof: {counts['kept']}"
     if arguments.dry_run:
         print_line(arguments, f"would {about}")
     else:

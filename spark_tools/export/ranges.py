@@ -55,8 +55,9 @@ class ExportedRange:
             values = json.loads(text)
             if isinstance(values, dict) and "attempt" in values and "files" not in values:
                 raise InvalidConfigError(
-                    "an earlier version exported to this directory: export to another one",
+                    "an earlier version exported to this directory",
                     path=values.get("path"),
+                    advice="Export to another directory",
                 )
             found = cls(**{**values, "files": tuple(values["files"])})
         except (ValueError, TypeError, KeyError) as error:

@@ -169,7 +169,7 @@ def _refuse_unknown(given: OptionValues) -> None:
     for name in given.names():
         if name in _OTHERS:
             raise InvalidConfigError(
-                "this source does not have that option", option=name, instead=_OTHERS[name]
+                "the data source does not have this option", option=name, instead=_OTHERS[name]
             )
         if name in known or name in CONNECTION_OPTIONS or name.startswith(PREFIXES):
             continue
@@ -197,7 +197,7 @@ def _topics(
 ) -> tuple[str, ...]:
     if sum(given.has(name) for name in _TOPIC_OPTIONS) != 1:
         raise InvalidConfigError(
-            "the topics must be selected by one option",
+            "exactly one option must select the topics",
             expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}",
             advice="Give one of these options",
         )

@@ -164,10 +164,11 @@ def wanted_offsets(
     for offset in (start_offset, end_offset):
         if not first <= offset <= end:
             raise NotFoundError(
-                "an offset is not within what is stored",
+                "an offset is outside of the readable range",
                 partition=tip,
                 offset=offset,
                 stored=OffsetRange(start_offset=first, end_offset=end),
+                advice="Correct startingOffsets or endingOffsets",
             )
     return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
 

@@ -115,6 +115,7 @@ def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> R
                 partition=f"{topic}:{partition}",
                 reached=starts[topic, partition],
                 end=offset,
+                advice="Use Spark 4.2 or newer",
             )
     return replace(
         options,

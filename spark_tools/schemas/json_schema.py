@@ -162,9 +162,7 @@ class _JsonTypes:
 def _others(kinds: Sequence[object]) -> Sequence[object]:
     """Return the types except null. Raises UnsupportedError for a type that is not a name."""
     if not all(isinstance(each, str) for each in kinds):
-        raise UnsupportedError(
-            "the schema is not valid JSON Schema", reason="a type that is not a name"
-        )
+        raise UnsupportedError("the schema is not valid JSON Schema", reason="a type is not a name")
     others = [each for each in kinds if each != "null"]
     return ["number"] if set(others) == {"integer", "number"} else others
 

@@ -155,6 +155,7 @@ class DecodeSettings:
                     "a column has no schema",
                     column=each.column,
                     expected=f"{REGISTRY_PREFIX}url, or {each.column}Schema",
+                    advice="Set one of these options",
                 )
         return cls(
             columns=columns,

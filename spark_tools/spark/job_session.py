@@ -53,7 +53,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
                 "the directory has no jars",
                 option="--jars",
                 found=jars,
-                advice="docs/spark.md says how to fetch them",
+                advice="Fetch them as docs/spark.md describes",
             )
         builder = builder.config("spark.jars", ",".join(found))
     with _handler_kept(signal.SIGINT), _environment():

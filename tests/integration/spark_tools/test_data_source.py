@@ -260,13 +260,13 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
             {"subscribe": "missing"},
             "the topic cannot be found: Broker: Unknown topic or partition (topic=missing",
         ),
-        ({"assign": '{"every":[7]}', "subscribe": ""}, "topics must be selected by one option"),
+        ({"assign": '{"every":[7]}', "subscribe": ""}, "exactly one option must select the topics"),
         ({"startingOffset": "earliest"}, "did_you_mean=startingOffsets"),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "cannot read the metadata topic"),
         ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers do not answer"),
         ({"rsm.config.storage.filesystem.root": "/nowhere"}, "nowhere"),
         ({"startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
-        ({"startingOffsets": '{"every":{"0":100000}}'}, "not within what is stored"),
+        ({"startingOffsets": '{"every":{"0":100000}}'}, "outside of the readable range"),
     ],
 )
 def test_read_when_the_user_is_wrong_then_reported_in_a_sentence_before_any_work(
@@ -302,7 +302,7 @@ def test_read_when_a_schema_is_given_then_it_chooses_columns_or_is_refused(
 
     assert reader.schema("offset bigint, value binary").load().columns == ["offset", "value"]
     assert reader.schema("offset bigint").load().count() == loaded(spark, twins, "every").count()
-    with pytest.raises(PySparkException, match="the schema is not the data source's"):
+    with pytest.raises(PySparkException, match="the schema does not fit the data source"):
         reader.schema("offset int, colour string").load().collect()
 
 

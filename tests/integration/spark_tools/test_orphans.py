@@ -74,7 +74,9 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     kept.add(orphanage.plant(0, stranger))
 
     orphanage.audit("--delete", "--dry-run")
-    assert "would delete objects: 3 (24 bytes); kept 2\n" in capsys.readouterr().out
+    assert (
+        "would delete objects: 3 (24 bytes); kept for lack of proof: 2\n" in capsys.readouterr().out
+    )
     assert orphanage.world.received(orphanage.world.dead_letters) == []
 
     orphanage.audit("--delete", "--yes")

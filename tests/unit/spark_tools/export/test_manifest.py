@@ -249,7 +249,7 @@ def test_lines_when_an_earlier_version_wrote_them_then_another_directory_is_aske
     files = LocalFiles(tmp_path)
     files.write("manifest/0.json", '{"topic": "orders", "path": "data/x", "attempt": "a"}')
 
-    with pytest.raises(InvalidConfigError, match="export to another one"):
+    with pytest.raises(InvalidConfigError, match="Export to another directory"):
         Manifest(files).lines()
 
 

@@ -120,7 +120,7 @@ def test_plan_when_there_is_a_hole_then_never_stepped_over_in_silence() -> None:
 def test_plan_when_an_offset_is_not_stored_then_said(offsets: tuple[int, int]) -> None:
     partition = stored(segment(1, 0, 20), log_start=5)
 
-    with pytest.raises(NotFoundError, match="not within what is stored"):
+    with pytest.raises(NotFoundError, match="outside of the readable range"):
         plan(partition, options(**bounds(*offsets)))
 
 
