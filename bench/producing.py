@@ -154,7 +154,7 @@ def produce(
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            raise RuntimeError(f"not delivered: {error}")
+            raise RuntimeError(f"a record was not delivered: {error}")
         latencies.append(message.latency() or 0.0)
         note(message)
 

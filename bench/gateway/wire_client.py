@@ -57,7 +57,7 @@ class WireClient(AbstractContextManager["WireClient"]):
         assert isinstance(response, FetchResponse)
         data = response.responses[0].partitions[0]
         if data.error_code != ErrorCode.NONE or not data.records:
-            raise RuntimeError(f"nothing at offset {offset}: {error_name(data.error_code)}")
+            raise RuntimeError(f"no records at offset {offset}: {error_name(data.error_code)}")
         return seconds
 
     def close(self) -> None:

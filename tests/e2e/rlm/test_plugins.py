@@ -164,7 +164,7 @@ def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_
         ),
         (
             {BACKEND_KEY: STORE, "rsm.config.storage.pth": "x"},
-            "plug-in cannot be started: missing setting (setting=path)",
+            "plug-in cannot be started: a setting is missing (setting=path)",
         ),
         (
             {

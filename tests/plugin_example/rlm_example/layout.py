@@ -27,7 +27,7 @@ from rsm.segment.ranges import ByteRange
 
 
 class LabelledLayout(SegmentLayout):
-    """Setting: `label`, the value of each object's attribute `label`; by default empty."""
+    """Gives each object the attribute `label`. Setting: `label`, its value; by default empty."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._label = settings.get("label", "")

@@ -17,15 +17,15 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 
 
 class ArchiveStorageManager(SegmentStorageManager):
-    """Keeps segments in a directory, wherever the store of `rlm`'s other objects is.
+    """Keeps segments in a directory, which need not be the store of `rlm`'s other objects.
 
-    Settings: `archive.root`, which must exist; `key.prefix`, which `rlm` knows too.
+    Settings: `archive.root`, a directory that must exist; `key.prefix`, which `rlm` reads, too.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         root = settings.get("archive.root")
         if not root:
-            raise InvalidConfigError("missing setting", setting="archive.root")
+            raise InvalidConfigError("a setting is missing", setting="archive.root")
         super().__init__(
             storage=FilesystemChunkStorage(Path(root)),
             keys=ObjectKeys(prefix=settings.get("key.prefix", "")),

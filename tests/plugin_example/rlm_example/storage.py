@@ -1,8 +1,8 @@
 """A store in one SQLite file: `rsm.config.storage.backend=rlm_example.storage:SqliteChunkStorage`.
 
-It supports what segments need and none of the optional features. One transaction per request, so a
-finished request is durable, and a chunk is whole or absent. Not for production: a chunk must fit
-into memory.
+The store supports what segments need, and no optional features. Each request is one transaction, so
+a finished request is durable, and a chunk is whole or absent. Do not use the store in production: a
+chunk must fit into memory.
 """
 
 from __future__ import annotations
@@ -47,12 +47,16 @@ _MAX_POSITION = 2**31 - 1  # SQLite's maximum
 
 
 class SqliteChunkStorage(ChunkStorage):
-    """Settings: `path` of the file, required; `timeout.ms` to wait for a lock, 10000."""
+    """Stores chunks as rows. Thread-safe.
+
+    Settings: `path` of the file, required; `timeout.ms`, the maximum wait for a lock, by default
+    10000.
+    """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         path = settings.get("path")
         if not path:
-            raise InvalidConfigError("missing setting", setting="path")
+            raise InvalidConfigError("a setting is missing", setting="path")
         self._path = path
         self._timeout_s = int(settings.get("timeout.ms", "10000")) / 1000
         self._lock = threading.Lock()
@@ -108,7 +112,7 @@ class SqliteChunkStorage(ChunkStorage):
         length_bytes = min(len(positions), _MAX_POSITION)
         sql = "SELECT substr(content, ?, ?) FROM chunk WHERE name = ?"
         (content,) = _only(name, self._execute(sql, (start, length_bytes, name)))
-        return bytes(content or b"")  # no bytes are NULL
+        return bytes(content or b"")  # SQLite returns NULL for no bytes
 
     def delete(self, name: str) -> None:
         check_name(name)
@@ -130,14 +134,16 @@ class SqliteChunkStorage(ChunkStorage):
         """Do nothing: each request opens and closes its own connection."""
 
     def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
-        """Run one transaction. Other programs may use the file: a long lock is retriable."""
+        """Run one transaction. Raises RetriableError if another program locks the file too long."""
         try:
             with closing(sqlite3.connect(self._path, timeout=self._timeout_s)) as connection:
                 self._make_schema(connection)
                 with connection:
                     return connection.execute(sql, values).fetchall()
         except sqlite3.OperationalError as error:
-            raise RetriableError("the file cannot be used", path=self._path) from error
+            raise RetriableError(
+                "the file cannot be used", path=self._path, reason=error
+            ) from error
 
     def _make_schema(self, connection: sqlite3.Connection) -> None:
         with self._lock:
