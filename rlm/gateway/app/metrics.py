@@ -106,13 +106,13 @@ _THROTTLE_TIME = MetricDescription(
 )
 _OUTCOMES = {
     RemoteCount.SERVED: "",
-    RemoteCount.READING: "the read goes on after an empty response",
-    RemoteCount.THROTTLED: "by the remote-read quota",
-    RemoteCount.QUEUE_FULL: "too many reads run or wait",
+    RemoteCount.READING: "continues in the background",
+    RemoteCount.THROTTLED: "by the quota",
+    RemoteCount.QUEUE_FULL: "too many reads",
     RemoteCount.OUT_OF_RANGE: "",
-    RemoteCount.DIVERGING: "the client's last epoch ends below its offset",
-    RemoteCount.GAP: "no stored batch follows; the broker has the next one",
-    RemoteCount.STORAGE_ERROR: "of the store or the metadata",
+    RemoteCount.DIVERGING: "in the leader epoch",
+    RemoteCount.GAP: "the next batch is local",
+    RemoteCount.STORAGE_ERROR: "or of the metadata",
 }
 _FIRST_BATCH_SOURCES = ("memory", "store")
 _FIRST_BATCH = MetricDescription(
