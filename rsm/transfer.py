@@ -86,16 +86,16 @@ def put_verified(
         _confirm(storage, key, length_bytes, checksum)
     if read_back is not None:
         read_bytes, read_checksum = read_all(partial(storage.read_range, key), attempt, read_back)
-        require_stored(key, "length_bytes", stored=read_bytes, handed_over=length_bytes)
-        require_stored(key, "crc32c", stored=read_checksum, handed_over=checksum)
+        require_stored(key, "length_bytes", stored=read_bytes, sent=length_bytes)
+        require_stored(key, "crc32c", stored=read_checksum, sent=checksum)
     return StoredObject(key=key, length_bytes=length_bytes, crc32c=checksum)
 
 
 def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) -> None:
     info = storage.info(key)
-    require_stored(key, "length_bytes", stored=info.length_bytes, handed_over=length_bytes)
+    require_stored(key, "length_bytes", stored=info.length_bytes, sent=length_bytes)
     if info.crc32c is not None:
-        require_stored(key, "crc32c", stored=info.crc32c, handed_over=checksum)
+        require_stored(key, "crc32c", stored=info.crc32c, sent=checksum)
 
 
 def read_all(

@@ -92,7 +92,7 @@ class MetadataSnapshot:
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
             raise RetriableError(
-                "cannot read the metadata topic to its end in time", missing=min(missing)
+                "cannot read the metadata topic to its end in time", partition=min(missing)
             )
         if self._find_topic() != self.identity:
             raise RetriableError("another topic replaced the metadata topic", was=self.identity)

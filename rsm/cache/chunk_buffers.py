@@ -72,7 +72,7 @@ class ChunkBuffers:
         self._slabs: list[_Slab] = []
         self._free_units = 0
         # A finalizer may run during a call of this class, so it only queues its chunk's room.
-        self._let_go: deque[_Room] = deque()
+        self._freed: deque[_Room] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -99,13 +99,13 @@ class ChunkBuffers:
         if count > self._slab_units:
             return memoryview(mmap.mmap(-1, length_bytes, flags=_PRIVATE))
         with self._lock:
-            self._take_back()
+            self._reclaim()
             room = self._best(count) or self._new(count)
             buffer = self._buffer(room)
             self._free_units -= room.backed_count
             room.slab.used |= room.bits
             room.slab.backed |= room.bits
-        self._take_back_if_free()
+        self._reclaim_if_unlocked()
         return buffer[:length_bytes]
 
     def make_ready(self, length_bytes: int) -> None:
@@ -124,7 +124,7 @@ class ChunkBuffers:
     def _has(self, count: int) -> bool:
         """Return whether `count` free units have memory, or the limit does not permit more."""
         with self._lock:
-            self._take_back()
+            self._reclaim()
             best = self._best(count)
             has_memory = best is not None and best.backed_count == count
             return has_memory or self._free_units + count > self._kept_units
@@ -156,25 +156,25 @@ class ChunkBuffers:
     def _buffer(self, room: _Room) -> memoryview:
         """Return a view of a whole room; the finalizer frees it after the last view."""
         shared = _bytes_type(room.count).from_buffer(room.slab.pages, room.first * _UNIT_BYTES)
-        weakref.finalize(shared, self._give_back, room).atexit = False
+        weakref.finalize(shared, self._queue_freed, room).atexit = False
         return memoryview(shared).cast("B")
 
-    def _give_back(self, room: _Room) -> None:
+    def _queue_freed(self, room: _Room) -> None:
         """Queue a freed room; may run at any point of any thread, also within `take`."""
-        self._let_go.append(room)
-        self._take_back_if_free()
+        self._freed.append(room)
+        self._reclaim_if_unlocked()
 
-    def _take_back_if_free(self) -> None:
+    def _reclaim_if_unlocked(self) -> None:
         """Reclaim freed rooms, unless another thread has the lock: it reclaims them afterwards."""
-        while self._let_go and self._lock.acquire(blocking=False):
+        while self._freed and self._lock.acquire(blocking=False):
             try:
-                self._take_back()
+                self._reclaim()
             finally:
                 self._lock.release()
 
-    def _take_back(self) -> None:
-        while self._let_go:
-            room = self._let_go.popleft()
+    def _reclaim(self) -> None:
+        while self._freed:
+            room = self._freed.popleft()
             room.slab.used &= ~room.bits
             kept = min(room.count, self._kept_units - self._free_units)
             self._free_units += kept

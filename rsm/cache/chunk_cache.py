@@ -99,7 +99,7 @@ class ChunkCache(Generic[ValueT]):
         UnsupportedError if the chunks exceed the whole budget. **Deadlock:** a reader that waits
         for a second lease while it keeps a first one may never get it.
         """
-        self._take_back()
+        self._release_abandoned()
         queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)
         with self._lock:
             effects = self._read_queue.ask(queued, reader, self._clock.monotonic_ms())
@@ -112,7 +112,7 @@ class ChunkCache(Generic[ValueT]):
         self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
     ) -> ChunkLease[ValueT] | None:
         """Lease the chunks if all of `keys` are cached; else return None without any effect."""
-        self._take_back()
+        self._release_abandoned()
         with self._lock:
             used = self._read_queue.take(keys, reader, self._clock.monotonic_ms(), extend)
             if used is None:
@@ -230,7 +230,7 @@ class ChunkCache(Generic[ValueT]):
             effects = self._read_queue.release(keys)
         self._carry_out(effects)
 
-    def _take_back(self) -> None:
+    def _release_abandoned(self) -> None:
         while True:
             try:
                 keys = self._abandoned.popleft()

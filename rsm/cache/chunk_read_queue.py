@@ -158,7 +158,7 @@ class ChunkReadQueue(Generic[ValueT]):
             if queued.error is None and not queued.unread:
                 self._end(queued, effects)
         self._remove_if_forgotten(key)
-        return self._and_go_on(effects)
+        return self._with_queued(effects)
 
     def record_failure(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
         """Drop a chunk that could not be read, and fail all requests that wait for it."""
@@ -167,15 +167,15 @@ class ChunkReadQueue(Generic[ValueT]):
         for queued in self._reading.pop(key):
             if queued.error is None:
                 queued.error = error
-                self._let_go(queued.used)
+                self._release_chunks(queued.used)
                 effects.ended.append(queued)
         self._table.remove(key)
         self._shares.drop(key)
-        return self._and_go_on(effects)
+        return self._with_queued(effects)
 
     def release(self, keys: Sequence[ChunkKey]) -> Effects[ValueT]:
         """Release a request's chunks."""
-        self._let_go(keys)
+        self._release_chunks(keys)
         return self.start_queued()
 
     def discard(self, key: ChunkKey) -> Effects[ValueT]:
@@ -260,13 +260,13 @@ class ChunkReadQueue(Generic[ValueT]):
         self._table.reserve(request.key, request.size_bytes)
         return True
 
-    def _evict(self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]) -> bool:
-        evicted = self._table.make_room(needed_bytes, *may_go)
+    def _evict(self, needed_bytes: int, *evictable_if: Callable[[ChunkKey], bool]) -> bool:
+        evicted = self._table.make_room(needed_bytes, *evictable_if)
         for key in evicted or ():
             self._shares.drop(key)
         return evicted is not None
 
-    def _let_go(self, keys: Sequence[ChunkKey]) -> None:
+    def _release_chunks(self, keys: Sequence[ChunkKey]) -> None:
         for key in keys:
             entry = self._entry(key)
             entry.use_count -= 1
@@ -279,7 +279,7 @@ class ChunkReadQueue(Generic[ValueT]):
             self._table.remove(key)
             self._shares.drop(key)
 
-    def _and_go_on(self, effects: Effects[ValueT]) -> Effects[ValueT]:
+    def _with_queued(self, effects: Effects[ValueT]) -> Effects[ValueT]:
         more = self.start_queued()
         return Effects(effects.to_read + more.to_read, effects.ended + more.ended)
 

@@ -81,15 +81,15 @@ class ChunkTable(Generic[ValueT]):
         self.buffered_bytes -= self._entries.pop(key).size_bytes
 
     def make_room(
-        self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]
+        self, needed_bytes: int, *evictable_if: Callable[[ChunkKey], bool]
     ) -> tuple[ChunkKey, ...] | None:
         """Evict until `needed_bytes` are free; None without any eviction if that is impossible.
 
-        Tries the predicates `may_go` in order: chunks that only a later one allows stay longer.
+        Tries the predicates in order, so chunks that only a later predicate allows stay longer.
         """
         missing_bytes = self.buffered_bytes + needed_bytes - self.budget_bytes
         victims: dict[ChunkKey, None] = {}
-        for allowed in may_go:
+        for allowed in evictable_if:
             for key, entry in self._entries.items():
                 if missing_bytes <= 0:
                     break

@@ -76,7 +76,7 @@ class ReaderShares:
         for key in chunks:
             self._readers_by_key[key].add(reader)
         for key in left - chunks.keys() - holding.ahead.keys():
-            self._let_go(reader, key)
+            self._release(reader, key)
 
     def read_ahead(self, reader: ReaderId, key: ChunkKey, size_bytes: int) -> bool:
         """Reserve one more chunk if the reader's share allows; False for an unknown reader."""
@@ -94,13 +94,13 @@ class ReaderShares:
     def release_ahead(self, reader: ReaderId, key: ChunkKey) -> None:
         """Undo a `read_ahead` that was not carried out."""
         self._holdings[reader].ahead.pop(key, None)
-        self._let_go(reader, key)
+        self._release(reader, key)
 
     def forget(self, reader: ReaderId) -> None:
         """Release the chunks of a reader that stopped reading here."""
         holding = self._holdings.pop(reader, None)
         for key in () if holding is None else holding.keys():
-            self._let_go(reader, key)
+            self._release(reader, key)
 
     def drop(self, key: ChunkKey) -> None:
         """Release a chunk that is not in memory any more."""
@@ -125,7 +125,7 @@ class ReaderShares:
                 return
             self.forget(reader)
 
-    def _let_go(self, reader: ReaderId, key: ChunkKey) -> None:
+    def _release(self, reader: ReaderId, key: ChunkKey) -> None:
         readers = self._readers_by_key.get(key)
         if readers is not None:
             readers.discard(reader)

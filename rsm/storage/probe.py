@@ -88,11 +88,11 @@ class _Probe:
         # Stores complete an upload in parts by another request, which may ignore the condition.
         again = partial(self._create_again, self._create_large, self._large)
         self._try("create the large one again: refused", again, when=large)
-        self._try("look at it", self._check_info, when=large)
+        self._try("read its metadata", self._check_info, when=large)
         self._try("read a range", self._read_middle, when=large)
         self._try("read past its end", self._read_past_end, when=small)
         self._try("list", lambda: self._list(small=small, large=large), when=reached)
-        self._powers(when=small)
+        self._try_optional_features(when=small)
         self._try("delete", self._delete, when=writes)
         self._try("check that it no longer exists", self._see_gone, when=writes)
         return tuple(self._steps)
@@ -151,7 +151,7 @@ class _Probe:
         listed = [info.name for info in self._storage.list(self._prefix)]
         _require([name for name in listed if name in wanted] == wanted, "objects are missing")
 
-    def _powers(self, *, when: bool) -> None:
+    def _try_optional_features(self, *, when: bool) -> None:
         """Try the optional features."""
         name = f"{self._prefix}grown"
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)

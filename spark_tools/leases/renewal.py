@@ -178,7 +178,14 @@ class LeaseRenewal:
             if not is_current or (self.is_planning and now_s < entry.due_s + wait_s / 2):
                 return
             if now_s - entry.since_s >= READ_LEASE_MAX_MS / 1000:
-                _log.warning(LogLine("stopped renewing a read lease after a day", lease=entry))
+                _log.warning(
+                    LogLine(
+                        "stopped renewing a read lease after a day",
+                        partition=entry.lease.topic_id_partition,
+                        lease_id=entry.lease.lease_id,
+                        holder=entry.lease.holder,
+                    )
+                )
                 with self._lock:
                     del self._entries[_key(entry)]
                 return

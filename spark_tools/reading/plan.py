@@ -167,7 +167,7 @@ def wanted_offsets(
                 "an offset is outside of the readable range",
                 partition=tip,
                 offset=offset,
-                stored=OffsetRange(start_offset=first, end_offset=end),
+                readable=OffsetRange(start_offset=first, end_offset=end),
                 advice="Correct startingOffsets or endingOffsets",
             )
     return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))

@@ -93,9 +93,9 @@ class GcsChunkStorage(ObjectChunkStorage):
             except SDK_ERRORS as error:
                 blob = self._made_before(error, name, creation)
         stored = parse_crc32c(blob.crc32c or "")
-        require_stored(name, "length_bytes", stored=blob.size, handed_over=reader.read_bytes)
+        require_stored(name, "length_bytes", stored=blob.size, sent=reader.read_bytes)
         if stored is not None:
-            require_stored(name, "crc32c", stored=stored, handed_over=reader.checksum)
+            require_stored(name, "crc32c", stored=stored, sent=reader.checksum)
         return reader.checksum
 
     def concat(self, target: str, sources: Sequence[str]) -> None:

@@ -150,9 +150,9 @@ class S3Uploads:
             found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
             stored = parse_crc32c(found.get(_CHECKSUM, ""))
             found_bytes = found["ContentLength"]
-            require_stored(name, "length_bytes", stored=found_bytes, handed_over=length_bytes)
+            require_stored(name, "length_bytes", stored=found_bytes, sent=length_bytes)
         if stored is not None:  # some stores keep no checksum
-            require_stored(name, "crc32c", stored=stored, handed_over=checksum)
+            require_stored(name, "crc32c", stored=stored, sent=checksum)
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
         """Return whether the request failed because an earlier attempt had succeeded."""
