@@ -1,10 +1,10 @@
-"""Copies of which none runs."""
+"""The copies of a manager that copies nothing, for tests of gauges."""
 
 from __future__ import annotations
 
 
 class NoCopies:
-    """The copies of a manager that copies nothing, as gauges read them."""
+    """Has no open and no hanging copy."""
 
     def oldest_age_ms(self) -> int:
         return 0

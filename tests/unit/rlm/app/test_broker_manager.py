@@ -52,7 +52,7 @@ def work(step: Callable[[], object]) -> Step:
 
 
 class Manager:
-    """A manager that works at once. Its heartbeats come back while `answers` is set."""
+    """A manager whose cycles take no time. Its heartbeats come back while `answers` is set."""
 
     def __init__(self, *reports: PartitionReport, beat_ms: int = BEAT_MS) -> None:
         """Its address is known while `is_address_known` is set; a cycle returns these reports."""
@@ -115,7 +115,7 @@ class Manager:
 
 
 def test_readiness_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
-    """Scenario 119: also while the first write without an answer is waited for."""
+    """Scenario 119: also while the manager still waits for the answer to its first write."""
     host = Manager()
     host.manager.start()
     assert host.beats.wait(30)
@@ -215,7 +215,7 @@ def test_readiness_when_there_is_another_reason_too_then_missing_heartbeats_come
 
 
 def test_heartbeat_when_the_address_is_asked_of_a_frozen_host_then_waits_for_none() -> None:
-    """Scenario 119: a dead bootstrap host made healthy managers not ready."""
+    """Scenario 119: a dead bootstrap host used to make healthy managers unready."""
     host = Manager(beat_ms=1)
     host.answers.set()
     host.manager.start()
@@ -260,7 +260,7 @@ def test_readiness_when_copies_fail_then_names_cause_and_number_of_partitions() 
 
 
 def test_scrub_when_cycles_are_rare_then_continues_by_itself() -> None:
-    """A cycle an hour is no reason to check objects once an hour."""
+    """The scrub has a loop of its own, and does not wait for the next cycle."""
     host = Manager()
     host.answers.set()
     host.manager.start()

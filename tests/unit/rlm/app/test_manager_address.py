@@ -38,7 +38,7 @@ def test_address_when_other_hosts_reach_it_then_registered() -> None:
 def test_address_when_a_wildcard_is_bound_then_that_towards_the_broker_is_registered(
     wildcard: str, towards: str, registered: str
 ) -> None:
-    """The bare host name was registered before, which other hosts may not resolve."""
+    """Earlier versions registered the bare host name, which other hosts may not resolve."""
     assert _decide(wildcard, towards=towards) == ManagerAddress(registered=registered)
 
 

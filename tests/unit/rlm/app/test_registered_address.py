@@ -23,7 +23,7 @@ _OTHER = BrokerAddress(node_id=2, host="other.example.com", port=9092)
 
 
 class _World:
-    """A host whose broker is reached by `towards`; the cluster's brokers can change."""
+    """A host that reaches its broker from address `towards`; the brokers can change."""
 
     def __init__(self, towards: str = "127.0.0.1") -> None:
         self.cluster = Cluster()
@@ -92,7 +92,7 @@ def test_address_when_refreshed_again_then_the_same_port() -> None:
 
 
 def test_address_when_another_host_comes_then_none_is_registered_until_it_is_gone() -> None:
-    """A loopback address is right on one host, and wrong as soon as there are two."""
+    """Processes of another host cannot reach a loopback address."""
     world = _World()
     with world.address() as address:
         address.refresh()

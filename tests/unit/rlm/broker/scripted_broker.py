@@ -29,7 +29,7 @@ def partition(number: int = 0, topic: str = "orders") -> TopicIdPartition:
 def metadata(
     *leaders: int, cluster_id: str = CLUSTER_ID, node_ids: tuple[int, ...] = (1, 2)
 ) -> MetadataResponse:
-    """Brokers at 127.0.0.1:<9000 + id>, and a topic with a partition for each leader, epoch 4."""
+    """Return brokers at 127.0.0.1:<9000 + id>; each leader has a partition in epoch 4."""
     partitions = tuple(
         MetadataResponsePartition(
             partition_index=number,

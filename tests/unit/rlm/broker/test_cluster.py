@@ -89,7 +89,7 @@ def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
 
 
 def test_bootstrap_when_first_server_is_down_then_it_delays_one_question_only() -> None:
-    """Scenario 119: each question to a frozen host took half a minute."""
+    """Scenario 119: each request to a frozen host used to take half a minute."""
     connector = ScriptedConnector({9002: _broker(metadata()), 9003: _broker(metadata())})
     bootstrap = Bootstrap([("a", 9001), ("b", 9002), ("c", 9003)], connector)
 

@@ -189,7 +189,7 @@ def test_delete_records_when_asked_for_many_then_one_request_and_new_starts() ->
 
 
 def test_delete_records_when_it_times_out_then_start_is_read_again() -> None:
-    """R2: error 7 means done on the leader though a registered follower is down."""
+    """R2: after error 7, the leader has deleted the records, although a follower is down."""
     world = _World(_Log(delete_codes={0: ErrorCode.REQUEST_TIMED_OUT}))
 
     answer = world.own.delete_records(_deletions(0))
@@ -199,7 +199,7 @@ def test_delete_records_when_it_times_out_then_start_is_read_again() -> None:
 
 @pytest.mark.parametrize("code", [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH])
 def test_delete_records_when_epoch_is_refused_then_nothing_is_deleted(code: int) -> None:
-    """R1: the epoch is confirmed before; FENCED or UNKNOWN end the attempt."""
+    """R1: the broker confirms the epoch first; FENCED or UNKNOWN ends the attempt."""
     world = _World()
     world.log.epoch_errors[0] = code
 
@@ -210,7 +210,7 @@ def test_delete_records_when_epoch_is_refused_then_nothing_is_deleted(code: int)
 
 
 def test_delete_records_when_not_leader_then_fenced_and_asked_nowhere_else() -> None:
-    """R1: NOT_LEADER ends it; no other broker is asked."""
+    """R1: NOT_LEADER ends the attempt; no other broker gets the request."""
     world = _World(_Log(delete_codes={0: ErrorCode.NOT_LEADER_OR_FOLLOWER}))
 
     answer = world.own.delete_records(_deletions(0))
@@ -264,7 +264,7 @@ def test_connection_when_broker_is_down_then_attempts_are_spaced_by_the_backoff(
         attempts.append(world.connector.connected.count(9001))
         world.clock.now_ms += 10
 
-    # 0, 100, 300, 650 and so on by 350: one second holds these attempts.
+    # Attempts at 0, 100, 300 and 650 ms; the next one would be at 1000 ms.
     assert attempts[-1] == 4
 
 

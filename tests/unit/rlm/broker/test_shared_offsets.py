@@ -1,4 +1,4 @@
-"""Offsets that several callers request at once: one request, never older than its caller."""
+"""Offsets that several callers need at once: one request, sent after all of them asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIPS = [replace(FIRST, partition=number) for number in range(6)]
 
 
 class Line:
-    """A connection that blocks one request at a time, until it is released."""
+    """A connection that blocks one request at a time, until the test calls `release`."""
 
     def __init__(self) -> None:
         self.asked: list[dict[TopicIdPartition, int]] = []
@@ -55,7 +55,7 @@ def offsets(tip: TopicIdPartition, epoch: int) -> PartitionOffsets:
 
 
 class Noticed(Mapping[TopicIdPartition, int]):
-    """Reports each read, which happens as its asker joins a question."""
+    """Sets `seen` when its epochs are read, which happens as its caller joins a request."""
 
     def __init__(self, epochs: Epochs) -> None:
         self._epochs = epochs
@@ -73,7 +73,7 @@ class Noticed(Mapping[TopicIdPartition, int]):
 
 
 def ask_at_once(line: Line, *asked: Epochs) -> list[Future[Offsets]]:
-    """The first is under way when the others come; all of them wait before it is released."""
+    """Request offsets; release the first request only when all others wait for the next one."""
     shared = SharedOffsets(line.put)
     with ThreadPoolExecutor(len(asked)) as pool:
         futures = [pool.submit(shared.of, asked[0])]
@@ -96,7 +96,7 @@ def test_offsets_when_asked_during_a_question_then_all_share_the_next() -> None:
 
 
 def test_offsets_when_the_same_is_asked_during_a_question_then_asked_again() -> None:
-    """R21: a request after the last byte must not get an answer from before it."""
+    """R21: a caller that has read the last byte must not get offsets from before that read."""
     line = Line()
 
     ask_at_once(line, {FIRST: 1}, {FIRST: 1})
@@ -105,7 +105,7 @@ def test_offsets_when_the_same_is_asked_during_a_question_then_asked_again() -> 
 
 
 def test_offsets_when_one_believes_in_another_epoch_then_each_gets_its_own() -> None:
-    """R1: the broker judges the epoch of each asker."""
+    """R1: the broker checks the epoch of each caller."""
     line = Line()
 
     futures = ask_at_once(line, {TIPS[1]: 1}, {FIRST: 9}, {FIRST: 1})

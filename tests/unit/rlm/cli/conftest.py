@@ -1,4 +1,4 @@
-"""A manager's real HTTP API, with the answers that a test sets; logging, which commands change."""
+"""Fixtures: a manager's real HTTP API with scripted answers, and logging restored after a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def address(view: StatedView) -> Iterator[str]:
 
 @pytest.fixture
 def logging_as_before() -> Iterator[None]:
-    """A command configures the log of its process."""
+    """Restore the logging of the process, which a command configures."""
     root = logging.getLogger()
     handlers, level = [*root.handlers], root.level
     yield

@@ -1,6 +1,6 @@
 """Compares a command's text with its reviewed form: a file next to this one, 80 columns wide.
 
-`make golden` writes the files again; a review looks at their differences.
+`make golden` writes the files again, and a person reviews their differences.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 GOLDEN = Path(__file__).parent / "golden"
 COLUMNS = 80
 TYPED = "$ "
-"""The prompt before a command that a person types, which is no output."""
+"""The prompt of a line that a person types; such a line is not output."""
 
 _IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 
@@ -20,7 +20,7 @@ _IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 def assert_golden(
     name: str, printed: Iterable[str], *, golden: Path = GOLDEN, is_narrow: bool = True
 ) -> None:
-    """AssertionError unless a reviewed file has these lines, none wider than a terminal."""
+    """Raise AssertionError unless a reviewed file has these lines, each within the width."""
     lines, path = [*printed], golden / name
     printed_lines = [line for line in lines if not line.startswith(TYPED)]
     assert [line for line in printed_lines if is_narrow and len(line) > COLUMNS] == []

@@ -68,7 +68,7 @@ class Cluster:
         assert self.metadata.publish(self.manager(broker_id, address)).accepted
 
     def manager(self, broker_id: int, address: str) -> ProcessRegistered:
-        """A manager of version 0.1.0: it has no incarnation, and nothing is signed."""
+        """Return a manager of version 0.1.0, which has no incarnation and signs nothing."""
         return ProcessRegistered(
             event_id=UUID(int=self.clock.now_ms + broker_id),
             process_id=UUID(int=broker_id),

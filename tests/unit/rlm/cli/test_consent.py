@@ -1,4 +1,4 @@
-"""Every command that deletes takes `--dry-run` and `--yes`, and needs one without a terminal."""
+"""Commands that delete take `--dry-run` and `--yes`, and need either one without a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DELETES = re.compile(r"(\*\*Data loss:\*\* )?(delete|release|expire|purge)\b", 
 
 
 def texts_of(command: Any) -> list[str]:
-    """The summary of a command, and the help of each of its options."""
+    """Return the summary of a command, and the help of each of its options."""
     return [str(command.help), *(getattr(each, "help", None) or "" for each in command.params)]
 
 
@@ -35,7 +35,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def test_commands_when_marked_then_the_known_ones_are_among_them() -> None:
-    """Otherwise the mark got lost on the way to the command line, and no test would notice."""
+    """If the mark were lost on the way to the command line, no other test would notice."""
     assert {"dlq retry", "topic disable", "segments delete"} <= DELETING.keys()
     assert {("topic disable", "force"), ("uninstall", "force")} <= {*DELETIONS}
 
@@ -68,7 +68,7 @@ def test_command_when_it_takes_yes_then_it_deletes_or_states_a_danger(name: str)
 
 
 def arguments_of(name: str, directory: Path, option: str = "") -> list[str]:
-    """A command line of a command that deletes by itself or with the option, not confirmed."""
+    """Return arguments with which the command deletes, with `option` if given, unconfirmed."""
     policies = directory / "policies.yaml"
     policies.write_text("patterns: {}\ntopics:\n  orders: {}\n")
     values = {"--file": str(policies), "--holder": "spark"}

@@ -37,7 +37,7 @@ def _command_of(names: tuple[str, ...]) -> Any:
 
 
 def commands_of(group: object) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command that does something, with its names."""
+    """Return every command that does something, by its name."""
     for names in _names_of(group):
         if not isinstance(found := _command_of(names), TyperGroup):
             yield names, found

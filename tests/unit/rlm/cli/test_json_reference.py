@@ -389,7 +389,7 @@ BODIES = {each.path: each.body for each in MANAGER_ENDPOINTS if each.body is not
 
 
 def test_page_when_made_again_then_equals_the_committed() -> None:
-    """`make docs` writes it."""
+    """`make docs` writes the page."""
     assert (CHECKOUT / "docs" / "json.md").read_text(encoding="utf-8") == render()
 
 
@@ -418,7 +418,7 @@ def test_endpoint_when_it_answers_json_then_every_field_is_described(path: str) 
 
 
 def test_examples_when_taken_together_then_have_a_value_in_every_field() -> None:
-    """Otherwise no test would notice a wrong type."""
+    """Without an example value, no test would notice a wrong type."""
     shapes = [
         *((output.shape, PRINTED[name]) for name, output in COMMAND_OUTPUTS.items()),
         *((BODIES[path], ANSWERED[path]) for path in BODIES),

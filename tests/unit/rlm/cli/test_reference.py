@@ -12,7 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[4]
 
 
 def test_page_when_made_again_then_equals_the_committed() -> None:
-    """`make docs` writes it."""
+    """`make docs` writes the page."""
     assert (CHECKOUT / "docs" / "cli.md").read_text(encoding="utf-8") == render()
 
 

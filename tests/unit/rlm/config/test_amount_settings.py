@@ -1,4 +1,4 @@
-"""Durations and sizes in the configuration file, and the errors of other text."""
+"""Durations and sizes in the configuration file, and the errors for other text."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_settings_when_of_a_plugin_then_masked_for_only_it_knows_its_secrets(
 def test_secrets_when_a_plugins_value_is_part_of_other_texts_then_masked_only_at_its_key(
     tmp_path: Path, value: str
 ) -> None:
-    """A debug bundle replaces secrets in all its parts, which are JSON or metrics."""
+    """A debug bundle masks secrets in JSON and metrics, where a value like `true` is common."""
     key = "rsm.config.storage.cached"
     path = _file(tmp_path, **{"rsm.config.storage.backend": "my.store:Store", key: value})
 

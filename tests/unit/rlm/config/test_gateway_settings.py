@@ -82,7 +82,7 @@ def test_listeners_when_they_are_wildcards_with_any_port_then_are_taken() -> Non
 
 
 def test_chunk_cache_when_it_has_no_room_for_two_chunks_then_is_refused() -> None:
-    """A batch can span two chunks; a gateway could never give it."""
+    """A batch can span two chunks; such a gateway could never serve it."""
     chunk = {"rsm.config.chunk.size": "4194304"}
 
     GatewayConfig.model_validate({**chunk, "rsm.config.fetch.chunk.cache.size": "8388608"})

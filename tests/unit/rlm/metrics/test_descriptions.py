@@ -1,4 +1,4 @@
-"""Every metric has a unit, and its labels list what the code really gives them."""
+"""Every metric has a unit, and each label lists all values that the code uses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ENUMERATED = [
 def test_metric_when_described_then_its_unit_is_that_of_its_name(
     description: MetricDescription,
 ) -> None:
-    """A flag says in its meaning when it is 1; without a unit in its name, others are counts."""
+    """The meaning of a flag says when it is 1. A name without a unit is a count, flag or offset."""
     base = description.name.removesuffix("_total")
     named = next((unit for form, unit in UNITS_OF_NAMES if re.search(form, base)), None)
     expected = {named} if named else {MetricUnit.COUNT, MetricUnit.FLAG, MetricUnit.OFFSET}

@@ -19,7 +19,7 @@ ORPHAN = b"a letter about an orphan"
 
 
 class Letters:
-    """A topic of two partitions; `missing`: there is none; `silent`: it gives nothing."""
+    """A topic of two partitions; `missing`: it does not exist; `silent`: it returns no record."""
 
     def __init__(self, *values: tuple[int, bytes | None]) -> None:
         self.missing = False
@@ -113,7 +113,7 @@ def test_dead_letters_when_the_end_is_not_reached_in_time_then_an_error() -> Non
 
 
 def test_read_when_letters_are_about_orphans_then_they_are_left_to_who_knows_them() -> None:
-    """R22: letters of their own kind."""
+    """R22: dead letters about orphans are of another kind, for `rlm-repair` only."""
     topic = Letters((0, encode(FIRST).value), (0, ORPHAN))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)

@@ -1,4 +1,4 @@
-"""Every coordinator is asked for its share groups, and a missing answer does not count as none."""
+"""Every coordinator is asked for its share groups; a missing answer does not mean none."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _row(start: int, *, number: int = 0, error_code: int = 0) -> _Row:
 
 
 def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> ApiVersionsResponse:
-    """Return the features of a broker whose cluster has that level of `share.version`, if any."""
+    """Return the features of a broker whose cluster has this level of `share.version`, if any."""
     named = "share.version"
     known = SupportedFeatureKey(name=named, min_version=0, max_version=1)
     finalized = FinalizedFeatureKey(name=named, max_version_level=level or 0)
@@ -77,7 +77,7 @@ def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> A
 
 
 class _Coordinator(ScriptedBroker):
-    """A broker with share groups, each with its rows of the topic or an error."""
+    """A broker with share groups; each group has rows of the topic, or an error code."""
 
     def __init__(self, groups: _Groups, responses: Iterator[MetadataResponse]) -> None:
         self._groups = groups
@@ -138,10 +138,10 @@ def _share_groups(
     response: MetadataResponse | None = None,
     told_after: MetadataResponse | None = None,
 ) -> tuple[ClusterShareGroups, Mapping[int, _Coordinator]]:
-    """Brokers 1 and 2 (away if None).
+    """Return the share groups of brokers 1 and 2, and the brokers by port.
 
-    The first is asked who coordinates, and both again once they have answered; the second then
-    returns `told_after`.
+    Broker 2 is away if `second` is None. Both brokers name the coordinators again after they have
+    returned their groups; broker 2 then returns `told_after`.
     """
     leaders = response or _groups_topic(1, 2)
     brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
@@ -185,7 +185,7 @@ def test_starts_when_coordinators_may_not_be_seen_then_every_broker_is_asked() -
 
 
 def test_starts_when_a_group_has_acknowledged_nothing_then_it_is_the_lowest() -> None:
-    """R8: it may hold records that its coordinator knows nothing of."""
+    """R8: its consumers may have fetched records that the coordinator does not know of yet."""
     groups, _ = _share_groups({"a": (_row(0),), "b": (_row(-1),)}, {})
     assert groups.starts().succeeded == {partition(0): ShareGroupStart(group="b", offset=-1)}
 
@@ -203,7 +203,7 @@ def test_starts_when_a_group_or_its_topic_is_gone_then_left_out() -> None:
 
 
 def test_starts_when_a_partition_of_a_group_can_not_be_known_then_that_one_fails() -> None:
-    """R8: though another group's start in it is known."""
+    """R8: although the start of another group in that partition is known."""
     late = _row(0, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     groups, _ = _share_groups({"a": (late, _row(5, number=1))}, {"b": (_row(30),)})
     found = groups.starts()
@@ -233,7 +233,7 @@ def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
 
 
 def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
-    """R8: one broker has lost them and lists none; the other may get them after its answer."""
+    """R8: one broker has lost the groups, and the other one may get them after its response."""
     groups, _ = _share_groups({}, {}, told_after=_groups_topic(1, 1))
     with pytest.raises(RetriableError):
         groups.starts()

@@ -68,7 +68,7 @@ def test_topic_when_brokers_do_not_report_its_id_then_not_deleted() -> None:
 
 
 def test_topic_when_one_broker_has_it_still_then_not_deleted() -> None:
-    """Scenario 76: brokers learn of a deletion, and of a topic, one after the other."""
+    """Scenario 76: brokers learn of a new or deleted topic one after the other."""
     assert deleted(lacks_it(), HAS_IT) == frozenset()
 
 
@@ -81,7 +81,7 @@ def test_topic_when_a_live_broker_can_not_be_asked_then_not_known() -> None:
     "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION]
 )
 def test_topic_when_hidden_from_rlm_then_not_deleted(code: int) -> None:
-    """A right that was taken away must not delete anything."""
+    """A missing right does not prove that the topic was deleted."""
     assert deleted(lacks_it(code), lacks_it(code)) == frozenset()
 
 

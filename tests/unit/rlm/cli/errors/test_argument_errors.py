@@ -1,4 +1,4 @@
-"""What commands print for wrong arguments, with their exit codes. Nothing is connected."""
+"""What commands print for wrong arguments, with their exit codes. No command connects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print if the cluster, a store or a user does not permit them, with exit codes."""
+"""What commands print if the cluster's state or the user's rights do not allow them; exit codes."""
 
 from __future__ import annotations
 

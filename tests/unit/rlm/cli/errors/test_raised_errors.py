@@ -11,7 +11,7 @@ import rlm
 _RLM = Path(rlm.__path__[0])
 _PACKAGES = ("cli", "operator", "topics")
 _CHECKS = ("end_to_end.py", "dead_letter_retry.py")
-"""Their errors are results in a table, with a row's subject before them."""
+"""The errors of these files are results in a table, next to the name of what was checked."""
 _KINDS = frozenset({"InvalidConfigError", "NotFoundError", "RetriableError"})
 _SAY_WHAT_TO_DO = frozenset({"advice", "expected", "rule"})
 
@@ -31,6 +31,6 @@ def test_errors_when_raised_by_commands_then_each_has_advice_or_what_is_expected
         f"{path.name}:{call.lineno}"
         for path, call in raised
         if path.name not in _CHECKS
-        # None is a context that is passed on.
+        # A keyword named None is a `**context` that is passed on.
         and not {each.arg for each in call.keywords} & {*_SAY_WHAT_TO_DO, None}
     ] == []

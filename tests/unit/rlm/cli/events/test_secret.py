@@ -1,4 +1,4 @@
-"""`rlm secret rotate` prints the written secret's id, and no secret that was not written."""
+"""What `rlm secret rotate` prints, and that it fails if it cannot write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITHOUT_TOPICS = ClusterView(cluster_id="c", controller_id=1, brokers={}, topics
 def test_rotate_when_the_cluster_has_no_metadata_topic_then_refused_and_says_what_to_do(
     tmp_path: Path,
 ) -> None:
-    """It claimed success, and wrote to memory."""
+    """An earlier version reported success, although it wrote to memory only."""
     file = tmp_path / "client.properties"
     file.write_text("rlmm.config.remote.log.metadata.topic.name=elsewhere\n")
     config = client_command_config("broker:9092", file)

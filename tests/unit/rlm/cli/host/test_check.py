@@ -41,7 +41,7 @@ def test_rows_when_no_store_is_configured_then_none() -> None:
 
 
 def test_row_when_the_stores_configuration_is_invalid_then_fails() -> None:
-    """A configuration that a manager cannot use is not skipped."""
+    """The check must not skip a configuration that a manager cannot use."""
     storage = RuledStorage(problem=InvalidConfigError("no such bucket", bucket="segmets"))
 
     (row,) = rule_rows(storage, "s3", "")

@@ -51,7 +51,7 @@ def _members(path: Path) -> dict[str, bytes]:
 def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_is_in_any(
     secrets: dict[str, str], tmp_path: Path, path: Path
 ) -> None:
-    """Also with a file that is not valid."""
+    """The same holds for an invalid configuration file."""
     (port,) = free_ports(1)
     config = tmp_path / "rlm.properties"
     settings = {
@@ -93,7 +93,7 @@ def test_archive_when_a_part_shows_a_secret_then_masked_also_as_json(path: Path)
 
 
 def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
-    """Extracted files were of 1970."""
+    """Extracted files used to have times in 1970."""
     with closing(BundleArchive(path, {})) as archive:
         archive.add("part", lambda: b"content")
 
@@ -108,7 +108,7 @@ def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
 def test_archive_when_extracted_then_all_files_are_in_a_folder_of_its_name(
     name: str, folder: str, tmp_path: Path
 ) -> None:
-    """Else they replace files of the current directory."""
+    """Otherwise they would replace files of the current directory."""
     path = tmp_path / name
     with closing(BundleArchive(path, {})) as archive:
         archive.add("README.txt", lambda: b"content")
@@ -142,7 +142,7 @@ def test_archive_when_all_parts_are_too_large_then_the_last_ones_are_cut(path: P
 
 
 def test_archive_when_a_secret_is_short_then_masked_only_after_its_key(path: Path) -> None:
-    """Each "a" of the bundle was replaced."""
+    """An earlier version replaced each "a" of the bundle."""
     secrets = {"client.sasl.password": "a", "gateway.ssl.key.password": "xy"}
     texts = {
         "text": "a bad password, sasl.password=a, client.sasl.password: 'a'",

@@ -48,7 +48,7 @@ def test_forget_when_no_process_has_the_id_then_refused() -> None:
 
 
 def test_processes_when_the_store_is_away_then_the_manager_is_unready_as_in_the_status() -> None:
-    """The status names `rlm processes` as the next command, so that must show the same."""
+    """`rlm status` names `rlm processes` as the next command, so both must agree."""
     cluster = Cluster()
     ready, unready = (cluster.manager(each, f"10.0.0.{each}:8090") for each in (1, 2))
     reason = "the store was not reached"

@@ -1,4 +1,4 @@
-"""How a command ends that Ctrl-C has reached."""
+"""How a command ends after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ run_app(app)
     "error", ["KeyboardInterrupt", "TypeError('a name')", "RetriableError('no answer')"]
 )
 def test_command_when_interrupted_in_a_library_then_exit_code_130_and_no_text(error: str) -> None:
-    """confluent-kafka's Consumer makes a TypeError of a Ctrl-C."""
+    """confluent-kafka's Consumer raises TypeError after a Ctrl-C."""
     done = _run(error)
 
     assert (done.returncode, done.stderr) == (130, "")
@@ -155,5 +155,5 @@ def _run(error: str) -> subprocess.CompletedProcess[str]:
 def test_exit_code_when_the_host_is_not_ready_then_systemd_starts_the_command_again(
     error: InvalidConfigError, code: int
 ) -> None:
-    """The unit prevents a restart after exit code 2 only."""
+    """The systemd unit prevents a restart only after exit code 2."""
     assert exit_code(error) == code

@@ -214,7 +214,7 @@ def test_progress_when_streamed_then_ends_where_the_broker_says_now(
     end_offset: int,
     asked: list[TopicIdPartition],
 ) -> None:
-    """A request for the end of the last cycle left out what came since then."""
+    """The end as of the last cycle would omit newer records."""
     cluster = Cluster()
     cluster.register(1, address)
     view.reports = (report(stream=stream, rolled_end_offset=10, stored_end_offset=10),)

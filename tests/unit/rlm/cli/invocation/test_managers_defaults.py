@@ -1,4 +1,4 @@
-"""What managers give topics, as a command finds it: from registrations, else from its own file."""
+"""The topic defaults of managers: from their registrations, else from the command's own file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_defaults_when_no_manager_registered_any_then_those_of_the_commands_file
 
 
 def test_defaults_when_managers_stream_buffers_differ_then_the_smallest_limits_batches() -> None:
-    """A partition may move to that manager. The command's own file does not count."""
+    """A partition may move to the manager with the smallest buffer."""
     managers = [
         replace(
             registration(),

@@ -16,14 +16,14 @@ from tests.unit.rlm.topics.tiering_world import World
 
 
 class _LostBootstrap:
-    """A cluster of which no broker answers any more."""
+    """A cluster whose brokers no longer answer."""
 
     def view(self, topics: Collection[str] | None) -> None:
         raise RetriableError("no broker answers", topics=topics)
 
 
 def test_local_starts_when_no_broker_answers_any_more_then_the_command_may_ask_again() -> None:
-    """`rlm segments delete` waits long: an outage is no error of the configuration."""
+    """`rlm segments delete` waits long: an outage meanwhile is not a configuration error."""
     process = World().process()
     session = CommandSession(
         config=client_command_config("broker:9092", None, lambda _: None),

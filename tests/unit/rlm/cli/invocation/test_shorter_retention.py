@@ -1,4 +1,4 @@
-"""What a shorter retention expires, and the question before it does."""
+"""What a shorter retention expires, and the prompt that precedes it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Terminal(io.StringIO):
 
 @contextmanager
 def terminal(answer: str = "") -> Iterator[Terminal]:
-    """Let a person at a terminal give this answer; what the person reads."""
+    """Use a terminal at which a person gives this answer; yield what the person reads."""
     before = sys.stdin, sys.stderr
     asked = Terminal()
     sys.stdin, sys.stderr = Terminal(answer), asked
@@ -64,7 +64,7 @@ def terminal(answer: str = "") -> Iterator[Terminal]:
 
 @pytest.fixture
 def process() -> Process:
-    """A process of a cluster that has stored three segments of two hours' age."""
+    """A process of a cluster that has stored three segments, each two hours old."""
     process = World().process()
     assert process.metadata.publish(claim(partition=TIP)).accepted
     for number in range(SEGMENT_COUNT):
@@ -135,7 +135,7 @@ def test_lines_when_a_first_policy_has_no_record_of_the_brokers_limit_then_it_ha
 
 
 def test_lines_when_the_policy_was_lost_then_brokers_had_no_limit(process: Process) -> None:
-    """The retention from before tiering has limited none of its data since."""
+    """The brokers' retention has been -1 since, so nothing has expired by the earlier limit."""
     lost = expiry_lines(session(process), ((None, FIRST),), unlimited={TOPIC_ID})
 
     assert list(lost) == [

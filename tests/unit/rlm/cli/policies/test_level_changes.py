@@ -60,7 +60,7 @@ def test_change_when_a_pattern_is_new_then_its_topics_are_shown_and_it_is_writte
     apply_change(session(process), change)
 
     assert (before, policy_levels(process.metadata)) == ((), (LEVEL,))
-    assert topic_policies(process.metadata) == ()  # managers tier topics, not commands
+    assert topic_policies(process.metadata) == ()  # managers tier topics; commands do not
     assert shown(change, capsys) == (
         [
             "pattern orders*: new",
@@ -214,7 +214,7 @@ def test_topic_when_it_does_not_exist_then_refused_with_its_line_and_nothing_cha
 def test_topic_when_its_rollover_is_above_its_retention_then_refused_and_nothing_changes(
     process: Process,
 ) -> None:
-    """The default gives the retention: together they contradict each other."""
+    """The default level gives a local retention that is shorter than the topic's rollover time."""
     default = PolicyLevel(pattern="", local_retention_ms=60_000)
     flags = PolicyFlags(offload_mode=OffloadModeFlag.STREAM, offload_segment_rollover_ms=60_001)
 

@@ -1,4 +1,4 @@
-"""Policy levels, and what a change of them makes of topics, for people."""
+"""The text that shows policy levels, and the effects of their changes on topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands find the originals of topics whose policies were lost in the store of their file."""
+"""After the loss of policies, commands find the topics' originals in the store of their file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def session(tmp_path: Path) -> CommandSession:
-    """A command whose store has the originals of a topic that is at -1 without a policy."""
+    """A command on a topic with retention -1 and a lost policy; the store has its originals."""
     root = tmp_path / "store"
     root.mkdir()
     stored = StoredOriginals(FilesystemChunkStorage(root), OriginalsKeys())
@@ -43,7 +43,7 @@ def session(tmp_path: Path) -> CommandSession:
 def test_levels_when_a_policy_was_lost_then_show_the_retention_from_before_as_a_danger(
     session: CommandSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """**Data loss:** brokers have deleted nothing of it since."""
+    """**Data loss:** brokers have kept all records since; the earlier retention expires them."""
     show_change(find_change(session, (LEVEL,)), dry_run=True, as_json=False)
 
     lines = capsys.readouterr().out.splitlines()

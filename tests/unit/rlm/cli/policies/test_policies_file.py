@@ -36,7 +36,7 @@ def topics(tmp_path: Path, text: str) -> dict[str, PolicyFlags]:
 
 
 def refusal(tmp_path: Path, text: str) -> dict[str, Any]:
-    """The message and the values of the error, without the file."""
+    """Return the message and the values of the error, without the file's path."""
     with pytest.raises(InvalidConfigError) as refused:
         levels(tmp_path, text)
     context = {name: value for name, value in refused.value.context.items() if name != "file"}
@@ -92,7 +92,7 @@ patterns:
 
 
 def test_copy_lag_when_its_start_is_left_open_then_as_of_the_option(tmp_path: Path) -> None:
-    """As `rlm policy set --copy-lag-ms`: no other level decides from when a given lag counts."""
+    """As with `rlm policy set --copy-lag-ms`: a level that gives a lag also gives its start."""
     (found,) = levels(tmp_path, "default: {copy_lag_ms: 5}")
 
     assert found.copy_lag_since is CopyLagSince.NEWEST_RECORD
@@ -101,7 +101,7 @@ def test_copy_lag_when_its_start_is_left_open_then_as_of_the_option(tmp_path: Pa
 def test_topics_when_read_then_have_the_given_settings_and_inherit_all_others(
     tmp_path: Path,
 ) -> None:
-    """But not the total retention: another level may have a lower one."""
+    """Topics do not inherit the total retention, because another level may have a lower one."""
     found = topics(
         tmp_path,
         "topics:\n  a.b_c-1: {retention_ms: 1h, offload_mode: stream, copy_lag_ms: 5}\n  b:\n",
@@ -282,7 +282,7 @@ def test_forms_when_compared_with_settings_then_there_is_one_for_each() -> None:
 
 
 def test_schema_when_compared_with_the_page_then_is_up_to_date() -> None:
-    """`make docs` writes it."""
+    """`make docs` writes the schema."""
     assert SCHEMA.read_text() == render()
 
 

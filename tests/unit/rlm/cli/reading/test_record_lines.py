@@ -28,7 +28,7 @@ RECORDS = st.builds(
 
 
 def fields_of(record: Record, tier: Tier) -> dict[str, Any]:
-    """The documented fields, in their order."""
+    """Return the documented fields of a record, in their order."""
     fields = {
         "topic": TIP.topic,
         "partition": TIP.partition,

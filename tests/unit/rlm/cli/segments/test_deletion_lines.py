@@ -132,7 +132,7 @@ def test_request_when_no_manager_leads_then_says_why(
 
 
 def test_command_when_objects_of_a_segment_are_left_then_it_fails_after_its_output() -> None:
-    """A script must not take them for deleted."""
+    """A script must not take the objects that are left for deleted."""
     deleted, kept = row(1, DeletionState.DELETED), row(2, DeletionState.ONLY_COPY)
     left = row(3, DeletionState.DEAD_LETTERED)
     require_deleted([deleted, kept, row(4, DeletionState.TO_DELETE)])

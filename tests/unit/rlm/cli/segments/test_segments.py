@@ -94,7 +94,7 @@ def test_lines_when_a_producer_set_a_timestamp_beyond_calendars_then_shown_whole
 
 
 def test_lines_when_segments_never_end_then_each_is_printed_before_the_next_is_read() -> None:
-    """Any number of segments fits into memory."""
+    """The command must not need memory for all segments at once."""
 
     def endless() -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
         number = 0

@@ -30,7 +30,7 @@ LINE = '{"ledger_id": 7, "entry_id": 3, "data": "YWJj"}'
 
 
 class EndlessBytes(io.RawIOBase):
-    """Never ends a line; an unbounded read of it fails."""
+    """A stream whose line never ends; an unbounded read fails."""
 
     read_count = 0
 
@@ -90,7 +90,7 @@ def test_line_when_its_keys_are_not_those_of_an_entry_then_refused(line: str) ->
 
 
 def test_line_when_a_ledgers_entry_names_a_ledger_then_refused() -> None:
-    """The option --ledger decides; another id in the line would be ignored."""
+    """The option --ledger gives the id; another id in the line would have no effect."""
     with pytest.raises(InvalidConfigError, match="cannot parse an entry"):
         list(ledger_entries(io.StringIO(LINE)))
 

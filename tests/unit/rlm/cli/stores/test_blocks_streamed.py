@@ -260,7 +260,7 @@ def test_write_when_an_entry_id_is_the_greatest_then_it_is_read_back(tmp_path: P
 def test_write_when_entries_exceed_the_metadata_of_their_ledger_then_nothing_is_written(
     tmp_path: Path,
 ) -> None:
-    """The other index states 36 entries of ledger 21."""
+    """The index that `--like` names states 36 entries of ledger 21."""
     with pytest.raises(InvalidConfigError, match="has fewer entries") as raised:
         raise_of(
             rlm(

@@ -17,7 +17,7 @@ from tests.unit.rlm.policy.views import POLICY
 
 
 def flags_of(*arguments: str) -> tuple[int, list[PolicyFlags]]:
-    """The exit code of a command with these options, and the flags that it was called with."""
+    """Return the exit code of a command with these options, and the flags that it gets."""
     given: list[PolicyFlags] = []
 
     @with_policy_options

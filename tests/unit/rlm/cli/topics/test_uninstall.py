@@ -1,4 +1,4 @@
-"""`rlm uninstall` ends the tiering that it has shown, and names what was tiered meanwhile."""
+"""`rlm uninstall` ends the tiering of the topics that it showed, and names topics tiered since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class ActingClock(ManualClock):
-    """A clock during whose sleep somebody acts."""
+    """A clock that calls `act` in each sleep."""
 
     def __init__(self, act: Callable[[], None]) -> None:
         super().__init__()
