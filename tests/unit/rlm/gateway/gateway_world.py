@@ -95,7 +95,7 @@ class GatewayWorld:
 
 
 def single_records(*rows: tuple[int, int, int]) -> BuiltSegment:
-    """A segment of one batch for each (offset, epoch, milliseconds after BASE_MS)."""
+    """Return a segment of one batch for each (offset, epoch, milliseconds after BASE_MS)."""
     return build_segment(
         [
             build_batch([record(offset, timestamp_ms=BASE_MS + after_ms)], leader_epoch=epoch)

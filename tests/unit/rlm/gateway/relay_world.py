@@ -29,7 +29,7 @@ class NothingStored:
     """A store that nobody reads."""
 
     def forget(self, client: int) -> None:
-        """A client has gone."""
+        """Do nothing: nothing is kept for a client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

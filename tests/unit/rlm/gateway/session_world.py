@@ -105,11 +105,11 @@ class SessionWorld:
         self._carry_out(self.session.finish_exchange(response))
 
     def at_broker(self) -> list[bytes]:
-        """The requests that the broker got since the last call."""
+        """Return the requests that the broker got since the last call."""
         return list(_frames(self._broker_frames))
 
     def at_client(self) -> list[bytes]:
-        """The answers that the client got since the last call."""
+        """Return the answers that the client got since the last call."""
         return list(_frames(self._client_frames))
 
     def _hand_over(
@@ -172,7 +172,7 @@ def request(
     client_id: str | None = "client",
     header_tags: UnknownTags = (),
 ) -> bytes:
-    """A request as a client sends it."""
+    """Return a request as a client sends it."""
     return request_frame(
         api,
         version,
@@ -191,7 +191,7 @@ def response(
     *,
     header_tags: UnknownTags = (),
 ) -> bytes:
-    """A response as a broker sends it."""
+    """Return a response as a broker sends it."""
     parts = response_parts(
         api, version, message, correlation_id=correlation_id, header_tags=header_tags
     )

@@ -45,7 +45,7 @@ def routing(address: str, *, broker_id: int = 1) -> CheckedRouting:
 
 
 def cluster(**hosts: str) -> ClusterView:
-    """Brokers by id, as `b1="10.0.0.1"`."""
+    """Return brokers by id, as `b1="10.0.0.1"`."""
     brokers = {
         int(name[1:]): BrokerAddress(node_id=int(name[1:]), host=host, port=9092)
         for name, host in hosts.items()

@@ -64,7 +64,7 @@ def _http(bound: str, *, advertised: str | None = None, broker_id: int = 1) -> H
 def test_address_when_it_listens_on_a_wildcard_then_by_which_this_host_reaches_the_broker(
     broker_id: int, hosts: dict[str, str], advertised: str
 ) -> None:
-    """The bare host name may not resolve on other hosts."""
+    """Other hosts may not resolve the bare host name."""
     address = _address(broker_id)
 
     address.update(_view(**hosts))
@@ -150,7 +150,7 @@ def test_http_address_when_the_route_changes_then_follows_it_and_is_kept_without
 def test_http_address_when_given_then_registered_if_other_hosts_can_reach_it(
     bound: str, advertised: str | None, registered: str
 ) -> None:
-    """On loopback only the supervisor uses the server, and the setting can_change the manager."""
+    """Only the supervisor can use a server on loopback, whatever the setting is."""
     address = _http(bound, advertised=advertised)
 
     address.update(_view(b1="near"))

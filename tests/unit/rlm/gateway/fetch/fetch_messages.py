@@ -92,7 +92,7 @@ ALL_ENDS = ends_of(100) + ends_of(490) + ends_of(500)
 
 
 def ids_of(topic_id: UUID | None = TOPIC_ID, correlation_id: int = -1) -> bytes:
-    """Return the broker's present answer about the topic's name."""
+    """Return the broker's Metadata response with the topic's present id."""
     topic = MetadataResponseTopic(name="orders", topic_id=topic_id or UUID(int=0))
     return response(METADATA, 10, MetadataResponse(topics=(topic,)), correlation_id)
 
@@ -110,7 +110,7 @@ def answered(world: SessionWorld, version: int) -> tuple[PartitionData, ...]:
 
 
 def asked_for_remote(offset: int = 50) -> SessionWorld:
-    """A world whose session waits for the store, for one partition from `offset` on."""
+    """Return a world whose session waits for the store, for one partition from `offset` on."""
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 13, fetch_of(13, offset)))
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0))))

@@ -1,4 +1,4 @@
-"""Changes of the broker's response, row by row, and of fetches that are sent changed."""
+"""How the gateway changes the broker's response, row by row, and the fetches that it sends."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_merge_when_the_broker_answers_in_a_session_then_the_client_has_none() -
 
 
 def test_merge_when_a_read_is_under_way_for_a_reader_of_committed_then_none_is_aborted() -> None:
-    """Kafka: null means that the reader did not ask."""
+    """As in Kafka, null means that the reader did not ask for aborted transactions."""
     plan = plan_of(asked(REMOTE), max_bytes=5_000)
     for level, aborted in ((1, ()), (0, None)):
         given = replace(plan, asked=replace(plan.asked, isolation_level=level))

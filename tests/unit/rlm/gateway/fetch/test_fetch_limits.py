@@ -141,7 +141,7 @@ def test_plan_when_the_offset_is_at_the_log_start_then_may_be_served(
 def test_plan_when_remote_then_the_broker_does_not_compare_the_last_epoch(
     offset: int, sent: int
 ) -> None:
-    """Its lineage is cut where its log starts."""
+    """The broker's lineage begins where its log starts."""
     plan = plan_of(asked(offset, last_fetched_epoch=4), max_bytes=1_000)
     (topic,) = plan.sent().topics
     assert topic.partitions[0].last_fetched_epoch == sent
@@ -199,7 +199,7 @@ def test_reads_when_the_offset_is_the_high_watermark_then_is_not_above_the_end(
 
 
 def test_reads_when_the_brokers_records_take_the_budget_then_one_is_read_all_the_same() -> None:
-    """Its first batch may be the first one of the response."""
+    """The first batch of that partition may be the first one of the response."""
     plan = plan_of(asked(REMOTE), asked(REMOTE), asked(LOCAL), max_bytes=500)
     answer = answer_of(
         row_of(error_code=OUT_OF_RANGE), row_of(error_code=OUT_OF_RANGE), row_of(b"l" * 500)

@@ -27,7 +27,7 @@ def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
 
 
 def test_out_of_range_when_the_start_is_learned_then_what_lies_above_stays_doubted() -> None:
-    """Readers of trimmed offsets learn the start often; readers at the end do not."""
+    """Each fetch of trimmed offsets reports the start, which proves nothing about the end."""
     starts = LocalStarts()
     starts.record_missing(TIP, 1_000)
     starts.record_start(TIP, 40)

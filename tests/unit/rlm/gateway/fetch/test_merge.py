@@ -118,7 +118,7 @@ def test_merge_when_a_later_batch_exceeds_the_budget_then_it_is_left_for_the_nex
 
 
 def test_merge_when_a_later_batch_exceeds_its_partitions_own_then_it_is_left_too() -> None:
-    """Scenario 55: it is returned whole only if it is the first of the response."""
+    """Scenario 55: only the first batch of a response may exceed its partition's limit."""
     plan = _plan(_REMOTE_OFFSET, _REMOTE_OFFSET, max_bytes=10_000)
     first, second = _merged(plan, _answer(plan), _slice(1_500), _slice(1_001))
     assert (size_of(first.records), size_of(second.records)) == (1_500, 0)

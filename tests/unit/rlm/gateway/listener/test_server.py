@@ -52,7 +52,7 @@ def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:
 
 
 def test_counts_when_a_topic_has_no_policy_any_more_then_are_forgotten() -> None:
-    """So topics that come and go do not fill the memory and the metrics."""
+    """Topics that are created and deleted must not fill the memory and the metrics."""
 
     async def act() -> None:
         looked = asyncio.Event()
@@ -92,7 +92,7 @@ def test_server_when_connections_of_an_earlier_process_are_left_then_serves_ther
 
 
 def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refused() -> None:
-    """Connected clients keep working, and new ones are accepted."""
+    """The gateway closes connected clients, and then each new one."""
 
     async def act() -> None:
         refusing = False

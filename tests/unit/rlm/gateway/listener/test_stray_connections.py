@@ -22,14 +22,14 @@ def _topology(
 
 
 def _look_often(stray_connections: StrayConnections, topology: GatewayTopology) -> None:
-    """Look so often that earlier connections are too old to be stray: 2 at each look, up to 20."""
+    """Look ten times, two connections each, so that earlier ones are too old to be stray."""
     for number in range(2, 21, 2):
         found = stray_connections.find_first_to_close(topology, next_number=number, now_s=0.0)
         assert found is None
 
 
 def test_strays_when_a_brokers_gateway_is_back_then_those_who_came_meanwhile_leave() -> None:
-    """R16: with those of the looks before, because other gateways may notice an absence earlier."""
+    """R16: also those of earlier looks, because other gateways may notice an absence first."""
     stray_connections = StrayConnections()
     _look_often(stray_connections, _topology(2))
     for at_s, number in ((1.0, 24), (2.0, 30)):
@@ -74,7 +74,7 @@ def test_strays_when_a_broker_has_its_first_gateway_then_all_who_came_before_lea
     stray_connections = StrayConnections()
     stray_connections.find_first_to_close(_topology(), next_number=4, now_s=0.0)
     assert stray_connections.find_first_to_close(_topology(2), next_number=6, now_s=1.0) == 0
-    # Also clients that a gateway has redirected here which learned of the absence later.
+    # A gateway that reads the change later may have redirected further clients here.
     assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=6.0) == 6
     assert stray_connections.find_first_to_close(_topology(2), next_number=9, now_s=60.0) is None
 

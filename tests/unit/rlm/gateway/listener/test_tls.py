@@ -86,7 +86,7 @@ def test_context_when_its_files_change_then_new_connections_get_a_new_one(
     assert fresh.current() is before
     authority.issue("gateway")
 
-    assert fresh.current() is before  # looked at a moment ago
+    assert fresh.current() is before  # the file was checked a moment ago
     clock.advance(1_000)
     assert fresh.current() is not before
     assert renewals == [True]
@@ -132,7 +132,7 @@ def test_context_when_its_files_are_gone_for_a_while_then_it_stays(
 def test_towards_brokers_when_the_product_has_a_certificate_then_clients_do_not_show_it(
     tmp_path: Path, authority: CertificateAuthority
 ) -> None:
-    """Otherwise clients would get the rights of `rlm`: the file is not even opened."""
+    """Clients must not get the rights of `rlm`, so the gateway does not open these files."""
     tls = TlsSettings(
         ca_path=str(authority.certificate),
         certificate_path=str(tmp_path / "own.crt"),

@@ -67,7 +67,7 @@ def test_heartbeats_when_a_broker_has_had_several_gateways_then_are_the_last_one
 
 
 def test_heartbeats_when_an_address_is_always_given_out_then_they_are_of_no_account() -> None:
-    """Clients get the gateway's own address for its broker, and the configured ones."""
+    """For its own broker and for brokers with a configured address, no registration is used."""
     fixed = {2: HostPort(host="fixed", port=3)}
 
     found = topology(registered(1), registered(2), registered(3), fixed=fixed)
@@ -76,7 +76,7 @@ def test_heartbeats_when_an_address_is_always_given_out_then_they_are_of_no_acco
 
 
 def test_address_when_the_lease_is_over_then_is_another_live_gateways() -> None:
-    """R16: by the brokers' clock; not past the gateways."""
+    """R16: the lease ends by the brokers' clock; clients are not redirected to the broker."""
     found = topology(registered(2, heartbeat_ms=NOW_MS - LEASE_MS))
 
     assert found.address_of(2) == OWN

@@ -21,7 +21,7 @@ POLICY = TopicPolicy(
 
 
 def test_topic_when_created_again_then_the_old_ids_data_is_not_its() -> None:
-    """Scenario 38: the name is not the topic."""
+    """Scenario 38: a topic is identified by its id, not by its name."""
     topics = tiered_topics([POLICY], {"orders": NEW})
 
     assert topics.partition("orders", 0) is None
@@ -58,7 +58,7 @@ def test_topic_when_disabled_then_is_read_but_not_managed() -> None:
 def test_partition_when_far_beyond_the_topics_count_then_is_nobodys(
     partition: int, *, tiered: bool
 ) -> None:
-    """Partition counts may be some seconds old, so later partitions are looked up."""
+    """Partition counts may be some seconds old, so somewhat higher numbers count as tiered."""
     topics = tiered_topics([POLICY], {"orders": OLD}, {OLD: 5})
 
     assert (topics.partition("orders", partition) is not None) == tiered

@@ -47,13 +47,13 @@ class _Reads:
         self._asked = asyncio.Event()
 
     def read_now(self, _wanted: RemoteFetch) -> None:
-        """Nothing is in memory."""
+        """Return nothing: no data is in memory."""
 
     def expect(self, _expected: PrefetchHint) -> None:
         """Do nothing: nothing is prefetched."""
 
     def close(self) -> None:
-        """The client has gone."""
+        """Do nothing: nothing is kept for the client."""
 
     async def read(self, _wanted: RemoteFetch) -> list[RemoteOutcome]:
         self.answers.append(asyncio.get_running_loop().create_future())
@@ -61,7 +61,7 @@ class _Reads:
         return await self.answers[-1]
 
     async def asked(self, count: int) -> None:
-        """Wait until this number of reads was asked for."""
+        """Wait until the session has requested this number of reads."""
         async with asyncio.timeout(10):
             while len(self.answers) < count:
                 await self._asked.wait()
@@ -70,7 +70,7 @@ class _Reads:
 
 @asynccontextmanager
 async def _relayed(reads: _Reads) -> AsyncIterator[tuple[socket.socket, socket.socket, Relay]]:
-    """The client's socket and the broker's, and the relay between."""
+    """Yield the client's and the broker's socket, and the relay between them."""
     loop, buffer, transports = (
         asyncio.get_running_loop(),
         memoryview(bytearray(1 << 18)),
@@ -180,7 +180,7 @@ def test_request_that_stops_half_way_when_the_client_has_taken_all_then_it_is_re
     async def act() -> None:
         loop, reads = asyncio.get_running_loop(), _Reads()
         async with _relayed(reads) as (client, broker, relay):
-            # The gateway begins with a part of the Produce once the Fetch ends.
+            # Once the Fetch ends, the gateway begins to handle the incomplete Produce.
             await _give_large(reads, client, broker, asked=_FETCH + _PRODUCE[:-3])
             await _until(lambda: relay.arrival.sent_count is not None)
             await loop.sock_sendall(client, _PRODUCE[-3:-1])

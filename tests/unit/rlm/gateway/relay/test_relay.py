@@ -1,4 +1,4 @@
-"""A relayed connection over real sockets: large answers, which pass inside the kernel, and ends."""
+"""A relayed connection over real sockets: how large answers pass, and how it ends."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_connection_when_the_broker_refuses_its_client_for_long_then_ends_after_
 
 
 def test_first_request_when_it_is_read_before_the_broker_is_connected_then_is_relayed() -> None:
-    """Python 3.11.2 reads in spite of a pause in `connection_made`."""
+    """Python 3.11.2 reads from the socket although `connection_made` has paused reading."""
 
     async def act() -> None:
         async with relay_world() as world:

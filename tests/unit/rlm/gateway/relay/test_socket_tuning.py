@@ -79,14 +79,14 @@ def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer(
         pace_by_distance(ours)
 
         assert congestion_control(ours) == unpaced(usual)
-        assert congestion_control(far) == usual  # each end decides about the bytes that it sends
+        assert congestion_control(far) == usual  # each end selects its own
 
 
 @pytest.mark.parametrize(("come_from", "is_usual"), [("127.0.0.1", False), ("127.0.0.2", True)])
 def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless_it_is_here(
     come_from: str, *, is_usual: bool
 ) -> None:
-    """A peer with another address than this host's counts as on another host."""
+    """A peer whose address is not one of this host's counts as on another host."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket() as client,

@@ -98,7 +98,7 @@ class FetchWorld(RemoteWorld):
         return taken(fetching)
 
     def chunk_key(self, base_offset: int, number: int) -> ChunkKey:
-        """Return the key of a chunk of the log of the segment with that base offset."""
+        """Return the key of a log chunk of the segment with that base offset."""
         (segment,) = [
             record.metadata
             for record in self.metadata.list_remote_log_segments(TIP)

@@ -57,7 +57,7 @@ class CachingWorld(FetchWorld):
         )
 
     def cached(self) -> set[int]:
-        """The segments, by number, of which anything is in the caches of this process."""
+        """Return the numbers of the segments with data in the caches of this process."""
         kept = {*self.storage.kept_objects(), *ChunksOfObjects(self.cache).kept_objects()}
         return {
             number
@@ -66,7 +66,7 @@ class CachingWorld(FetchWorld):
         }
 
     def on_disk(self) -> set[int]:
-        """The segments, by number, of which any byte is in the files of the cache's directory."""
+        """Return the numbers of the segments with data in the files of the cache's directory."""
         return {number for number, each in enumerate(self.built) if is_in(self.directory, each)}
 
 
@@ -104,7 +104,7 @@ def opened(directory: Path) -> DiskChunks:
 
 
 def is_in(directory: Path, segment: BuiltSegment) -> bool:
-    """Return whether a batch of the segment, by its header, is in any file there."""
+    """Return whether a file there contains the header of a batch of the segment."""
     files = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
     begins = positions_of(segment)[:-1]
     headers = [segment.log[position : position + _HEADER_BYTES] for position in begins]
@@ -146,7 +146,7 @@ def test_step_when_the_topic_was_deleted_then_nothing_is_cached(world: CachingWo
 def test_step_when_deleted_while_the_process_was_away_then_what_it_left_is_dropped(
     world: CachingWorld,
 ) -> None:
-    """After a restart, a file of a segment that the metadata does not know is of a deleted one."""
+    """After a restart, cached data of a segment that the metadata does not know is dropped."""
     world.begin_deletion(world.stored[0])
     again = Restarted(world)
     assert again.on_disk() == {0, 1, 2}
@@ -171,7 +171,7 @@ def test_step_before_the_metadata_was_read_then_an_unknown_segment_stays(
 def test_step_when_the_metadata_knows_nothing_then_what_an_earlier_process_left_is_dropped(
     world: CachingWorld,
 ) -> None:
-    """Once a deleted topic's records were purged, nothing is known of it."""
+    """After the purge of a deleted topic's records, the metadata does not know its segments."""
     again = Restarted(world, knows_nothing=True)
     again.cleaner.step()
     assert again.on_disk() == set()
@@ -195,7 +195,7 @@ def test_step_when_a_fetch_reads_then_it_keeps_its_bytes_until_it_ends(
 def test_step_when_a_read_of_the_store_ends_after_it_then_the_next_drops_what_it_read(
     tmp_path: Path,
 ) -> None:
-    """A fetch that found its segment before the log start moved fills the caches after that."""
+    """A fetch that found its segment before the log start moved may fill the caches later."""
     world = CachingWorld(tmp_path / "cache")
     world.cleaner.step()
     world.storage.forget(world.storage.kept_objects())

@@ -40,7 +40,7 @@ def world() -> FetchWorld:
 def test_offset_since_when_read_through_the_cache_then_is_the_same(
     world: FetchWorld, since_ms: int, offset: int | None
 ) -> None:
-    """Scenario 42, of the remote tier."""
+    """Scenario 42, for the remote tier."""
     assert _timestamps(world).offset_since(TIP, since_ms) == offset
 
 

@@ -36,7 +36,7 @@ from tests.unit.rlm.gateway.remote.fetch_world import (
 
 @pytest.fixture
 def world() -> FetchWorld:
-    """Nothing stored; the claim is made."""
+    """A world with a claim and nothing stored."""
     world = FetchWorld()
     world.claim()
     return world
@@ -409,7 +409,7 @@ def test_fetch_when_store_fails_for_now_then_retriable_and_the_next_attempt_is_s
 
 
 def test_fetch_when_given_up_then_the_next_attempt_finds_the_chunk(world: FetchWorld) -> None:
-    """Scenario 58: slower than the client's wait; the read continues and fills the cache."""
+    """Scenario 58: the store is slower than the client; the read continues and fills the cache."""
     world.store(segment_of(0))
     world.fetch(0).cancel()
     world.held.run_all()
@@ -481,6 +481,6 @@ def test_slices_when_more_is_read_than_fits_then_memory_is_used_again_but_not_th
     assert world.watched.reads_of(".log")
     assert b"".join(first.buffers) == content
     stored_bytes = sum(map(len, world.watched.reads_of(".log")))
-    # A chunk of one megabyte can lie in two of the addresses' megabytes.
+    # A chunk of 1 MiB can begin in one aligned MiB of the addresses and end in the next.
     assert 2 * 33 * mib < stored_bytes // 2
     assert len(megabytes) <= 2 * 33

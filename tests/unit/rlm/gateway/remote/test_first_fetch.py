@@ -15,7 +15,7 @@ from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld, in_use, taken
 
 @pytest.fixture
 def world() -> FetchWorld:
-    """Nothing stored; the claim is made."""
+    """A world with a claim and nothing stored."""
     world = FetchWorld()
     world.claim()
     return world
@@ -93,7 +93,7 @@ def test_fetch_when_object_is_cut_short_then_an_error_until_it_is_whole_again(
 
 LARGE = [
     (5_000, 1),
-    (100, 2),  # with an index entry; a batch so soon after it has none, whatever its size
+    (100, 2),  # has an index entry; the large batch right after it has none
     (90_000, 5),
     (5_000, 3),
     (200_000, 10),

@@ -36,7 +36,7 @@ def unwanted(_: Value) -> None:
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_result_when_its_last_user_has_gone_then_it_is_gone_too(*, waits: bool) -> None:
-    """Chunks are held by results: they must not wait for the garbage collector."""
+    """Results refer to chunks, whose memory must not wait for the garbage collector."""
     awaited: Future[Value] = Future()
     value = Value()
     known = ref(value)

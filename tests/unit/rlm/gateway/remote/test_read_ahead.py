@@ -18,7 +18,7 @@ from tests.unit.rlm.gateway.remote.fetch_world import (
 
 
 def world_of(segment_count: int = 1, *, budget_bytes: int = 1 << 20) -> FetchWorld:
-    """Segments of 100 offsets in seven chunks each; the store's latency keeps that chunk size."""
+    """Return a world with segments of 100 offsets in seven chunks; the latency keeps that size."""
     world = FetchWorld(budget_bytes=budget_bytes)
     world.watched.carries = lambda size_bytes: world.clock.sleep_ms(40 * size_bytes // CHUNK_BYTES)
     world.claim()
@@ -54,7 +54,7 @@ def test_fetch_when_it_follows_the_last_answer_then_the_next_chunks_are_read_at_
 
 
 def test_fetch_when_it_waits_and_reads_on_then_the_next_chunks_are_read_meanwhile() -> None:
-    """The gateway requests both from the store at the same time."""
+    """The gateway requests the next chunks together with the one that the reader waits for."""
     world = world_of()
     next_offset = world.slice(0, max_bytes=11_000).next_offset
 
@@ -157,7 +157,7 @@ def test_depth_when_waiting_or_not_then_within_bounds(waits: list[bool]) -> None
 def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end() -> None:
     """Scenarios 115, 117: each of the readers gets every byte; the budget holds, reads are bounded.
 
-    Readers begin at different places, so that they don't just share what one of them has read.
+    Readers begin at different offsets, so that they do not only share what one has read.
     """
     segments = [segment_of(100 * number) for number in range(4)]
     whole = b"".join(segment.log for segment in segments)
@@ -187,7 +187,7 @@ def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end
 
 
 def test_fetch_when_answers_are_of_several_chunks_then_read_ahead_continues_to_the_end() -> None:
-    """Sent data no longer counts in a reader's share, however it was sent."""
+    """Data that was sent no longer counts in its reader's share."""
     world = world_of(segment_count=6, budget_bytes=12 * CHUNK_BYTES)
     next_offset, missed_count = 0, 0
     while next_offset < 600:

@@ -93,7 +93,7 @@ def test_ready_when_the_chunk_has_left_memory_then_nothing(world: FetchWorld) ->
 
 
 def test_ready_when_not_checked_before_then_nothing(world: FetchWorld) -> None:
-    """Nothing is verified in the loop: many small batches would delay all other clients."""
+    """The event loop verifies nothing: many small batches would delay all other clients."""
     found = world.slice(0, max_bytes=_LIMIT_BYTES)
     found.release()
 

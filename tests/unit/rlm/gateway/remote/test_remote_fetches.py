@@ -202,7 +202,7 @@ def test_at_once_when_something_else_was_expected_then_that_is_released() -> Non
 
 
 def test_expect_when_nothing_is_wanted_after_all_then_what_was_made_ready_is_released() -> None:
-    """Scenario 59: for as long as the client stays, too."""
+    """Scenario 59: even if the client stays connected."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)
@@ -384,7 +384,7 @@ def test_read_when_the_store_is_down_then_storage_errors_and_one_warning(
 
 
 def test_close_when_the_pool_takes_no_call_then_ends_all_the_same() -> None:
-    """So the connection that closes them closes its sockets."""
+    """The client's connection waits for this before it closes its sockets."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)

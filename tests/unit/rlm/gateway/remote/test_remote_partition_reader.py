@@ -49,7 +49,7 @@ class _Fetcher:
         return None
 
     def forget(self, client: Hashable) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept for the client."""
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_begin_when_the_offset_was_trimmed_then_it_is_fetched_without_asking_the
 def test_begin_when_the_broker_lost_what_is_not_known_to_be_trimmed_then_asks_the_topic_first(
     world: GatewayWorld,
 ) -> None:
-    """R15: there may be a later history."""
+    """R15: a later leader may have written another history."""
     world.topic.is_cut = True
 
     with pytest.raises(RetriableError):
@@ -175,7 +175,7 @@ def test_absent_when_the_topic_is_out_of_reach_then_nothing_is_said(world: Gatew
 def test_absent_when_in_a_hole_between_the_tiers_then_it_is_not_out_of_range(
     world: GatewayWorld,
 ) -> None:
-    """R6: it would make readers skip, or loop."""
+    """R6: OFFSET_OUT_OF_RANGE would make readers skip offsets, or loop."""
     assert _absent(world, _read(250, local_start=300)) == _STORAGE_ERROR
 
 
@@ -225,7 +225,7 @@ def test_absent_when_what_follows_a_gap_was_stored_meanwhile_then_it_is_asked_fo
 def test_begin_when_the_readers_epoch_is_newer_than_any_known_then_nothing_is_said(
     world: GatewayWorld,
 ) -> None:
-    """R15: it may be the broker's."""
+    """R15: the broker may have begun that epoch."""
     assert _begin(world, _read(160, last_epoch=2)) == _STORAGE_ERROR
 
 

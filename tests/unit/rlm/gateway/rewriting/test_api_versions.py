@@ -26,7 +26,7 @@ def test_versions_when_newer_than_known_then_are_capped() -> None:
 
 
 def test_api_when_unknown_then_is_not_offered() -> None:
-    """R16: an unknown version may have addresses."""
+    """R16: an unknown API may have addresses."""
     assert offered((999, 0, 1)) == []
 
 

@@ -80,7 +80,7 @@ def test_delete_when_a_later_leader_took_it_then_is_of_its_epoch(world: GatewayW
 
 
 def test_delete_when_asked_again_then_is_on_record_once(world: GatewayWorld) -> None:
-    """R13: a client that deletes on a schedule fills no metadata topic."""
+    """R13: a client that deletes on a schedule must not fill the metadata topic."""
     first = delete(world, 50)
     end_offset = world.remote.log.end_offset(0)
 
@@ -120,7 +120,7 @@ def test_delete_when_the_broker_refuses_then_nothing_is_requested(
 def test_delete_when_a_follower_is_late_then_is_requested_all_the_same(
     world: GatewayWorld,
 ) -> None:
-    """R2: on a timeout the leader has deleted."""
+    """R2: after a timeout, the leader has deleted the records."""
     result = delete(world, 50, error_code=ErrorCode.REQUEST_TIMED_OUT)
 
     assert (result.error_code, requested(world)) == (ErrorCode.REQUEST_TIMED_OUT, 50)

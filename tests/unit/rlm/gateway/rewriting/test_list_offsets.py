@@ -40,7 +40,7 @@ class Broker:
 
 @pytest.fixture
 def world() -> GatewayWorld:
-    """Offsets 0-5, the epoch changes at 3; stored are 0-3, the local log has 4 and 5."""
+    """Offsets 0 to 5, with a new epoch from 3 on; the store has 0 to 3, the local log 4 and 5."""
     world = GatewayWorld()
     world.remote.claim(LINEAGE)
     world.remote.store(

@@ -78,7 +78,7 @@ def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all
 
 
 def test_answers_when_each_waits_then_are_found_at_once() -> None:
-    """All lookups wait for the store at the same time: either all are there, or none."""
+    """Each lookup returns only once all four run at the same time."""
     together = Barrier(4)
 
     def ask() -> object:

@@ -1,4 +1,4 @@
-"""Retention of a tiered topic cannot be set past the policy."""
+"""Clients cannot limit the broker's retention of a tiered topic through a gateway."""
 
 from __future__ import annotations
 

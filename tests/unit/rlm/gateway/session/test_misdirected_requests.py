@@ -82,7 +82,7 @@ def test_error_code_when_no_partition_was_asked_for_then_there_is_none(
 
 @pytest.mark.parametrize("content", [b"\0\0\0\1", b"\0\0\0\1\1", b"\0\0\0\1\0\0\0\0\0"])
 def test_error_code_when_a_response_is_too_short_then_there_is_none(content: bytes) -> None:
-    """The client gets what the broker sent, and judges it."""
+    """The client gets the broker's bytes unchanged, and rejects them itself."""
     found = first_error_code(_HEARTBEAT_KEY, 4, memoryview(content), frame_bytes=len(content))
 
     assert found == ErrorCode.NONE
@@ -97,7 +97,7 @@ def test_misdirected_when_refusals_last_then_after_that_time() -> None:
 
 
 def test_misdirected_when_refusals_end_then_later_ones_are_no_part_of_them() -> None:
-    """Each election shows a client once or a few times that its broker leads no longer."""
+    """After an election, a few responses tell each client that its broker no longer leads."""
     requests = MisdirectedRequests()
 
     found = [requests.record(_REFUSED, number * LASTING_MS) for number in range(5)]
@@ -121,7 +121,7 @@ def _exchange(world: SessionWorld, request: bytes, response: bytes) -> None:
 
 
 def _head_only(api_key: int, version: int, *, flexible: bool) -> bytes:
-    """A request of which the gateway reads only the head."""
+    """Return a request of which the gateway reads only the head."""
     tags = b"\0" if flexible else b""
     content = b"".join(
         (

@@ -80,7 +80,7 @@ def client_asks(world: SessionWorld, asked: FetchRequest | None = None) -> list[
 
 
 def test_reader_when_it_was_given_stored_data_then_the_broker_is_asked_for_what_follows() -> None:
-    """The fetch has the client's id, by which the broker authorizes, counts and throttles it."""
+    """A speculative fetch has the client's id, so the broker throttles it as the client's own."""
     world = reading_on()
 
     (frame,) = world.at_broker()

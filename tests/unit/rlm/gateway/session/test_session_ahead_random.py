@@ -42,7 +42,7 @@ _STEPS = st.lists(
     max_size=60,
 )
 _REFUSED = -1
-_LOCAL_START = 100  # TRIMMED and ends_of
+_LOCAL_START = 100  # as in TRIMMED and in `ends_of`
 
 
 class _Reader:
@@ -69,7 +69,7 @@ class _Reader:
         self.world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), number))
 
     def is_refused(self) -> None:
-        """A Fetch with a session is refused, without a request to the broker."""
+        """Send a Fetch with a session, which the gateway refuses without asking the broker."""
         number = len(self.asked)
         self.asked.append((number, _REFUSED))
         fetch = replace(fetch_of(_VERSION, 0), session_id=7, session_epoch=1)

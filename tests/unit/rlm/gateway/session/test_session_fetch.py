@@ -118,7 +118,7 @@ def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_t
 
 
 def _storage_error(version: int) -> ErrorCode:
-    """Return the error as brokers send it: clients below version 6 do not know the other one."""
+    """Return the error as brokers send it: before version 6, KAFKA_STORAGE_ERROR is unknown."""
     return ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -280,7 +280,7 @@ def _asked_of_follower(offset: int) -> SessionWorld:
 
 
 def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all_the_same() -> None:
-    """R17, KIP-392: only the certain ends are used, because a follower returns none."""
+    """R17, KIP-392: a follower returns no ends, so the trimmed offset serves as the end."""
     world = _asked_of_follower(50)
     (read,) = world.reads[0].reads
     assert (read.offset, read.local_start_offset, read.is_above_end) == (50, 100, False)

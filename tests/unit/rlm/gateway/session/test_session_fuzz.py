@@ -1,8 +1,8 @@
 """A session keeps its promises, whatever a client or a broker sends, in any pieces.
 
-Both sides send messages of all APIs, decoded and opaque, in every version. Clients
-send much at once; brokers answer in order, and late. Then the same with bytes of either stream
-changed, left out or added. `make fuzz` tries it many more times.
+Both sides send messages of all APIs, decoded and opaque, in every version. Clients send much at
+once; brokers answer in order, and late. The second test also changes, removes and adds bytes of
+either stream. `make fuzz` runs many more examples.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HEADER_TAGS: tuple[UnknownTags, ...] = ((), ((100, b"new"),))
 _LIMITS = SessionLimits(
     request_bytes=20_000, gathered_request_bytes=10_000, gathered_answer_bytes=10_000
 )
-# Of each side, one buffer may be kept, and the part of a frame before it.
+# The session may keep one buffer of each side, and the part of a frame before it.
 _PIECE_BYTES = 4_000
 _HELD_BYTES = _LIMITS.gathered_request_bytes + _LIMITS.gathered_answer_bytes + 8 * _PIECE_BYTES
 
@@ -156,7 +156,7 @@ class _Fuzz:
             self.answered.append(int.from_bytes(frame[:4], "big", signed=True))
 
     def check(self) -> None:
-        """After every step."""
+        """Check the invariants that hold after every step."""
         session = self.world.session
         buffered = (
             session._requests.stream.buffered_bytes + session._responses.stream.buffered_bytes
@@ -212,7 +212,7 @@ def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_continue
 
 
 def _go_on(fuzz: _Fuzz, *, rounds: int, is_damaged: bool = False) -> None:
-    """Let the broker receive and answer requests as long as anything happens."""
+    """Let both sides act `rounds` times: the broker answers, and the client receives."""
     for _ in range(rounds):
         if not fuzz.is_open:
             return

@@ -98,7 +98,7 @@ def test_fetch_when_its_client_id_is_no_utf_8_then_the_broker_gets_it_as_it_came
 def test_fetch_when_it_continues_a_session_then_the_answer_is_that_there_is_none(
     session_id: int, session_epoch: int, *, refused: bool
 ) -> None:
-    """KIP-227: the epoch says whether a request is whole."""
+    """KIP-227: with epoch 0 or -1, a request is a full one."""
     world = SessionWorld()
     message = _fetch(session_id=session_id, session_epoch=session_epoch)
     world.client_sends(request(FETCH, 11, message))

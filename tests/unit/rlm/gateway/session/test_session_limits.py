@@ -36,7 +36,7 @@ _TRIMMED = RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)
 
 
 def _fetch(partition_count: int, *, max_bytes: int = 1 << 20) -> bytes:
-    """The first partition below the trimmed offset, the others above."""
+    """Return a Fetch whose first partition is below the trimmed offset, the others above."""
     partitions = tuple(
         FetchPartition(
             partition=each, fetch_offset=300 if each else 50, partition_max_bytes=max_bytes
@@ -72,7 +72,7 @@ def _row(partition: int, *, records: bytes = b"", error_code: int = 0) -> Partit
 
 
 def _reading(*others: PartitionData, limits: SessionLimits | None = None) -> SessionWorld:
-    """A session that waits for the store's part; the broker has answered the others."""
+    """Return a session that waits for the store's part; the broker has answered the others."""
     world = SessionWorld(facts={TIERED: _TRIMMED}, limits=limits)
     world.client_sends(_fetch(1 + len(others)))
     rows = (_row(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE), *others)
@@ -138,7 +138,7 @@ def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle
 
 
 def test_fetch_when_a_part_is_remote_then_the_broker_is_asked_for_little_of_the_others() -> None:
-    """The broker's part is buffered until the store answers, beyond that read's budget."""
+    """The broker's part is buffered until the store answers, in addition to that read's budget."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.client_sends(_fetch(8, max_bytes=50 << 20))
     *_, sent = world.at_broker()

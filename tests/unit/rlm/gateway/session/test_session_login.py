@@ -77,7 +77,7 @@ def _logs_in(world: SessionWorld, *, handshake_code: int = 0, code: int = 0) -> 
 
 
 def _next_client(world: SessionWorld) -> None:
-    """Another connection to the same listener."""
+    """Replace the session by that of another connection to the same listener."""
     world.session = Session(world.parts)
     world.at_broker()
     world.at_client()
@@ -97,7 +97,7 @@ def test_login_when_it_succeeds_then_its_answers_are_the_brokers_and_fetches_are
 
 
 def test_fetch_when_others_log_in_here_and_its_client_did_not_then_is_not_looked_into() -> None:
-    """The broker would end the connection too, but only after the gateway's work."""
+    """The broker would close the connection, too, but only after the gateway has done the work."""
     world = SessionWorld()
     _logs_in(world)
     _next_client(world)

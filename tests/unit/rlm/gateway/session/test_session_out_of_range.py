@@ -82,7 +82,7 @@ def asked_after(
 
 
 def with_partition(**changes: object) -> FetchRequest:
-    """A Fetch of offset 60, its partition with these changes."""
+    """Return a Fetch of offset 60, with these changes of its partition."""
     asked = fetch_of(16, 60)
     (topic,) = asked.topics
     partition = replace(topic.partitions[0], **changes)  # type: ignore[arg-type]  # any field's
@@ -108,7 +108,7 @@ def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset
 
 
 def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
-    """The client may have been forbidden to read meanwhile."""
+    """The client may have lost its right to read since then."""
     world = cached()
     world.clock.now_ms += _AGE_MS + 1
 
@@ -200,7 +200,7 @@ def test_fetch_when_the_broker_said_something_else_since_then_it_is_asked(
     world = cached()
     world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
     world.clock.now_ms += _AGE_MS // 2
-    world.store_answers(slice_of(60, 70))  # and the broker gets the next offsets' request
+    world.store_answers(slice_of(60, 70))  # the gateway then sends a speculative fetch
     assert asked_after(world, fetch_of(16, 20)) == 1
     world.store_answers(slice_of(20, 30))
 
@@ -248,7 +248,7 @@ def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() 
 def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_answer_counts(
     age_ms: int, cycle_ms: int, least: int, most: int
 ) -> None:
-    """The gateway renews the answer ahead of time, but not for a reader that continues at once."""
+    """The gateway renews the answer early, but not for a reader whose next fetch comes at once."""
     world = SessionWorld(
         facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=10_000)},
         limits=SessionLimits(cached_response_max_age_ms=age_ms),
