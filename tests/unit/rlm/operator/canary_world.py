@@ -51,7 +51,7 @@ def process(
     *,
     unready: tuple[str, ...] = (),
 ) -> ProcessRegistered:
-    """A registration; `address` is where the process is found."""
+    """Return the registration of a process at `address`."""
     is_gateway = role is ProcessRole.GATEWAY
     return ProcessRegistered(
         event_id=UUID(int=1),
@@ -69,10 +69,10 @@ def process(
 
 @dataclass
 class CanaryWorld(TopicAdmin, CanaryTopics):
-    """Three brokers on hosts b1, b2 and b3; `led_to` is where each gateway's clients are led.
+    """Three brokers, each with a manager and a gateway; broker N and its processes are at 10.0.0.N.
 
-    Address 10.0.0.N:19092 is the gateway of broker N. A gateway takes and gives the partitions of
-    the brokers whose gateway it gives an address of that a client reaches.
+    A client reaches a partition through the gateway of its leader. If that broker has no gateway,
+    the client uses the first gateway of the others.
     """
 
     node_ids: tuple[int, ...] = (1, 2, 3)
@@ -109,7 +109,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
         assert self.metadata.wait_ready(1000).is_ready
 
     def check(self, *, wait_ms: int = WAIT_MS, keep: bool = False) -> EndToEndCheck:
-        """A check of this cluster; its rows are kept in `rows`."""
+        """Return a check of this cluster, which appends its rows to `rows`."""
         tools = CheckTools(
             topics=self,
             canaries=self,
@@ -235,7 +235,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
         return CanaryRead(found=found, earliest=dict.fromkeys(ends, 0), problem=problem)
 
     def _gateway_of(self, number: int) -> ProcessRegistered | None:
-        """The gateway that a client reaches the partition's leader at."""
+        """Return the gateway through which a client reaches the partition's leader."""
         node_id = self.node_ids[number]
         if node_id in self.unreachable_gateways:
             return None

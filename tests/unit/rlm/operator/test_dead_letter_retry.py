@@ -19,7 +19,7 @@ REFUSED = RetriableError("store refuses")
 
 
 def buried_world() -> tuple[World, DeadLetterRetry]:
-    """The first of two expired segments could not be deleted; the store accepts deletions again."""
+    """Return a world with a dead letter about one segment; the store accepts deletions again."""
     world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
     world.segments(2)
     process = world.start()
@@ -44,7 +44,7 @@ def test_dead_letter_when_retried_then_objects_go_and_the_deletion_has_finished(
 
 
 def test_dead_letter_when_retried_twice_then_the_second_changes_nothing() -> None:
-    """Scenario 74: absent counts as done."""
+    """Scenario 74: absent objects count as deleted."""
     world, retry = buried_world()
     (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
     retry.finish(record)

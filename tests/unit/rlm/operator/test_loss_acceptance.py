@@ -1,4 +1,4 @@
-"""An operator gives up a damaged segment: refused while a repair is possible, then a gap."""
+"""An operator gives up a damaged segment: refused if a repair is possible, else a gap."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_loss_when_the_object_is_back_before_the_manager_looks_then_nothing_is_g
 
 
 def test_loss_when_the_object_is_back_after_the_managers_look_then_no_gap_is_recorded() -> None:
-    """The manager's check runs at most once a minute, and of corrupt bytes once an hour."""
+    """The manager reads a missing object once a minute at most, and a corrupt one once an hour."""
     world = DamagedWorld(is_local=False)
     content = world.lose(1)
     world.pass_cycles()

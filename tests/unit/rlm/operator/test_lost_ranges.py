@@ -25,7 +25,7 @@ _DAMAGED = segment_metadata(1, 0, 2 * _RANGE_COUNT)
 
 
 class _World:
-    """A damaged segment; other segments hold every second of its offsets."""
+    """A damaged segment; other segments have every second one of its offsets."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()

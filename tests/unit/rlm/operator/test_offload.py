@@ -198,7 +198,7 @@ class _OneSilentLeader:
 
 
 def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_stored() -> None:
-    """The command must not wait for all leaders before it requests."""
+    """The command must not wait for all leaders before it requests the offload of the others."""
     world = World(policy=LATER, partitions=2)
     for tip in world.tips:
         world.segments(2, tip=tip)
@@ -246,7 +246,7 @@ def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> No
 
 
 class _EarlierWords:
-    """A manager of version 0.1.0: it stores the segment that holds the position, too."""
+    """A manager of version 0.1.0, which also stores the segment that contains the position."""
 
     def __init__(self, *stored_end_offsets: int) -> None:
         self._stored_end_offsets = iter(stored_end_offsets)

@@ -82,7 +82,7 @@ class Command:
         return [row.state for row in rows]
 
     def trim(self, offset: int) -> None:
-        """The local log is trimmed up to the last stored file below an offset."""
+        """Trim the local log to a start above `offset`."""
         self.world.set_policy(replace(SEGMENTS, local_retention_ms=KEEP_REMOTE.local_retention_ms))
         self.world.settle()
         self.world.set_policy(SEGMENTS)
@@ -172,7 +172,7 @@ def test_examine_when_the_streams_last_segment_is_open_then_waits_for_its_end() 
 def test_examine_when_the_last_segment_is_open_and_deletions_are_paused_then_names_the_pause() -> (
     None
 ):
-    """It waited for the whole time limit, and then named the segment only."""
+    """The command used to wait for the whole time limit, and then to name only the segment."""
     command = Command()
     world = command.world
     _open_segment(world)
@@ -201,7 +201,7 @@ def _open_segment(world: StreamedWorld) -> None:
 
 
 def test_examine_when_a_copy_is_reported_as_damaged_then_it_is_no_copy() -> None:
-    """The manager checks it itself, but a prompt must not promise what it may refuse."""
+    """The prompt must not promise a deletion that the manager's own check may refuse."""
     command = Command()
     world = command.world
     refused = RetriableError("the metadata topic is away")

@@ -20,7 +20,7 @@ def test_candidates_when_three_rolled_and_one_active_then_three_in_order() -> No
 
 
 def test_candidates_when_next_base_is_above_last_stable_offset_then_segment_waits() -> None:
-    """Scenario 2: an open transaction holds the segment and all after it."""
+    """Scenario 2: an open transaction blocks the segment and all after it."""
     assert _bases(Given(last_stable_offset=250)) == [0, 100]
 
 
@@ -51,7 +51,7 @@ def test_candidates_when_log_start_is_inside_the_first_then_it_begins_there() ->
 
 
 def test_candidates_when_messages_are_older_than_epochs_then_none() -> None:
-    """Otherwise the manager would copy them again in each cycle."""
+    """Otherwise the manager would copy such segments again in each cycle."""
     given = Given(checkpoint=Lineage.of((0, 150)), stored_lineage=Lineage())
     assert _bases(given) == []
 

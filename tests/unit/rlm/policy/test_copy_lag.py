@@ -110,7 +110,7 @@ def test_candidates_when_offload_is_requested_then_those_wholly_before_the_posit
 def test_candidates_when_no_offload_is_requested_then_even_the_first_offset_waits(
     requested: int | None,
 ) -> None:
-    """PIP-17: a segment with only offset 0 is wholly before position 1, and before none below."""
+    """PIP-17: a segment with only offset 0 is wholly before position 1, and before no lower one."""
     waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
     view = Given(rolled=(local(0, 1, age_ms=HOUR_MS),), policy=waiting).view()
     asked = replace(view, state=replace(view.state, offload_requested_offset=requested))

@@ -37,7 +37,7 @@ def recorded(given: Given) -> list[tuple[int, int]] | None:
 def test_first_log_start_when_the_local_start_moved_meanwhile_then_where_the_stored_begins(
     stored_end: int, first: int
 ) -> None:
-    """R6: copies may end before the gap is on record; later deletions are a further gap."""
+    """R6: copies may end before the gap is recorded; later deletions cause a further gap."""
     given = Given(rolled=ROLLED, segments=stored_up_to(stored_end), local_start=500, log_start=None)
 
     decided = plan(given.view())

@@ -45,15 +45,15 @@ OTHERS = tuple(
     remote(start, start + 100, state=state)
     for start, state in ((500, STARTED), (600, DELETE_STARTED), (700, DELETE_FINISHED))
 )
-"""One in each state that is not finished."""
+"""One segment in each state other than COPY_SEGMENT_FINISHED."""
 DELETING_REMOTE = policy(state=PolicyState.DISABLED, delete_remote=True)
 OLD = Lineage.of((0, 0), (1, 200))
-# Epoch 3 began at 150: what epoch 1 wrote, and epoch 0 from there on, is not of this log.
+# Epoch 3 began at 150: records of epoch 1, and of epoch 0 from 150 on, are not in this log.
 LOG = Lineage.of((0, 0), (3, 150))
 
 
 def open_stream(*, writer: Writer) -> SegmentRecord:
-    """A stream whose deadline is far, and whose end is not known."""
+    """Return a stream whose deadline is far, and whose end is not known."""
     record = remote(
         500, 501, state=STARTED, writer=writer, size=0, copy_deadline_ms=NOW_MS + HOUR_MS
     )
@@ -113,7 +113,7 @@ def test_stream_when_of_an_earlier_leader_then_deleted_at_once() -> None:
 
 
 def test_stream_when_of_no_earlier_leader_then_waits_for_its_deadline() -> None:
-    """A manager that has read less may see one that is newer than its own lead."""
+    """A manager that has read less may see a stream of a later leader than itself."""
     opened = open_stream(writer=replace(THEM, leader_epoch=US.leader_epoch))
     given = Given(segments=(opened,), limits=LIMITS)
 
@@ -209,7 +209,7 @@ def test_below_log_start_when_the_local_log_begins_lower_then_nothing_is_deleted
 
 
 def cut_off(*, changed_ms: int, topic_policy: TopicPolicy = POLICY) -> Given:
-    """The log start is above segments of which an election cut off all but the first."""
+    """Return a view: below its log start, an election cut off all segments but the first."""
     return Given(
         segments=tuple(
             remote(s, s + 100, epochs=OLD, changed_ms=changed_ms) for s in (0, 100, 200)

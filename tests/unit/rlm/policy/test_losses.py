@@ -71,7 +71,7 @@ def test_log_when_the_loss_is_accepted_then_things_continue(epoch: int, *, diver
 
 
 def test_log_when_the_loss_is_accepted_then_what_was_cut_off_is_deleted_after_the_grace() -> None:
-    """R5: only segments wholly outside of the log; readers still use a part of the other one."""
+    """R5: only segments wholly outside of the log; readers still use part of another one."""
     successor = remote(350, 500, epochs=LOG, changed_ms=NOW_MS - 25 * HOUR_MS, number=7)
     given = replace(AFTER, segments=(*STORED, successor))
     decided = plan(accepted(given.view(), epoch=1)).deletions
@@ -163,7 +163,7 @@ def test_losses_when_the_local_start_follows_the_log_start_then_nobody_else_move
 
 
 def test_losses_when_a_start_was_accepted_then_the_log_may_still_begin_there() -> None:
-    """`rlm topic resolve --move-log-start` after one without; not a second time."""
+    """After `rlm topic resolve`, `--move-log-start` can move the log start there, once."""
     state = PartitionState(log_starts=log_starts(0), accepted_start_offset=150)
     moved = replace(state, log_starts=log_starts(150))
 

@@ -12,7 +12,7 @@ from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, THEM, Given, local, pol
 
 RETENTION = policy(retention_ms=HOUR_MS - 1)
 PAST = Given(policy=RETENTION)
-"""Ten rolled segments, an hour old; written is up to 1050."""
+"""Ten rolled segments, an hour old; the log ends at 1050."""
 
 
 def test_past_retention_when_every_rolled_segment_is_then_may_be() -> None:

@@ -78,7 +78,7 @@ def test_repair_when_another_segment_holds_the_range_then_nothing_is_copied() ->
 def test_repair_when_the_broker_has_trimmed_the_range_then_nothing_is_copied(
     local_start: int,
 ) -> None:
-    """Its file may still be there for a while."""
+    """The broker may keep the file for a while."""
     given = Given(segments=STORED, local_start=local_start)
 
     assert find_repair(view_of(LOST, given=given)) == Repair()
@@ -250,7 +250,7 @@ def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_is_
 
 
 def test_deletion_when_wholly_below_the_log_start_then_planned_once() -> None:
-    """It is deleted with the log start, whatever its objects are."""
+    """Segments below the log start are deleted anyway, damaged or not."""
     given = Given(segments=STORED, log_start=300, local_start=300)
 
     planned = plan(view_of(LOST, given=given))
@@ -281,7 +281,7 @@ def given_up(
     lost: tuple[OffsetRange, ...] = (LOST.metadata.offsets,),
     others: tuple[Anomaly, ...] = (),
 ) -> PartitionView:
-    """The operator has accepted the loss of LOST, which the broker does not have."""
+    """Return a view: the operator accepted the loss of LOST, which the broker does not have."""
     accepted = anomaly(kind=AnomalyKind.LOSS_ACCEPTED)
     accepted = replace(accepted, segment=LOST.metadata.segment_id.id, lost=lost)
     given = Given(

@@ -42,7 +42,7 @@ def test_log_start_when_retention_reaches_further_then_moves_there() -> None:
 
 
 def test_segment_when_it_holds_the_requested_start_then_stays() -> None:
-    """Scenario 75, 113: one that is covered in part is kept."""
+    """Scenarios 75, 113: a segment with records above the requested start is kept."""
     given = Given(segments=stored_up_to(1000), log_start=250, local_start=250)
 
     deleted = [d.record.metadata.offsets.end_offset for d in plan(given.view()).deletions]

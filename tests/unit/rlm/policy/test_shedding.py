@@ -166,7 +166,7 @@ def test_released_when_the_broker_has_yet_to_remove_files_then_their_bytes(
 
 
 def candidate(partition: int, *ages_ms: int) -> SheddableRange:
-    """Segments of 100 offsets and these ages, the oldest first."""
+    """Return a candidate with segments of 100 offsets and these ages, the oldest first."""
     segments = (local(n * 100, n * 100 + 100, age_ms=age) for n, age in enumerate(ages_ms))
     tip = replace(TIP, partition=partition)
     return SheddableRange(topic_id_partition=tip, segments=tuple(segments))

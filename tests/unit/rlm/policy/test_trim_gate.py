@@ -49,7 +49,7 @@ def test_trim_when_a_hole_is_in_the_store_then_stops_before_it() -> None:
 
 
 def test_trim_when_first_segment_is_not_stored_then_nothing() -> None:
-    """Scenario 105, D11: what finished after a hole frees nothing."""
+    """Scenario 105, D11: segments stored after a hole free nothing."""
     given = Given(segments=tuple(remote(s, s + 100) for s in range(100, 1000, 100)))
     assert (_offset(given), _reason(given)) == (None, "not_stored")
 
@@ -260,7 +260,7 @@ def test_trim_when_no_anomaly_can_be_added_then_nothing_is_trimmed() -> None:
 
 
 def test_trim_when_no_anomaly_can_be_added_then_expired_data_is_still_trimmed() -> None:
-    """Otherwise their segments would never be deleted, and the number of anomalies never fall."""
+    """Otherwise damaged segments would never be deleted, nor the number of anomalies fall."""
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
 
     assert _offset(Given(segments=stored_up_to(1000), anomalies=found, log_start=200)) == 200

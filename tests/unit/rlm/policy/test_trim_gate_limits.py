@@ -52,7 +52,7 @@ def test_trim_when_exactly_the_margin_is_left_then_trimmed(
 
 
 def test_trim_when_a_segment_ends_at_the_local_start_then_its_age_counts_no_longer() -> None:
-    """The broker deletes the files below its log start later than it moves it."""
+    """The broker moves its log start first, and deletes the files below later."""
     rolled = (local(0, 100, age_ms=0), *(local(s, s + 100) for s in range(100, 1000, 100)))
     given = Given(
         rolled=rolled,
@@ -95,7 +95,7 @@ def test_trim_when_log_start_is_the_local_start_then_nothing_is_expired() -> Non
 
 
 def test_trim_when_no_log_start_is_recorded_then_blocked() -> None:
-    """The broker must not move its own start before it is on record."""
+    """The local start must not move before the log start is on record."""
     assert _decided(replace(ALL_STORED, log_start=None)) == (None, "log_start_not_recorded")
 
 

@@ -14,7 +14,7 @@ from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, remote
 
 GRACE_MS = 24 * HOUR_MS
 OLD = Lineage.of((0, 0), (1, 200))
-# Epoch 3 began at 150: what epoch 1 wrote, and epoch 0 from there on, is not of this log.
+# Epoch 3 began at 150: records of epoch 1, and of epoch 0 from 150 on, are not in this log.
 LOG = Lineage.of((0, 0), (3, 150))
 LIMITS = PolicyLimits(unreferenced_grace_ms=GRACE_MS, local_trim_min_age_ms=0)
 LONG_AGO_MS = NOW_MS - 100 * GRACE_MS
@@ -52,7 +52,7 @@ def test_segments_when_cut_off_for_less_than_the_grace_then_kept(age_ms: int) ->
 
 
 def test_segments_when_nothing_of_the_new_history_is_stored_then_kept() -> None:
-    """R5: since when they are cut off is not known."""
+    """R5: nobody knows when the election cut them off."""
     given = successor(GRACE_MS + 1)
     assert deleted(replace(given, segments=(*KEPT, *CUT_OFF))) == []
 

@@ -24,7 +24,7 @@ _REFUSED = (
 
 
 class _Host:
-    """A broker's host; `user` may use nothing that has been closed."""
+    """A broker's host; `user` cannot use a path after `close`."""
 
     def __init__(self, directory: Path) -> None:
         self.state = directory / "state"
@@ -54,7 +54,7 @@ class _Host:
 
     @contextmanager
     def as_user(self) -> Iterator[None]:
-        """Root may do everything, so the block runs as another user."""
+        """Run the block as `user`, because root may do everything."""
         before = os.geteuid()
         os.seteuid(self.user)
         try:
@@ -73,7 +73,7 @@ class _Host:
 
 @pytest.fixture
 def host() -> Iterator[_Host]:
-    """Below a directory that other users can enter, unlike pytest's own."""
+    """Yield a host in a directory that other users can enter, unlike pytest's own."""
     with TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         host = _Host(Path(name))

@@ -64,7 +64,7 @@ def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path
 def test_checks_when_a_plug_in_is_missing_and_the_broker_not_formatted_then_name_the_plug_in(
     tmp_path: Path,
 ) -> None:
-    """A host that is not ready yet is tried again; a wrong configuration never helps itself."""
+    """A retry can help a host that is not ready yet, but not a wrong configuration."""
     config = _config(tmp_path, [tmp_path / "absent"], layout="absent.package:Layout")
 
     def check() -> None:

@@ -96,7 +96,7 @@ def test_name_when_it_was_resolved_a_moment_ago_then_is_not_asked_again() -> Non
 
 
 def test_name_when_it_no_longer_resolves_then_keeps_its_last_answer() -> None:
-    """An outage of DNS is no change of the cluster."""
+    """A DNS outage does not mean that the cluster has changed."""
     clock, names = FakeClock(), Names()
     names.addresses = {"there": frozenset({"192.0.2.1"})}
     own = OwnAddresses(clock, resolve=names.resolve)

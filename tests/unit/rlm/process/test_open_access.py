@@ -20,7 +20,7 @@ CACHE_KEY = "rsm.config.fetch.chunk.cache.path"
 
 
 class Host:
-    """A configuration, its directories, and what of them is open; all closed to others at first."""
+    """A configuration file and its directories. At first, other users can read none of them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

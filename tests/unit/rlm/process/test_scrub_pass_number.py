@@ -1,4 +1,4 @@
-"""The number of the scrub's pass over restarts."""
+"""The number of the scrub's pass, which restarts do not reset."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_files_when_no_value_is_more_frequent_then_that_of_the_lowest_broker_id_
 
 
 def test_file_when_its_manager_registered_fewer_keys_then_only_those_are_compared() -> None:
-    """Another version of the software knows other keys, or none."""
+    """Another version of `rlm` registers other keys, or none."""
     older = (FileDefault(key=MODE, value="stream"),)
 
     assert differing_files({1: file("stream", "7"), 2: older, 3: ()}) == ()

@@ -117,7 +117,7 @@ def test_loopback_address_when_of_no_broker_then_is_right_for_clients_of_its_own
 def test_address_when_a_live_gateway_of_another_broker_has_it_then_the_later_one_yields(
     address: str,
 ) -> None:
-    """The new gateway is not registered yet, so it yields whatever its broker's id."""
+    """The new gateway is not registered yet, so it yields, whatever its broker's id is."""
     taken = gateway(5, address.lower())
 
     found = problem(own(address), taken)
@@ -158,12 +158,12 @@ def test_address_when_no_other_gateway_has_it_then_is_right(
 
 
 def test_address_when_its_own_lease_ran_out_meanwhile_then_the_other_keeps_it() -> None:
-    """The gateway was cut off, and another one took its address: now it is the later one."""
+    """The gateway was cut off, and another one took its address, so it counts as the later one."""
     before = gateway(1, heartbeat_ms=NOW_MS - LEASE_MS)
 
     assert problem(own(broker_id=1), before, gateway(2)) is not None
 
 
 def test_address_when_gateways_of_no_broker_share_it_then_is_right() -> None:
-    """Behind a load balancer."""
+    """For example, these gateways are behind a load balancer."""
     assert problem(own(broker_id=NO_BROKER), gateway(NO_BROKER, process=4)) is None

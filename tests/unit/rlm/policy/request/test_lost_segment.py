@@ -15,7 +15,7 @@ from tests.unit.rlm.policy.views import LINEAGE, remote, stored_up_to
 
 STORED = stored_up_to(500)
 LOST = STORED[2]
-"""It holds [200, 300)."""
+"""The segment at [200, 300)."""
 NOTHING = SegmentLoss(lost=(), readable_in=(), on_broker=())
 
 

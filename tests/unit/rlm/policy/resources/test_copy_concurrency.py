@@ -16,22 +16,22 @@ Rate = Callable[[int], float]
 
 
 def distant(limit: int) -> float:
-    """Copies wait for responses: twice as many copies have twice the throughput."""
+    """Model copies that wait for responses: twice as many have twice the throughput."""
     return 10_000.0 * limit
 
 
 def saturated(_limit: int) -> float:
-    """One copy alone reaches the maximum throughput."""
+    """Model a link that one copy alone saturates."""
     return 100_000.0
 
 
 def contended(limit: int) -> float:
-    """More copies have less throughput."""
+    """Model copies that slow each other: more of them have less throughput."""
     return 100_000.0 / (1 + 0.1 * (limit - 1))
 
 
 def knee(limit: int) -> float:
-    """A link that four copies fill."""
+    """Model a link that four copies saturate."""
     return 25_000.0 * min(limit, 4)
 
 
@@ -74,7 +74,7 @@ def test_limit_when_the_store_is_distant_then_all_places_within_few_windows() ->
 
 
 def test_limit_when_the_store_becomes_ten_times_slower_to_answer_then_rises() -> None:
-    """A few copies filled the link; now each is slower, and more of them fill it."""
+    """A few copies saturated the link; now each is slower, and it takes more of them."""
     now, before = run(CopyConcurrency.beginning(MOST), saturated)
     _, after = run(now, lambda limit: distant(limit) / 10, windows=80)
     assert (before[-1] <= 2, max(after) >= MOST - 1) == (True, True)

@@ -104,7 +104,7 @@ def test_segments_when_another_streamed_or_damaged_one_overlaps_then_it_is_no_co
 
 
 def test_segments_when_an_election_cut_off_the_end_then_that_end_is_nowhere_else() -> None:
-    """The log has other records at these offsets, and so have their copies."""
+    """The log has other records at these offsets, and so does the copy."""
     lineage = Lineage.of((0, 0), (1, 200))
     again = remote(200, 300, number=1, epochs=Lineage.of((1, 200)))
 

@@ -131,7 +131,7 @@ def test_stream_when_it_reaches_stored_records_then_ends(
 def test_stream_when_history_does_not_fill_it_in_time_then_ends_with_what_it_has(
     open_ms: int, longest_ms: int, reason: EndReason | None
 ) -> None:
-    """Otherwise a slow store would never have one completed within the time limit."""
+    """Otherwise a stream to a slow store would never complete a segment within the time limit."""
     progress = replace(PROGRESS, open_ms=open_ms, waited_ms=0, is_caught_up=False)
 
     found = end_because(

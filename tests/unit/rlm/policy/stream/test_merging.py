@@ -105,7 +105,7 @@ def test_merge_when_parts_differ_then_its_newest_timestamp_is_theirs() -> None:
     [
         ((1, 1, 1), 0),
         ((1, 1, 1, 1), 4),
-        ((2, 1, 1, 1, 1), 0),  # the first may not begin one, the others follow
+        ((2, 1, 1, 1, 1), 0),  # the merge begins after the first segment
         ((3, 3, 3, 2), 0),
         ((3, 3, 3, 2, 1), 5),
         ((10, 10, 10, 10, 160, 160, 160, 160), 8),

@@ -46,7 +46,7 @@ PERMIT = StreamPermit(
 
 
 def files_from(log: LocalLog, offset: int) -> list[LogFileSize]:
-    """The files of a log from the one that has an offset on."""
+    """Return the files of a log, from the one that contains the offset on."""
     files = [
         *((each.file_base_offset, each.size_bytes) for each in log.rolled),
         (log.active_base_offset, log.active_size_bytes),
@@ -107,7 +107,7 @@ def test_permit_when_copies_are_forbidden_then_none(found: PartitionView) -> Non
 
 
 def test_permit_when_a_stream_of_an_earlier_leader_is_open_then_waits_until_it_is_fenced() -> None:
-    """Finish first: the earlier segment can no longer end when the next one begins (PIP-76)."""
+    """PIP-76: when the next segment begins, nobody can end the earlier one any more."""
     started = remote(100, 101, state=STARTED, writer=THEM, size=0, copy_deadline_ms=NOW_MS)
     opened = replace(started, metadata=replace(started.metadata, is_open=True))
     fenced = replace(started, metadata=replace(started.metadata, state=DELETE_STARTED))
@@ -165,9 +165,9 @@ FINISHED_AT_450 = remote(0, 450, changed_ms=NOW_MS - 3_000)
         (replace(GIVEN, segments=(FINISHED_AT_450,)), 3_000),
         (replace(GIVEN, segments=(remote(0, 450, changed_ms=NOW_MS - 9_000),)), ROLLOVER_MS),
         (replace(GIVEN, segments=(FINISHED_AT_450,), broker_ms=NOW_MS - 3_001), 0),
-        # Merged or stored twice: the first of them was finished when the later records came.
+        # Of two segments that end there, the one that finished first counts.
         (replace(GIVEN, segments=(FINISHED_AT_450, remote(400, 450, changed_ms=NOW_MS))), 3_000),
-        # Another segment than the one before the begin shows nothing of the age.
+        # A segment that does not end at the begin shows nothing about the age.
         (replace(GIVEN, segments=(remote(500, 600, changed_ms=NOW_MS),)), ROLLOVER_MS),
         (replace(GIVEN, segments=(remote(0, 450, state=STARTED, changed_ms=NOW_MS),)), ROLLOVER_MS),
         (GIVEN, ROLLOVER_MS),

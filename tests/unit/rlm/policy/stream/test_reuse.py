@@ -127,7 +127,7 @@ def test_deletion_when_the_stream_is_of_no_use_then_does_not_wait(state: Segment
 def test_deletion_when_the_next_segment_is_being_sent_then_waits_past_the_deadline(
     *, is_permitted: bool
 ) -> None:
-    """Also without another permit: the segment ends with what it has."""
+    """Also without another permit, because the open segment still ends with what it has."""
     late = unfinished(deadline_ms=NOW_MS - 1)
     sent = unfinished(STARTED, number=1)
     view = replace(

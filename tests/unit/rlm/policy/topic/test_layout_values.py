@@ -1,4 +1,4 @@
-"""Which layouts of its own a topic may have, and how they are given back to managers."""
+"""Which layouts of its own a topic may have, and how it returns to that of the managers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels that are valid alone and contradict each other together."""
+"""Levels that are valid alone, but contradict each other."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_levels_when_they_contradict_the_managers_file_then_refused() -> None:
 
 
 def test_levels_when_the_contradiction_was_there_before_then_another_change_is_accepted() -> None:
-    """What cannot be correct at once must stay correctable level by level."""
+    """An operator must be able to correct contradicting levels one by one."""
     before = (DEFAULT, STREAM)
 
     check_combinations(before, (*before, local("other", 5)), MANAGERS)

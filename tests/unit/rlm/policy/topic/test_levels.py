@@ -1,4 +1,4 @@
-"""Which level a topic's setting comes from, and what that makes of the topic's policy."""
+"""Which level a topic's setting comes from, and the policy that results."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_setting_when_set_for_the_topic_then_no_level_changes_it() -> None:
 
 
 def test_policy_when_an_earlier_version_wrote_it_then_no_level_changes_it() -> None:
-    """**Data loss:** its records say of no setting that nobody set it."""
+    """**Data loss:** its record does not show which settings nobody set for the topic."""
     every = level("*", retention_ms=1, local_retention_ms=1, copy_lag_ms=1)
 
     assert found(every, policy=POLICY) == POLICY
@@ -228,7 +228,7 @@ def test_copy_lag_when_the_managers_file_gives_only_one_then_the_other_does_not_
 
 
 def test_retention_when_no_level_gives_it_and_the_untiered_one_is_unknown_then_stays() -> None:
-    """Of a topic that an earlier version tiered, and whose retention was then left to levels."""
+    """An earlier version tiered the topic; later, its retention was left to the levels."""
     policy = replace(POLICY, retention_ms=5, inherited=frozenset(RETENTIONS))
 
     assert found(policy=policy) == policy

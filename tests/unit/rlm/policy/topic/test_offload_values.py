@@ -1,4 +1,4 @@
-"""Which offload settings a topic may have (PIP-76), and how they are given back to managers."""
+"""Which offload settings a topic may have (PIP-76), and how it returns to the managers'."""
 
 from __future__ import annotations
 

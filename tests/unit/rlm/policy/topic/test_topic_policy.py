@@ -123,7 +123,7 @@ def test_copy_lag_when_only_the_other_flags_are_given_then_counts_from_what_it_d
 
 
 def test_deletion_lag_when_given_then_kept_until_it_is_given_back_to_the_managers() -> None:
-    """PIP-17's deletion lag, of one topic; at first it is that of the managers."""
+    """PIP-17's deletion lag of one topic; without its own, the managers' setting applies."""
     given = enabled(enabled(), LIFTED, local_deletion_lag_ms=4)
     kept = enabled(given, LIFTED, retention_ms=900)
 
@@ -257,7 +257,7 @@ def test_topic_when_brokers_know_no_remote_storage_then_accepted() -> None:
 
 
 def test_topic_when_brokers_know_no_message_format_then_accepted() -> None:
-    """As Kafka 4 does."""
+    """Kafka 4 brokers do not have this setting."""
     new = {n: v for n, v in configs().entries.items() if n != "message.format.version"}
 
     check_tierable(TopicConfigs(topic="orders", entries=new), own_topics=OWN_TOPICS)
@@ -295,7 +295,7 @@ def test_policy_when_new_and_levels_apply_then_flags_and_the_topics_own_retentio
 
 
 def test_policy_when_a_setting_is_left_to_the_levels_then_their_value_or_the_untiered_one() -> None:
-    current = enabled(retention_ms=9, retention_bytes=9)  # -1 before
+    current = enabled(retention_ms=9, retention_bytes=9)  # -1 before tiering
 
     policy = enabling_policy(
         topic="orders",
@@ -331,7 +331,7 @@ def test_flags_when_they_refer_to_the_managers_then_the_next_level_decides() -> 
 
 
 def test_policy_when_tiered_again_after_its_retention_was_restored_then_that_is_untiered() -> None:
-    """Once `rlm` has set -1, the value from before stays."""
+    """While `rlm` keeps the topic at -1, the recorded value does not change."""
     first = enabled(found=configs(retention_ms="1000"))
     disabled = replace(first, state=PolicyState.DISABLED)
 
