@@ -41,7 +41,7 @@ class DamagedWorld(World):
         return self.objects.read_range(self.key_of(number), whole)
 
     def lose(self, number: int) -> bytes:
-        """Somebody deletes an object of a segment, and a reader reports that."""
+        """Delete an object of a segment, and report that as a reader does; return its content."""
         content = self.content_of(number)
         self.damaged_objects.add(self.key_of(number))
         self.objects.delete(self.key_of(number))
@@ -52,7 +52,7 @@ class DamagedWorld(World):
         self.objects.create_with_content(self.key_of(number), BytesSource(content=content))
 
     def flip_bit(self, number: int) -> None:
-        """The object's bytes change, and a reader reports that."""
+        """Change a bit of the object, and report that as a reader does."""
         content = self.content_of(number)
         self.damaged_objects.add(self.key_of(number))
         self.objects.delete(self.key_of(number))
@@ -84,7 +84,7 @@ class DamagedWorld(World):
         return record.metadata.state
 
     def unreadable(self) -> str | None:
-        """Return the offsets of the three segments that a reader of the store alone misses."""
+        """Return what stops a reader of the three segments from the store alone, or None."""
         return first_unreadable(
             self, TIP, OffsetRange(start_offset=0, end_offset=30), self.leader()
         )

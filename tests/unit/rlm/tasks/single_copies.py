@@ -1,4 +1,4 @@
-"""Copies of any rolled segment, whatever is stored before it; no cycle would start them."""
+"""Copies a rolled segment whatever is stored before it, which no cycle would do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.twins.world import TIP, World
 def copy_only(
     world: World, process: Process, index: int, *, stopping: Callable[[], bool] = lambda: False
 ) -> None:
-    """Copy that one of the rolled segments of `TIP`, which the process leads."""
+    """Copy the rolled segment of `TIP` at `index`. The process must lead `TIP`."""
     order = CopyOrder(
         lead=process.leadership.led()[0].lead,
         segment_id=world.new_id(),

@@ -1,4 +1,4 @@
-"""A partition with three streamed segments, whose topic is copied by segments since."""
+"""A partition with three streamed segments, whose topic is no longer streamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RECORDS = 15
 
 
 class StreamedWorld(World):
-    """The streamed segments begin and end within files of the log; one broker, which leads."""
+    """One broker, which leads. The streamed segments begin and end within files of its log."""
 
     def __init__(self, *, process_type: type[Process] = Process) -> None:
         super().__init__(policy=STREAMS, process_type=process_type)
@@ -40,7 +40,7 @@ class StreamedWorld(World):
         return [each for each in self.records(FINISHED) if each.metadata.segment_id in known]
 
     def broken(self) -> list[str]:
-        """Return what a reader of the store alone misses, and what no manager may leave."""
+        """Return what stops a reader of the store alone, and all violations and leftovers."""
         stored = OffsetRange(start_offset=0, end_offset=STREAMED_COUNT * _RECORDS)
         unreadable = first_unreadable(self, TIP, stored, self.leader())
         return [*filter(None, [unreadable]), *violations(self), *leftovers(self)]

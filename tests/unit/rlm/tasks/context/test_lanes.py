@@ -12,13 +12,13 @@ from tests.twins.held_executor import HeldExecutor
 
 
 class Work:
-    """Jobs that write down that they ran."""
+    """Jobs that record their names when they run."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
     def job(self, *names: str) -> Job:
-        """Jobs that follow one another."""
+        """Return a job with these names, each of which runs after the one before."""
 
         def run() -> Job | None:
             self.done.append(names[0])
@@ -28,7 +28,7 @@ class Work:
 
 
 def test_lanes_when_keys_have_several_jobs_then_take_turns() -> None:
-    """Scenario 25: a partition with many jobs does not delay the others."""
+    """Scenario 25: a partition with many jobs does not delay other partitions."""
     work, executor = Work(), HeldExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     lanes.offer("a", work.job("a1", "a2", "a3"))

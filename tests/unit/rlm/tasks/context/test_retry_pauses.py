@@ -36,7 +36,7 @@ def test_pause_when_one_key_fails_then_others_do_not_wait() -> None:
 
 
 def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> None:
-    """Another leader may have finished it."""
+    """Another leader may have finished the work."""
     clock = FakeClock()
     pauses = RetryPauses(clock, first_pause_ms=1000)
     pauses.record_failure("left")

@@ -15,7 +15,7 @@ from tests.remote_world import TIP, WHOLE, RemoteWorld, segment_of
 
 
 class AskedStorage(MemoryChunkStorage):
-    """Counts questions."""
+    """Records for which objects `exists` was called."""
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)
@@ -27,7 +27,7 @@ class AskedStorage(MemoryChunkStorage):
 
 
 class Unread(TopicBasedRemoteLogMetadataManager):
-    """Has not read the metadata topic to its end."""
+    """Metadata that has not read its topic to the end."""
 
     def __init__(self) -> None:
         pass
@@ -127,7 +127,7 @@ def test_store_when_it_does_not_answer_then_neither_accepted_nor_refused() -> No
 
 
 def test_store_when_a_bucket_has_only_the_newest_object_left_then_accepted() -> None:
-    """For example by a lifecycle rule: repairs handle the lost objects."""
+    """A lifecycle rule, for example, deletes objects; repairs handle their loss."""
     world = StoredWorld(12)
     world.lose(*range(11))
 
@@ -135,7 +135,7 @@ def test_store_when_a_bucket_has_only_the_newest_object_left_then_accepted() -> 
 
 
 def test_store_when_a_written_object_is_not_in_it_then_another_store_answered() -> None:
-    """The wrong store took the bytes, and the right one answers again."""
+    """The wrong store accepted the bytes, and by now the right one answers again."""
     world = StoredWorld(2)
     world.require()
     own = [world.segments[0].objects[0].key]

@@ -15,7 +15,7 @@ DAY_MS = 86_400_000
 
 
 def test_copy_when_segment_sizes_change_then_all_are_stored_and_read() -> None:
-    """Scenario 22: segment.bytes is changed while running."""
+    """Scenario 22: segment.bytes changes while the manager runs."""
     world = World()
     world.start()
     for count in (10, 3, 40, 1, 10):
@@ -31,7 +31,7 @@ def test_copy_when_segment_sizes_change_then_all_are_stored_and_read() -> None:
 
 
 def test_copy_when_the_log_was_compacted_once_then_its_gaps_are_accepted() -> None:
-    """A formerly compacted topic: batches or all of a file are gone, or without records."""
+    """A formerly compacted topic lacks batches or all of a file, or has batches without records."""
     world = World(policy=None)
     world.segments(5)
     leader = world.leader()

@@ -98,7 +98,7 @@ def test_content_when_read_then_the_same_pieces_and_counted() -> None:
 
 
 class PacedProcess(Process):
-    """Copies with a pace, as the manager does."""
+    """A process that limits its running copies with a `CopyPace`, as the manager does."""
 
     def make_copies(self) -> CopyLanes:
         lanes = self.make_lanes("copy")
@@ -108,7 +108,7 @@ class PacedProcess(Process):
 
 
 def test_copies_when_the_store_refuses_then_fewer_at_once_and_all_is_stored_in_the_end() -> None:
-    """Scenario 94, 95: back-off, and nothing is lost by it."""
+    """Scenarios 94, 95: the manager backs off, and stores everything in the end."""
     world = World(partitions=3)
     for tip in world.tips:
         world.segments(2, tip=tip)

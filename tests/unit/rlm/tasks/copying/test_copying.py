@@ -69,7 +69,7 @@ def test_copy_when_transaction_is_open_then_its_segment_waits_for_the_end() -> N
 
 
 def test_copy_when_segment_is_above_the_high_watermark_then_waits() -> None:
-    """Scenario 3: rolled is not enough."""
+    """Scenario 3: a rolled segment is not copied before it is committed."""
     world = World(policy=KEEP_LOCAL)
     world.produce(commit=False)
     world.roll()
@@ -142,7 +142,7 @@ def test_copy_when_left_by_another_broker_then_deleted_after_its_deadline() -> N
 
 
 def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() -> None:
-    """Scenario 6: both accepted, lookups are decided, the size counts once."""
+    """Scenario 6: both are accepted, all lookups find the same one, the size counts once."""
     world = World(brokers=2, policy=replace(KEEP_REMOTE, retention_bytes=500))
     world.segments(1)
     old, new = world.start(1), world.start(2)
@@ -169,7 +169,7 @@ def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() ->
 
 @pytest.mark.parametrize("failing", ["write .log", "write .meta"])
 def test_copy_when_an_object_fails_then_nothing_of_it_is_left(failing: str) -> None:
-    """Scenario 13: objects are deleted at once, the record in the next cycle; then a new copy."""
+    """Scenario 13: the objects are deleted at once, and copied again in a later cycle."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start().effects.fail(failing, UNREACHABLE)
@@ -369,7 +369,7 @@ def test_copy_when_files_are_deleted_meanwhile_then_it_ends_well() -> None:
 def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_made(
     further: int | None,
 ) -> None:
-    """R5: the broker's first entry shows the log start then, not where the epoch began."""
+    """R5: the broker's first epoch entry then has the log start, not the start of the epoch."""
     world = World()
     world.produce(5)
     world.roll()

@@ -24,10 +24,10 @@ MINUTE_MS = 60_000
 
 
 class CustomStorage(SegmentStorageManager):
-    """Returns custom metadata with copies of partition 0, and records what deletions get."""
+    """Returns custom metadata for copies of partition 0, and records what it gets for deletions."""
 
     def __init__(self, storage: ChunkStorage, given: CopiedSegment) -> None:
-        """`given` is returned in addition to the written metadata."""
+        """Take `given`, which copies return in addition to the written metadata."""
         super().__init__(storage=storage, keys=ObjectKeys(), layouts=(RawLayout(),))
         self._given = given
         self.deleted: list[bytes] = []

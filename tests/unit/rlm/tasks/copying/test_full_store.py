@@ -55,7 +55,7 @@ def gauge_values(metrics: Metrics) -> dict[str, float]:
 
 
 def test_reasons_when_the_store_is_full_then_one_names_the_cause_and_counts_partitions() -> None:
-    """The first failed attempt is no reason: most succeed when they are repeated."""
+    """One failed attempt is no reason, because most attempts succeed when they are repeated."""
     after_one = reports_of_a_full_store(2)
     after_two = reports_of_a_full_store(3)
 

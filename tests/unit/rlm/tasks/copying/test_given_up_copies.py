@@ -1,4 +1,4 @@
-"""How a copy ends when the process stops, and after an error that nothing expects."""
+"""How a copy ends when the process stops, and after an unexpected error."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SETTINGS = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, idle_cop
 
 
 def idle_world(*, brokers: int = 1) -> tuple[World, Process]:
-    """A stored segment, and five records that have been the last for ten minutes."""
+    """Return a world with a stored segment, and five records after it, ten minutes old."""
     world = World(settings=SETTINGS, brokers=brokers)
     world.segments(1)
     world.produce(5)

@@ -73,7 +73,7 @@ class MergingWorld(World):
             self.cycle()
 
     def broken(self) -> list[str]:
-        """Return what a reader of the store alone misses, and what no manager may leave."""
+        """Return what stops a reader of the store alone, and all violations and leftovers."""
         stored = OffsetRange(start_offset=0, end_offset=END)
         unreadable = first_unreadable(self, TIP, stored, self.leader())
         return [*filter(None, [unreadable]), *violations(self), *leftovers(self)]
@@ -216,7 +216,7 @@ def test_merge_when_an_act_fails_then_it_is_tried_again_and_nothing_is_left(act:
 def test_merge_when_it_fails_then_the_log_names_the_merge_and_its_facts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody may take it for a copy: the records are stored already."""
+    """The log must not call the merge a copy, because the records are stored already."""
     world = MergingWorld()
     caplog.set_level(logging.INFO, "rlm.tasks.copying")
     world.process.effects.fail("write .log", RetriableError("store cannot be reached"))
@@ -319,7 +319,7 @@ def test_parts_when_a_gateway_does_not_know_of_the_merge_then_their_objects_stay
 
 
 class WithLosses(DamageProof):
-    """Somebody removes the merged segment's log right before the last check."""
+    """Removes the merged segment's log right before the last check."""
 
     world: MergingWorld
 
@@ -353,7 +353,7 @@ def test_parts_when_the_merged_segment_is_lost_at_the_last_moment_then_they_stay
 
 
 class Blocks(Process):
-    """Streams and copies in blocks; merges in the layout of copies."""
+    """Streams in blocks; copies and merges in `layout`."""
 
     layout: SegmentLayout = BlockV2Layout(block_bytes=1 << 20)
 

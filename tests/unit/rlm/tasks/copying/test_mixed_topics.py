@@ -33,7 +33,7 @@ STREAMS = replace(
 )
 WHOLE = ByteRange(start_position=0, end_position=1 << 30)
 LEDGERS = (10, 20, 30)
-"""The ledgers of the streamed segment: one of each local log segment."""
+"""The ledgers of the streamed segment, one for each local log segment."""
 
 
 class AllLayouts(Process):
@@ -44,7 +44,7 @@ class AllLayouts(Process):
 
 
 def mixed() -> tuple[World, Process]:
-    """A topic of a raw copy, a streamed segment of three ledgers, and two copies in blocks."""
+    """Return a topic of a raw copy, a streamed segment of three ledgers, and two block copies."""
     world = World(policy=COPIES, process_type=AllLayouts)
     process = world.start()
     world.segments(1)
@@ -85,7 +85,7 @@ def written(world: World, from_offset: int, end_offset: int = 1 << 30) -> bytes:
 
 
 def ledger_of(world: World, streamed: RemoteLogSegmentMetadata, ledger_id: int) -> bytes:
-    """Return a ledger's entries, as Pulsar's offloader reads them under its bare names."""
+    """Return a ledger's entries, as Pulsar's offloader reads them by its own object names."""
     bucket = MemoryChunkStorage(wall_ms=world.clock.wall_ms)
     for stored in streamed.objects[:2]:
         bucket.create_with_content(

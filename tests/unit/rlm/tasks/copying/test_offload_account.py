@@ -154,7 +154,7 @@ def test_account_when_an_act_fails_then_failed_and_the_next_one_begins_at_the_sa
 def test_account_when_the_process_dies_then_the_next_claim_completes_it(
     act: str, expected: list[OffloadSegmentStatus]
 ) -> None:
-    """By the record of the segment: stored, deleted, or never started."""
+    """The segment's record shows the outcome: stored, deleted, or never started."""
     world = World(policy=STREAMS)
     world.segments(2)
     process = world.start()
@@ -179,7 +179,7 @@ def test_account_when_the_process_dies_then_the_next_claim_completes_it(
 def test_account_when_the_process_dies_after_the_end_then_completed_without_another_stream(
     policy: TopicPolicy,
 ) -> None:
-    """No record follows, or the topic is no longer streamed."""
+    """No records follow in the log, or the topic is no longer streamed."""
     world = World(policy=STREAMS)
     world.segments(1)
     world.produce(5)
@@ -220,7 +220,7 @@ def test_account_when_the_last_record_is_lost_then_the_next_cycle_completes_it()
 def test_account_when_the_log_no_longer_has_the_end_then_the_end_has_only_its_offset(
     *, is_cut: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Trimmed, or cut off by an unclean election."""
+    """The end was trimmed, or an unclean election cut it off."""
     caplog.set_level(logging.INFO)
     world = World(policy=STREAMS)
     world.segments(1)
@@ -267,7 +267,7 @@ def test_account_when_the_end_is_trimmed_and_another_begins_there_then_has_its_p
 
 
 def test_account_when_the_answer_to_the_end_is_lost_then_a_later_cycle_completes_it() -> None:
-    """Return whether the segment is stored shows in its own record."""
+    """The segment's own record shows whether it is stored."""
     world = World(policy=STREAMS)
     world.segments(1)
     process = world.start()
@@ -283,7 +283,7 @@ def test_account_when_the_answer_to_the_end_is_lost_then_a_later_cycle_completes
 
 
 def test_account_when_a_last_record_is_lost_during_a_completion_then_the_next_one_has_it() -> None:
-    """The completion leaves the segment out, because it was being written a moment ago."""
+    """The first completion skips the segment, which was in flight a moment before."""
     world = World(policy=STREAMS)
     world.segments(1)
     process = world.start()

@@ -79,7 +79,7 @@ def test_report_when_the_object_is_whole_then_nothing_is_copied_or_deleted() -> 
 def test_repair_when_the_process_dies_at_any_act_then_the_next_one_ends_it(
     act: str, moment: str
 ) -> None:
-    """The damaged segment is on record as finished until the new copy is."""
+    """The damaged segment stays finished on record until the new copy is finished."""
     world = DamagedWorld(is_local=True)
     world.lose(1)
     effects = world.process.effects
@@ -162,7 +162,7 @@ class DoubtingProcess(Process):
 
 
 def test_damage_when_the_last_check_refuses_one_segment_then_the_others_go() -> None:
-    """The check may read the whole segment: it is made again after a pause only."""
+    """The check may read the whole segment, so the manager repeats it only after a pause."""
     world = DamagedWorld(is_local=True, process_type=DoubtingProcess)
     world.lose(0)
     world.lose(1)

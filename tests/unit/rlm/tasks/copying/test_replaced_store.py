@@ -64,7 +64,7 @@ def empty(world: World) -> Callable[[], None]:
 def test_copy_when_the_store_is_replaced_while_it_runs_then_not_finished(
     policy: TopicPolicy,
 ) -> None:
-    """**Data loss:** the local log would be trimmed, and the store that returns lacks it."""
+    """**Data loss:** the local log would be trimmed, but the first store lacks the segment."""
     world, process = stored_world(policy)
     world.segments(2)
     returns: list[Callable[[], None]] = []

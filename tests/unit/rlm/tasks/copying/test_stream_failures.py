@@ -1,4 +1,4 @@
-"""What a failed stream leaves, and what it means for copies of the partition: nothing."""
+"""What a failed stream leaves, and that it does not affect copies of the partition."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_stream_when_a_copy_has_just_failed_then_does_not_wait() -> None:
 def test_stream_when_its_unanswered_end_is_written_late_then_stored_once(
     paused: frozenset[PausableTask],
 ) -> None:
-    """Its fence was recorded before the next segment began, also while deletions are paused."""
+    """The manager fences it before the next segment, even while deletions are paused."""
     world = World(policy=STREAMS)
     world.segments(1)
     process = world.start()

@@ -49,7 +49,7 @@ def test_stream_when_records_follow_the_stored_ones_then_continues_there() -> No
 def test_stream_when_a_batch_reaches_across_the_stored_begin_then_it_is_stored_all_the_same() -> (
     None
 ):
-    """Otherwise the records of the batch below it would never be stored."""
+    """Otherwise the batch's records below that begin would never be stored."""
     world = World(policy=STREAMS)
     world.produce(10)
     process = world.start()

@@ -1,4 +1,4 @@
-"""A broker that does not respond for a while: its open segment keeps what it has."""
+"""If the broker does not respond for a while, the open segment keeps what it has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.rlm.tasks.copying.test_stream_pace import STREAMS, produce_parts
 _ROLLOVER_MS = 20_000
 _ATTEMPT_MS = 600_000
 _NO_ANSWER = RetriableError("connection reset by the broker")
-_FIRST_LOOK, _LAST_LOOK = 2, 7  # of an open segment; before: the watch and the first part
+_FIRST_LOOK, _LAST_LOOK = 2, 7  # of an open segment; two requests for offsets precede them
 
 
 class _Streaming:
@@ -31,7 +31,7 @@ class _Streaming:
         self.world.cycle()
 
     def stream(self, first: int, count: int, error: TieredStorageError = _NO_ANSWER) -> None:
-        """Stream one segment; some of its questions fail. A record arrives before each of them."""
+        """Stream one segment; `count` of its looks fail. A record arrives before each look."""
 
         def look() -> None:
             number = len(self.looks_ms)

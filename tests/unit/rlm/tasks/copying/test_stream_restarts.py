@@ -25,7 +25,7 @@ SLOW = replace(
 
 
 class Producing:
-    """A partition with new records all the time; `oldest_ms` is how long one was not stored."""
+    """A partition with new records all the time; `oldest_ms` is the longest wait of a record."""
 
     def __init__(self, *, brokers: int = 1) -> None:
         self.world = World(brokers=brokers, policy=SLOW)
@@ -73,7 +73,7 @@ def test_stream_when_the_lead_moves_before_each_rollover_then_stored_in_its_time
 
 
 def test_stream_when_it_dies_with_an_open_segment_then_the_next_one_counts_on() -> None:
-    """The next process stores the records in their time, and not one rollover time after it."""
+    """The next process counts the rollover time from the records, not from its own start."""
     producing = Producing()
     world = producing.world
     process = world.start()
@@ -91,7 +91,7 @@ def test_stream_when_it_dies_with_an_open_segment_then_the_next_one_counts_on() 
 
 
 def test_stream_when_restarted_after_a_stored_segment_then_the_rest_of_its_time_is_waited() -> None:
-    """An early end on each restart would make small objects."""
+    """If the segment ended at each restart, its objects would be small."""
     producing = Producing()
     producing.live(producing.world.start(), ROLLOVER_MS + 10 * LOOK_MS)
     (first,) = producing.world.stored()
@@ -106,7 +106,7 @@ def test_stream_when_restarted_after_a_stored_segment_then_the_rest_of_its_time_
 
 
 def test_stream_when_a_large_file_is_stored_in_part_then_a_restart_waits_for_its_time() -> None:
-    """The position in the file is not known then, and most of its bytes are stored."""
+    """A new process does not know the position in the file, most of whose bytes are stored."""
     producing = Producing()
     produce_parts(producing.world, 2)
     producing.live(producing.world.start(), ROLLOVER_MS + 10 * LOOK_MS)
@@ -126,7 +126,7 @@ def test_stream_when_a_large_file_is_stored_in_part_then_a_restart_waits_for_its
 def test_stream_when_no_segment_shows_the_age_then_a_restart_stores_at_once(
     *, is_restarted: bool
 ) -> None:
-    """Nothing is stored yet, and the process before may have waited for almost its time."""
+    """Nothing is stored yet; the earlier process may have waited for almost a rollover time."""
     producing = Producing()
     process = producing.world.start()
     producing.live(process, LOOK_MS)

@@ -1,4 +1,4 @@
-"""A stream uses again what an unfinished one has sent, and its objects stay for that long."""
+"""A stream uses what an unfinished one has sent, whose objects stay until then."""
 
 from __future__ import annotations
 

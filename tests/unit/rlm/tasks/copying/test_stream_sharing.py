@@ -45,7 +45,7 @@ def _produce(world: World, partition: int) -> None:
 
 
 def test_stream_when_another_partition_has_8_mib_then_stays_open() -> None:
-    """Else partitions would take the stream from each other, with 8 MiB each time."""
+    """Otherwise partitions would take the stream from each other after each 8 MiB."""
     policy = replace(STREAMS, offload_segment_rollover_ms=_ROLLOVER_MS)
     world = World(partitions=2, policy=policy, process_type=_OneStream)
     process = world.start()

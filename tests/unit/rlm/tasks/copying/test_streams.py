@@ -224,7 +224,7 @@ def test_stream_when_an_act_fails_then_nothing_is_left_and_the_next_one_has_all(
     process.effects.fail(act, UNREACHABLE)
     world.cycle()
     watch(process, times=6)
-    # Whether the end was recorded is not known after an error, so its objects stay until it is.
+    # After an error, the end may be on record, so its objects stay until that is known.
     failed = (world.stored(), world.object_names() if act != FINISHED else [])
 
     world.clock.advance(60_000)
@@ -391,7 +391,7 @@ def test_stream_when_a_request_is_above_the_log_end_then_it_makes_no_small_segme
 def test_stream_when_given_up_then_waits_for_the_next_cycle(
     error: type[TieredStorageError],
 ) -> None:
-    """The permission has changed; an immediate retry would fail, and write another record."""
+    """An immediate retry would fail as well, and would write another record."""
     world = World(policy=STREAMS)
     world.produce(10)
     process = world.start()
@@ -430,7 +430,7 @@ def test_stream_when_it_spans_files_then_a_ledger_for_each_and_reads_back_the_sa
 
 
 def account(world: World) -> list[tuple[OffloadSegmentStatus, int, OffloadPosition | None]]:
-    """Status, first offset and end of each offload segment."""
+    """Return the status, first offset and end of each offload segment."""
     found = offload_segments(world.metadata, TIP)
     return [(each.status, each.begin.offset, each.end) for each in found]
 

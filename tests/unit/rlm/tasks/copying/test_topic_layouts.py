@@ -45,7 +45,7 @@ def test_copy_when_the_topics_layout_changes_then_only_new_segments_have_it() ->
 
 
 def test_copy_when_the_manager_lacks_the_layout_then_writes_nothing_and_says_why() -> None:
-    """Data never gets another layout in silence, and the local log keeps it."""
+    """The manager must not write another layout instead; the local log keeps the records."""
     world = World(policy=replace(BLOCKS, layout="other.module:Layout"))
     world.segments(2)
     process = world.start(process_type=TwoLayouts)

@@ -35,7 +35,7 @@ def key_of(world: MergingWorld, number: int, which: int) -> str:
 
 
 def take(world: MergingWorld, number: int, which: int) -> bytes:
-    """Somebody deletes an object of a part."""
+    """Delete an object of a part; return its content."""
     key = key_of(world, number, which)
     content = world.objects.read_range(key, ByteRange(start_position=0, end_position=1 << 20))
     world.damaged_objects.add(key)

@@ -25,7 +25,7 @@ def told(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, objec
 def test_trim_when_carried_out_then_a_line_with_the_rule_and_its_values(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 79: one for each cut."""
+    """Scenario 79: one line for each trim."""
     caplog.set_level("INFO", "rlm")
     world = World(policy=replace(KEEP_REMOTE, local_retention_ms=0))
     world.segments(3)

@@ -23,13 +23,13 @@ def offsets_of(gaps: tuple[RecordedGap, ...]) -> list[tuple[int, int]]:
 
 
 def lose(world: World, offset: int) -> None:
-    """Another program, or the broker's retention, deletes all records below."""
+    """Delete all records below `offset`, as another program or the broker's retention does."""
     world.leader().move_start(offset)
     world.leader().delete_old_files()
 
 
 def stored_ten() -> tuple[World, Process]:
-    """A world that has stored [0, 10), and lost [10, 30) while the store was away."""
+    """Return a world that has stored [0, 10), and lost [10, 30) while the store was away."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     process = world.start()

@@ -1,6 +1,6 @@
-"""Each guard has a variant without it, and a story in which that variant breaks an invariant.
+"""Each guard has a variant without it, and a sequence of faults that shows what the guard prevents.
 
-With the guard, the same story breaks none. So a guard cannot be lost unnoticed.
+The variant breaks an invariant, and the manager with the guard breaks none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 def finished_is_never_known(world: World) -> None:
-    """The objects are written, and the event that says so is not."""
+    """Let a manager write all objects, but not the event that records them."""
     world.segments(2)
     failing = world.start().effects
     failing.fail("publish COPY_SEGMENT_FINISHED", RetriableError("no topic"), times=20)
@@ -43,7 +43,7 @@ def finished_is_never_known(world: World) -> None:
 
 
 def second_of_three_is_missing(world: World) -> None:
-    """The first and the third segment are stored, the second one cannot be."""
+    """Store the first and the third segment; each copy of the second one fails."""
     world.segments(4)
     process = world.start()
     process.leadership.claim_all(process.leadership.keep_only({TIP: 0}))
@@ -55,7 +55,7 @@ def second_of_three_is_missing(world: World) -> None:
 
 
 def finished_meets_its_deletion(world: World) -> None:
-    """A second manager deletes a copy as a leftover at the moment when it is finished."""
+    """Let a second manager delete a copy as a leftover at the moment when it is finished."""
     world.segments(1)
     first = world.start()
     first.effects.before("publish COPY_SEGMENT_FINISHED", first.effects.crash)
@@ -77,7 +77,7 @@ def finished_meets_its_deletion(world: World) -> None:
 
 
 def claimed_before_the_cut(world: World) -> None:
-    """A second manager of the same broker claims between the trim event and DeleteRecords."""
+    """Let a second manager of the broker claim between the trim event and DeleteRecords."""
     world.segments(3)
     first = world.start()
     first.effects.after("publish LocalLogTrimmed", lambda: world.start(process_type=Process).step())
@@ -85,14 +85,14 @@ def claimed_before_the_cut(world: World) -> None:
 
 
 def trimmed_once(world: World) -> None:
-    """A life without faults."""
+    """Trim once, without a fault."""
     world.segments(3)
     world.start()
     world.settle()
 
 
 def cut_and_grown_after_the_last_byte(world: World) -> None:
-    """The file is cut and grows again in the same epoch when all its bytes have been read."""
+    """Truncate the file and let it grow again in the same epoch, after all bytes were read."""
     world.segments(2)
     replica = world.leader()
 
@@ -110,7 +110,7 @@ def cut_and_grown_after_the_last_byte(world: World) -> None:
 
 
 def share_group_is_behind(world: World) -> None:
-    """A share group is slower than tiering."""
+    """Let a share group read more slowly than segments are stored."""
     world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
     world.segments(3)
     world.start()

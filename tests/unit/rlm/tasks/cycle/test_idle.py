@@ -17,7 +17,7 @@ TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
 
 
 def idle_world(*, in_active: int = 5) -> tuple[World, Process]:
-    """A stored segment and some records in the one being written; nothing is expired yet."""
+    """Return a world with a stored segment and some records in the active one, none expired."""
     world = World(policy=TEN_MINUTES)
     world.segments(1)
     world.produce(in_active)
@@ -27,7 +27,7 @@ def idle_world(*, in_active: int = 5) -> tuple[World, Process]:
 
 
 def test_active_segment_when_all_its_records_are_too_old_then_expires_to_the_end() -> None:
-    """R10: log-start event to the end, then DeleteRecords; nothing is stored of it."""
+    """R10: a log-start event to the end, then DeleteRecords; the segment is not stored."""
     world, _ = idle_world()
     world.clock.advance(20 * MINUTE_MS)
 
@@ -64,7 +64,7 @@ def test_active_segment_when_its_records_are_open_to_a_transaction_then_stay() -
 
 @pytest.mark.parametrize("failures", [1, 3])
 def test_active_segment_when_the_broker_does_not_say_then_later(failures: int) -> None:
-    """R10: the manager asks the broker again, and guesses nothing."""
+    """R10: the manager asks the broker again later, and does not guess."""
     world, process = idle_world()
     process.effects.fail("first_offsets_since", RetriableError("broker away"), times=failures)
     world.clock.advance(20 * MINUTE_MS)
@@ -94,7 +94,7 @@ def test_local_copy_when_the_topic_is_idle_then_trimmed_by_the_timer_all_the_sam
 
 
 def test_idle_partition_when_all_of_it_is_too_old_then_expires_share_by_share() -> None:
-    """A retention that is wrong by mistake is seen before all is gone, idle or not."""
+    """An operator can notice a wrong retention before all records are gone, idle or not."""
     settings = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, expiry_max_percent=10))
     world = World(policy=TEN_MINUTES, settings=settings)
     world.segments(20)

@@ -14,7 +14,7 @@ PARTITIONS = 5
 
 
 def _lines(caplog: pytest.LogCaptureFixture) -> Counter[tuple[str, str]]:
-    """Levels and messages of all that a person sees."""
+    """Return the levels and messages of these lines at INFO and above."""
     return Counter(
         (record.levelname, message_of(record))
         for record in caplog.records

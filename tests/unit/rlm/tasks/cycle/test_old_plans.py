@@ -30,7 +30,7 @@ ONE_HOUR = replace(KEEP_REMOTE, retention_ms=HOUR_MS)
 
 
 class SlowDisk(MemoryLogSource):
-    """Other processes continue while it lists a log."""
+    """A slow disk: `meanwhile` runs while it lists a log."""
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
 
@@ -76,7 +76,7 @@ def settle(world: World, process: HeldProcess) -> None:
 
 
 def test_copies_when_somebody_deletes_what_waits_in_the_queue_then_it_is_not_brought_back() -> None:
-    """Records deleted before their copy begins are a gap, as if it had been planned later."""
+    """Records that are deleted before their copy begins are a gap, as for any later plan."""
     world = World(policy=KEEP_LOCAL)
     world.segments(4)
     process = world.start()
@@ -107,7 +107,7 @@ def test_copy_when_it_ends_while_a_cycle_looks_then_is_not_made_again() -> None:
 
 
 def test_copy_when_the_answer_to_its_end_was_lost_then_is_not_made_again() -> None:
-    """Scenario 104: the process has read late metadata before it writes the first byte."""
+    """Scenario 104: before the first byte, the process reads the metadata that it lacks."""
     world = World(policy=KEEP_LOCAL)
     world.segments(2)
     process = started(world)

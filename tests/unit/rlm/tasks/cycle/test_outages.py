@@ -40,7 +40,7 @@ class ReplicaDisks(LocalDisks):
 
 
 class OutageWorld(World):
-    """A world whose manager looks at a disk of 10 kB, and sheds above half of it."""
+    """A world whose manager measures a disk of 10 kB, and sheds while more than half is used."""
 
     def __init__(self, **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # the tests' own names
@@ -100,7 +100,7 @@ class OutageWorld(World):
 def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 93: never silent; logged again only when it changes."""
+    """Scenario 93: the manager logs the outage, and logs it again only when it changes."""
     world = OutageWorld(policy=HOLD)
     world.process.is_store_reachable = False
     caplog.set_level("WARNING", "rlm")
@@ -190,7 +190,7 @@ def test_shed_when_the_store_is_well_then_nothing_is_shed() -> None:
 
 
 def test_shed_when_some_attempts_fail_then_nothing_is_shed_before_they_are_many() -> None:
-    """R4: a store that refuses now and then is no outage; one that refuses all is."""
+    """R4: only OUTAGE_ATTEMPTS failed attempts of the same copy are an outage."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
     world.fill(99)
@@ -252,7 +252,7 @@ def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_is_shed_f
 
 
 def test_shed_when_all_is_too_young_then_nothing_is_shed() -> None:
-    """R3: the producers' state, by which retries are recognized, stays."""
+    """R3: the broker keeps the producers' state, by which it recognizes retries."""
     settings = replace(OutageWorld().settings, limits=PolicyLimits(local_trim_min_age_ms=3_600_000))
     world = OutageWorld(policy=SHED, settings=settings)
     world.lose_store()

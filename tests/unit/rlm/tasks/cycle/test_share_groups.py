@@ -22,7 +22,7 @@ def _reason(process: Process) -> str | None:
 
 
 def test_trim_when_a_share_group_lags_then_waits_for_it() -> None:
-    """R8: and continues once the group has."""
+    """R8: the trim continues once the group has read the records."""
     world = World()
     world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
     world.segments(4)
@@ -57,7 +57,7 @@ def test_trim_when_share_groups_are_not_known_then_waits() -> None:
 def test_trim_when_share_groups_are_hidden_then_waits_for_the_right_and_warns_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """R8: a state that lasts is one line in the log, however many cycles see it."""
+    """R8: a lasting state is one line in the log, whatever the number of cycles."""
     world = World()
     world.share_groups.problem = HiddenShareGroupsError("lacks Describe on the cluster")
     world.segments(3)
@@ -100,7 +100,7 @@ def test_share_groups_when_several_partitions_are_to_be_trimmed_then_asked_once_
 
 
 def test_watch_when_the_answer_is_some_seconds_old_then_asks_again() -> None:
-    """An error is remembered like an answer: a coordinator that hangs is not asked each time."""
+    """The manager caches errors, too, so that it does not ask a hanging coordinator each time."""
     clock, groups = FakeClock(), MemoryShareGroups()
     groups.problem = RetriableError("a coordinator is away")
     watch = ShareGroupWatch(groups, clock)

@@ -1,4 +1,4 @@
-"""The checks of the store. A bucket that deletes by itself is warned of once, at start."""
+"""The checks of the store. At start, the manager warns once of a bucket that deletes objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_check_when_the_rules_may_not_be_read_then_no_failure_and_no_warning(
 def test_check_when_the_first_answer_fails_then_asks_again_and_warns(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A store that is slow for a moment at the start hides no rule."""
+    """A store that is slow for a moment at the start must not hide a rule."""
     storage = RuledStorage(OURS, problem=RetriableError("timed out"))
     check = StoreCheck(storage, key_prefix="rlm/")
 

@@ -1,4 +1,4 @@
-"""What a cycle reports of streamed partitions."""
+"""What a cycle reports about streamed partitions."""
 
 from __future__ import annotations
 

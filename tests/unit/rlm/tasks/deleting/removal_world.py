@@ -30,7 +30,7 @@ SETTINGS = ProcessSettings(
 
 
 class DeletingWorld(World):
-    """One whose topics may be deleted; their replicas stay, but nobody leads or lists them."""
+    """Topics may be deleted; their replicas stay, but nobody leads or lists them."""
 
     def __init__(self, *, partitions: int, brokers: int, executor: Executor) -> None:
         self.gone: set[UUID] = set()
@@ -101,7 +101,7 @@ class RemovingProcess(Process):
 def stored_world(
     *, partitions: int = 1, brokers: int = 1, executor: Executor | None = None
 ) -> tuple[DeletingWorld, RemovingProcess]:
-    """Three segments of each partition, stored, a moment before the topic is deleted."""
+    """Return a world in which three segments of each partition are stored, before the deletion."""
     world = DeletingWorld(
         partitions=partitions, brokers=brokers, executor=executor or SynchronousExecutor()
     )

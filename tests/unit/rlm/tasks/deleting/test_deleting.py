@@ -1,4 +1,4 @@
-"""When objects are deleted: after every gateway knows of it, and once more at the end."""
+"""When objects are deleted: after every gateway knows of the deletion, and once more later."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_objects_when_the_gateway_that_lags_is_gone_then_are_deleted() -> None:
 def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 110: copies continue, the backlog is in the topic, and it is logged once."""
+    """Scenario 110: copies continue; dead letters record the backlog; the log has one line."""
     world = World(policy=TEN_MINUTES, process_type=ForgetfulProcess)
     world.segments(6)
     process = world.start()
@@ -129,7 +129,7 @@ def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_at
 
 
 def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> None:
-    """Scenario 106: once more when no late object can come, before the record is purged."""
+    """Scenario 106: before the purge, when no late object can come, they are deleted once more."""
     limits = PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=10 * MINUTE_MS)
     world = World(settings=ProcessSettings(limits=limits))
     world.segments(1)

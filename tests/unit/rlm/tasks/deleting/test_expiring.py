@@ -27,7 +27,7 @@ REFUSED = RetriableError("store refuses")
 
 
 def expired_world(*, partitions: int = 1) -> tuple[World, Process]:
-    """Three stored segments; the first two are past the retention, before the next cycle."""
+    """Return a world with three stored segments; the next cycle expires the first two."""
     world = World(partitions=partitions, policy=TEN_MINUTES)
     for tip in world.tips:
         world.segments(2, tip=tip)
@@ -41,7 +41,7 @@ def expired_world(*, partitions: int = 1) -> tuple[World, Process]:
 
 
 def log_object(world: World, index: int) -> str:
-    """The name of a segment's `.log` object."""
+    """Return the name of a segment's `.log` object."""
     return world.records()[index].metadata.objects[0].key
 
 
@@ -62,7 +62,7 @@ def test_expiry_when_by_time_then_only_older_segments_and_the_start_first() -> N
 
 
 def test_expiry_when_a_client_deleted_records_then_as_far_as_it_said() -> None:
-    """Scenario 75, R13: wholly below the new start: deleted; covered in part: kept, not served."""
+    """Scenario 75, R13: segments wholly below are deleted; the one with the start stays."""
     world = World(policy=KEEP_REMOTE)
     world.segments(3)
     world.start()
@@ -100,7 +100,7 @@ def test_expiry_when_local_log_starts_below_then_it_moves_before_any_deletion() 
 
 
 def test_expiry_when_broker_can_not_be_asked_then_no_object_is_deleted() -> None:
-    """R2: as long as the local log starts lower, the segments below stay."""
+    """R2: while the local log starts below the log start, the expired segments stay."""
     world, process = expired_world()
     process.effects.fail("delete_records", RetriableError("connection lost"), times=5)
 
@@ -276,7 +276,7 @@ def test_dead_letter_when_topic_refuses_it_then_written_later() -> None:
 
 
 def test_deletion_when_store_recovers_then_done_without_a_letter() -> None:
-    """Scenario 73: fewer failures than the limit are only tried again, each time later."""
+    """Scenario 73: below the limit, each failure only postpones the next attempt."""
     world, process = expired_world()
     process.effects.fail("delete .log", REFUSED, times=2)
 
@@ -287,7 +287,7 @@ def test_deletion_when_store_recovers_then_done_without_a_letter() -> None:
 
 
 def test_segment_when_the_log_start_lies_in_it_then_kept_until_wholly_below() -> None:
-    """Scenario 113: and two runs delete the same set once."""
+    """Scenario 113: two runs delete each segment once."""
     world, process = expired_world()
     world.settle()
     world.segments(2)
@@ -334,7 +334,7 @@ def test_records_of_a_segment_when_deleted_long_ago_then_removed_whole_and_claim
 
 
 def test_records_when_topic_is_compacted_then_a_new_reader_knows_the_same() -> None:
-    """R11: of the fold of the whole topic and of its compacted form."""
+    """R11: the whole topic and its compacted form fold to the same state."""
     world, _ = expired_world()
     world.settle()
     known = (world.records(), world.state())
@@ -350,7 +350,7 @@ def test_records_when_topic_is_compacted_then_a_new_reader_knows_the_same() -> N
 def test_removal_when_disabled_with_delete_then_remote_data_is_deleted_and_local_stays() -> None:
     """Scenario 77: the log start moves to the local start, then all remote data is deleted.
 
-    Also what lies above: it is local, and nobody would ever expire it remotely.
+    Stored segments above the local start are deleted, too, because nothing would expire them later.
     """
     world = World()
     world.segments(3)

@@ -18,7 +18,7 @@ DELETE_STARTED = "publish DELETE_SEGMENT_STARTED"
 
 
 def expired_world() -> tuple[World, Process]:
-    """Three stored segments; the first two are past the retention, before the next cycle."""
+    """Return a world with three stored segments; without leases, the next cycle expires two."""
     world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
     world.segments(2)
     process = world.start()
@@ -41,7 +41,7 @@ def take_lease(world: World, start: int, end: int, *, duration_ms: int = 60 * MI
 
 
 def test_expiry_when_leased_then_waits_for_the_lease_to_expire() -> None:
-    """R13: and continues by itself, by the brokers' clock."""
+    """R13: expiry continues by itself once the lease has ended by the brokers' clock."""
     world, _ = expired_world()
     take_lease(world, 15, 16)
     world.settle()
@@ -57,7 +57,7 @@ def test_expiry_when_leased_then_waits_for_the_lease_to_expire() -> None:
 
 
 def test_deletion_when_leased_after_the_decision_then_the_objects_wait() -> None:
-    """R13: a lease that is before DELETE_SEGMENT_STARTED in the log holds the objects."""
+    """R13: a lease that precedes DELETE_SEGMENT_STARTED in the topic blocks the deletion."""
     world, process = expired_world()
     objects = {o.key for o in world.records()[0].metadata.objects}
     process.effects.before(DELETE_STARTED, lambda: take_lease(world, 0, 10))
@@ -74,7 +74,7 @@ def test_deletion_when_leased_after_the_decision_then_the_objects_wait() -> None
 
 
 def test_partition_when_a_newer_version_wrote_of_it_then_is_left_alone() -> None:
-    """R14: nothing is copied, trimmed or deleted until the record is gone; then all of it is."""
+    """R14: nothing is copied, trimmed or deleted until that record is gone."""
     world = World()
     key = partition_key(RecordKind.TRIM, TIP, world.new_id())
     world.topic.append(0, key, pb.MetadataEvent(min_fold_version=99).SerializeToString())

@@ -111,7 +111,7 @@ def test_request_when_the_process_does_not_lead_then_is_refused() -> None:
 
 
 class WithLosses(DamageProof):
-    """Somebody removes every copy right before the last check."""
+    """Removes every copy right before the last check."""
 
     world: StreamedWorld
 

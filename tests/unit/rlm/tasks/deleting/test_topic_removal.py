@@ -152,7 +152,7 @@ def test_removal_when_a_copy_is_under_way_then_its_late_objects_are_swept() -> N
 
 
 def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_repaired() -> None:
-    """Scenarios 73, 76: a failure leaves a state from which it continues."""
+    """Scenarios 73, 76: after a failure, the removal continues from where it was."""
     world, process = stored_world()
     (first, *_) = world.records()
     process.effects.refuse("delete .log", first.metadata.objects[0].key, REFUSED)
@@ -190,7 +190,7 @@ def test_removal_when_nothing_can_be_recorded_then_one_warning_for_all_partition
 def test_removal_when_the_topic_was_found_meanwhile_then_warns_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """So nothing is remembered of topics that are not missing any more."""
+    """The removal forgets a topic that is no longer missing."""
     world, process = stored_world()
     process.effects.fail(STEP, RetriableError("no broker"), times=1_000)
 
@@ -255,7 +255,7 @@ def test_removal_when_deletions_are_paused_then_waits_until_they_continue() -> N
 def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_is_deleted(
     effect: str, deletion: RemotePartitionDeleteState, segments_left: int
 ) -> None:
-    """A topic was deleted by mistake: what the removal has not deleted yet can be saved."""
+    """If a topic was deleted by mistake, an operator can save what the removal has not reached."""
     world, process = stored_world()
     world.delete_topic()
     process.effects.after(effect, lambda: pause(world, PausableTask.DELETE))
@@ -272,7 +272,7 @@ def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_
 
 
 def test_removal_when_the_topic_is_found_again_then_its_job_deletes_no_further_segment() -> None:
-    """The answer that it is missing was wrong: what is left can be saved."""
+    """The brokers' answer was wrong, so the removal must not delete the remaining segments."""
     held = HeldExecutor()
     world, process = stored_world(executor=held)
 
@@ -291,7 +291,7 @@ def test_removal_when_the_topic_is_found_again_then_its_job_deletes_no_further_s
 
 
 def test_topic_when_deleted_then_the_gauge_follows_its_removal_until_no_segment_is_left() -> None:
-    """The records of its segments stay for the orphan grace, and need nobody's attention."""
+    """The records of deleted segments stay for the orphan grace, but need no attention."""
     world, process = stored_world()
     before = shown(process)
     world.delete_topic()

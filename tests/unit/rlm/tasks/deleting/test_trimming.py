@@ -27,7 +27,7 @@ DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 
 
 def stored_world(*, brokers: int = 1) -> tuple[World, Process]:
-    """Three segments, stored and not yet trimmed."""
+    """Return a world with three stored segments, none trimmed yet."""
     world = World(brokers=brokers)
     world.segments(3)
     process = world.start(1)
@@ -49,7 +49,7 @@ def test_trim_when_stored_then_recorded_first_and_deleted_after() -> None:
 
 
 def test_trim_when_a_deletion_lands_before_its_record_then_given_up() -> None:
-    """R2: the last check reads all records before the trim in the metadata topic."""
+    """R2: the last check reads all records that precede the trim in the metadata topic."""
     world, process = stored_world()
     gone = world.records()[0].metadata
 
@@ -229,7 +229,7 @@ def test_trim_when_event_is_refused_then_nothing_is_deleted() -> None:
 
 
 def test_trim_when_event_is_not_known_to_be_written_then_nothing_is_deleted() -> None:
-    """R2: an event that may be in the topic counts as not written until the next cycle."""
+    """R2: an event that may be in the topic counts as missing until the next cycle."""
     world, process = stored_world()
     process.effects.lose_answer(TRIMMED, RetriableError("no answer"))
 
@@ -320,7 +320,7 @@ def test_trim_when_early_epochs_left_the_checkpoint_then_their_segments_still_ma
 
 
 def test_trim_when_an_earlier_leader_trimmed_further_then_lineage_is_on_record() -> None:
-    """R5: the claim could not contain it, because the checkpoint did not have its epoch."""
+    """R5: the claim could not contain epoch 1, because the checkpoint did not have it yet."""
     world = World(brokers=2)
     world.segments(2)
     world.cut_off.add(2)

@@ -29,7 +29,7 @@ MINUTE_MS = 60_000
 
 
 class CountingStorage(MemoryChunkStorage):
-    """Counts the bytes that were read, and answers no question about some objects."""
+    """Counts the bytes that were read, and refuses `info` for some objects."""
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)

@@ -36,7 +36,7 @@ PASS_MS = 300_000
 
 
 class RefusingStorage(MemoryChunkStorage):
-    """Answers no question about some objects."""
+    """Refuses `info` for some objects."""
 
     def __init__(self, wall_ms: Callable[[], int]) -> None:
         super().__init__(wall_ms=wall_ms)
@@ -51,7 +51,7 @@ class RefusingStorage(MemoryChunkStorage):
 
 
 class CountedPasses:
-    """Passes that were not counted before."""
+    """Counts the scrub's passes from 0, in memory."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -106,7 +106,7 @@ class ScrubbedWorld(RemoteWorld):
         return key
 
     def pass_ms(self, duration_ms: int) -> None:
-        """One step after that time."""
+        """Advance the clock, and run one step."""
         self.clock.now_ms += duration_ms
         self.scrub.step()
         assert self.metadata.caught_up(TIP)
@@ -216,7 +216,7 @@ def test_scrub_when_passes_take_several_intervals_then_each_segment_is_read_all_
 ) -> None:
     """The pass number selects the share.
 
-    By time, half would never be read if a pass takes two intervals.
+    If the time selected it, half would never be read where a pass takes two intervals.
     """
     world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=50))
     world.pass_ms(FIRST_WAIT_MS)

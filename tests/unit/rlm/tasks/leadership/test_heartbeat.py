@@ -1,4 +1,4 @@
-"""What a process registers of itself in its heartbeats, and which others serve its broker."""
+"""What a process registers in its heartbeats, and which other processes serve its broker."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ INTERVAL_MS = 5_000
 
 
 def test_watch_when_three_heartbeats_are_missed_then_the_cluster_cannot_be_reached() -> None:
-    """Scenario 119: from the millisecond on at which other processes count this one as gone."""
+    """Scenario 119: from the same millisecond on, other processes count this one as gone."""
     clock = FakeClock()
     watch = HeartbeatWatch(clock, INTERVAL_MS)
     watch.begin()
@@ -51,7 +51,7 @@ def test_watch_when_a_heartbeat_comes_back_then_is_well_again() -> None:
 
 
 def test_watch_when_the_metadata_cannot_be_used_here_then_nothing_is_said_of_the_cluster() -> None:
-    """A full disk, for example."""
+    """For example, this host's disk is full."""
     clock = FakeClock()
     watch = HeartbeatWatch(clock, INTERVAL_MS)
     watch.begin()

@@ -234,7 +234,7 @@ def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_
 
 
 def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None:
-    """Scenario 89: partitions are led after the time of a few claims, not of all of them."""
+    """Scenario 89: claiming all partitions takes the time of a few claims, not of all of them."""
     world = World(partitions=4)
     process = world.start()
     blocked = HeldExecutor()
@@ -253,7 +253,7 @@ def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None
 
 
 def test_claims_when_a_thread_cannot_be_started_then_those_submitted_end_first() -> None:
-    """Else the next cycle claims the same partition while its claim is published."""
+    """Otherwise the next cycle would claim a partition whose claim is still being published."""
     world = World(partitions=3)
     process = world.start()
 

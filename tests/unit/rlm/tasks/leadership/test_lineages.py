@@ -9,7 +9,7 @@ from tests.twins.world import World
 
 
 def trimmed_world() -> tuple[World, Process]:
-    """Three segments, stored and trimmed."""
+    """Return a world with three segments, stored and trimmed."""
     world = World()
     world.segments(3)
     process = world.start()
@@ -53,7 +53,7 @@ def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
 
 
 def test_lineage_when_what_contradicts_it_is_deleted_then_things_continue() -> None:
-    """R5: the remedy of docs/operations.md; stored records stay readable."""
+    """R5: docs/operations.md has this remedy; stored records stay readable."""
     world, process = trimmed_world()
     world.elect(1)
     world.segments(2)

@@ -145,7 +145,7 @@ def test_task_when_the_broker_leads_in_a_new_epoch_then_another_one_knows_nothin
 
 
 def test_copy_when_its_lead_is_lost_then_stays_in_flight_until_it_ends() -> None:
-    """The next task of the partition must not take it for abandoned while it may write."""
+    """The partition's next task must not count the copy as abandoned while it may write."""
     world = World()
     world.segments(1)
     process = world.start()
