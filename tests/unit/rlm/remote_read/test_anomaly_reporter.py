@@ -27,7 +27,7 @@ class ReportingWorld(RemoteWorld):
         self.event_count = 0
 
     def process(self) -> tuple[ReadAnomalies, AnomalyReporter]:
-        """One more process."""
+        """Return the anomalies and the reporter of one more process."""
         anomalies = ReadAnomalies(self.clock)
         return anomalies, AnomalyReporter(anomalies, self.metadata, self.clock, self.new_id)
 
@@ -36,7 +36,7 @@ class ReportingWorld(RemoteWorld):
         return UUID(int=0xA000 + self.event_count)
 
     def fail(self, anomalies: ReadAnomalies, *, number: int = 0) -> None:
-        """A read finds the object of this number missing."""
+        """Record that a read finds the object of this number missing."""
         key = self.segment.objects[number].key
         anomalies.record(
             self.segment, NotFoundError("the object is not in the store", name=key), offset=5
@@ -46,7 +46,7 @@ class ReportingWorld(RemoteWorld):
         return self.metadata.partition_state(TIP).anomalies
 
     def written(self) -> int:
-        """Records and tombstones of the metadata topic so far."""
+        """Return the number of records and tombstones in the metadata topic."""
         return self.log.end_offset(0)
 
     def delete_partition(self) -> None:

@@ -28,7 +28,7 @@ def stored(segment: BuiltSegment = SEGMENT) -> StoredRange:
 
 
 def chunks_at(*cuts: int) -> list[SegmentChunk]:
-    """The segment's log cut there; its content can be written to."""
+    """Return the segment's log, cut at these positions, with writable content."""
     bounds = [0, *cuts, len(SEGMENT.log)]
     return [
         SegmentChunk(bytearray(SEGMENT.log[begin:end]), begin) for begin, end in pairwise(bounds)
@@ -88,7 +88,7 @@ def test_cut_when_prefix_of_a_batch_is_split_then_reported_how_much_is_needed() 
 
 
 def test_cut_when_index_leads_into_a_batch_then_corrupt() -> None:
-    """Scenario 17: an index that is wrong cannot make a reader serve garbage."""
+    """Scenario 17: a wrong index cannot make a reader serve garbage."""
     with pytest.raises(CorruptError):
         cut(chunks_at(), BatchStart(position=BOUNDS[3] + 1), 30)
 
@@ -102,7 +102,7 @@ def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> No
 
 
 def test_cut_when_index_leads_past_what_it_names_then_corrupt() -> None:
-    """Scenario 17: an index that is wrong cannot make a reader skip a batch."""
+    """Scenario 17: a wrong index cannot make a reader skip a batch."""
     entry = OffsetIndexEntry(offset=15, position=BOUNDS[2])
 
     with pytest.raises(CorruptError, match="index does not match the log"):

@@ -29,7 +29,7 @@ BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecon
 def test_scan_when_over_segments_then_every_byte_in_order(
     world: RemoteWorld, ahead_count: int
 ) -> None:
-    """Scenario 41, of the remote tier: every batch once, in order, as it was stored."""
+    """Scenario 41, for the remote tier: every batch once, in order, as it was stored."""
     segments = [segment_of(base) for base in (0, 100, 200)]
     world.claim()
     for segment in segments:
@@ -191,7 +191,7 @@ def test_scan_when_epochs_change_between_segments_then_follows_lineage(world: Re
 
 
 def test_scan_when_object_is_gone_then_not_found_names_the_segment(world: RemoteWorld) -> None:
-    """Scenario 63: an error for that range, the segments before it are read."""
+    """Scenario 63: an error for that range; the segments before it are read."""
     world.claim()
     world.store(segment_of(0))
     gone = world.store(segment_of(100))

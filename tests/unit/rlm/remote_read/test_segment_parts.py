@@ -37,7 +37,7 @@ class ShortManager(SegmentStorageManager):
 
 
 class CustomManager(SegmentStorageManager):
-    """Notes the custom metadata of each segment that is read."""
+    """Records the custom metadata of each segment that is read."""
 
     def __init__(self, world: RemoteWorld) -> None:
         super().__init__(storage=world.objects, keys=ObjectKeys(), layouts=[RawLayout()])

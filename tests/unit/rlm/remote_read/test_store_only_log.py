@@ -203,7 +203,7 @@ def test_read_when_only_a_part_has_another_attempt_then_the_first_error_at_its_e
 def test_read_when_the_last_companion_is_corrupt_then_error_after_all_records(
     attempts: StoredAttempts, layout: str
 ) -> None:
-    """An end that is not proven is never an end: the segment may continue the log."""
+    """The log ends with an error, because the corrupt segment may continue it."""
     attempts.store(segment_of(0))
     last = attempts.store(segment_of(100), layout=layout)
     attempts.rewrite(last.objects[-1].key, b"RLMC\x00\x01 damaged")

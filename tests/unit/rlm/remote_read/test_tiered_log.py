@@ -189,7 +189,10 @@ ABORTED = AbortedTransaction(producer_id=7, first_offset=5, last_offset=30, last
 
 
 def store_transactions(world: RemoteWorld) -> None:
-    """Producer 7 aborts 5-14 at a marker in the next segment; 8 commits; 9 isn't transactional."""
+    """Store a segment in which producer 7 aborts 5-14, by a marker in the next segment.
+
+    Producer 8 commits, and producer 9 is not transactional.
+    """
     world.claim()
     batches = [
         build_batch(records(5), producer_id=7, is_transactional=True),
@@ -311,7 +314,7 @@ def test_start_offset_when_trimmed_then_the_stores(world: RemoteWorld) -> None:
 def test_read_when_a_gap_is_recorded_then_stepped_over_with_a_warning(
     world: RemoteWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R6, scenario 83: the records on both sides of it are read, once and in order."""
+    """R6, scenario 83: the records on both sides of the gap are read, once and in order."""
     world.claim()
     for base in (0, 200):
         world.store(segment_of(base))

@@ -51,7 +51,7 @@ def offset_since(world: RemoteWorld, timestamp_ms: int) -> int | None:
 def test_offset_since_when_stored_then_first_not_older(
     world: RemoteWorld, since_ms: int, offset: int
 ) -> None:
-    """Scenario 42, of the remote tier: a time before the first record, and exact times."""
+    """Scenario 42, for the remote tier: a time before the first record, and exact times."""
     world.claim()
     for base in (0, 100):
         world.store(segment_of(base))

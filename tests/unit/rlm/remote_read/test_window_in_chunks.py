@@ -24,7 +24,7 @@ def chunks_of(pieces: Sequence[bytes]) -> list[SegmentChunk]:
 def cuts_of(
     stored: StoredRange, chunks: list[SegmentChunk], max_bytes: int
 ) -> tuple[bytes, list[tuple[int, int, int, int]], str]:
-    """Return what a reader from the start gets through a gateway, from the fewest chunks."""
+    """Return what a gateway serves a reader from the start, with as few chunks as possible."""
     served = bytearray()
     cuts: list[tuple[int, int, int, int]] = []
     begin, offset = BatchStart(position=0), stored.offsets.start_offset

@@ -10,12 +10,12 @@ from starlette.types import ASGIApp
 
 
 def get(app: ASGIApp, path: str) -> httpx.Response:
-    """The application's answer to a GET."""
+    """Return the application's answer to a GET."""
     return ask(app, "GET", path)
 
 
 def post(app: ASGIApp, path: str) -> httpx.Response:
-    """The application's answer to a POST without a body."""
+    """Return the application's answer to a POST without a body."""
     return ask(app, "POST", path)
 
 
@@ -27,7 +27,7 @@ def ask(
     *,
     content: bytes = b"",
 ) -> httpx.Response:
-    """The application's answer to any request."""
+    """Return the application's answer to any request."""
     sent = {name.encode(): value.encode() for name, value in (headers or {}).items()}
 
     async def answer() -> httpx.Response:

@@ -29,7 +29,7 @@ IDENTITY = ManagerIdentity(cluster_id=CLUSTER_ID, broker_id=1, incarnation=INCAR
 
 @dataclass
 class SignedManager:
-    """One whose `app` can be served. `refusals` are the reasons that were counted."""
+    """A manager with a signed API. `refusals` are the reasons that it has counted."""
 
     cluster: Cluster = field(default_factory=Cluster)
     identity: ManagerIdentity = IDENTITY
@@ -52,7 +52,7 @@ class SignedManager:
 
 @contextmanager
 def serving(app: ASGIApp, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """The address where an application is served; by HTTPS with `tls`."""
+    """Serve an application, by HTTPS with `tls`; yield its address."""
     bound = bind_listener(HostPort(host="127.0.0.1", port=0), key="rest.listener")
     server = HttpServer(app, bound, name="served-app", tls=tls)
     server.start()

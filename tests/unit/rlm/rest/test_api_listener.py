@@ -73,7 +73,7 @@ def test_listener_when_stopped_then_listens_no_more() -> None:
 
 
 def test_listener_when_the_address_cannot_be_bound_then_retriable_without_a_setting() -> None:
-    """192.0.2.0/24 is no host's."""
+    """No host has an address of 192.0.2.0/24."""
     listener = ApiListener()
 
     with pytest.raises(RetriableError) as raised:
@@ -107,5 +107,5 @@ def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one()
 
 @pytest.mark.parametrize(("host", "expected"), [("127.0.0.3", True), ("192.0.2.1", False)])
 def test_host_when_asked_for_an_address_then_knows_its_own(host: str, *, expected: bool) -> None:
-    """192.0.2.0/24 is no host's."""
+    """No host has an address of 192.0.2.0/24."""
     assert has_address(host) is expected

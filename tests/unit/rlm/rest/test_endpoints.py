@@ -38,7 +38,7 @@ PREVIEW = RetentionPreview(
 
 
 class FullManager(FakeManager):
-    """It does not lead partition 1, and cannot reach the broker of the topic `away`."""
+    """A manager that does not lead partition 1, and cannot reach the broker of the topic `away`."""
 
     def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         self.retention(topic)
@@ -56,7 +56,7 @@ class FullManager(FakeManager):
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """An API when it is ready and when it is not, and the queries that it is asked with."""
+    """An API while it is ready and while it is not, and the query strings to request."""
 
     ready: Starlette
     unready: Starlette
@@ -116,7 +116,7 @@ SERVED = [
 
 
 def test_page_when_made_again_then_equals_the_committed() -> None:
-    """`make docs` writes it."""
+    """`make docs` writes the page."""
     assert (CHECKOUT / "docs" / "http.md").read_text(encoding="utf-8") == render()
 
 

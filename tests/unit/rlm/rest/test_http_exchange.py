@@ -20,7 +20,7 @@ _BODY = b"[" + 18 * b" " + b"]"
 
 @contextmanager
 def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
-    """A server of one request, which sends `then` byte by byte, each within the read timeout."""
+    """Serve one request, and send `then` byte by byte, each within the read timeout."""
     left = Event()
 
     def serve(listener: socket.socket) -> None:

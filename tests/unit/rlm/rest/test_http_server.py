@@ -27,7 +27,7 @@ _GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
 async def _echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """The body, after all of it has come."""
+    """Return the body of the request, once all of it has arrived."""
     body = await Request(scope, receive).body()
     await PlainTextResponse(body)(scope, receive, send)
 

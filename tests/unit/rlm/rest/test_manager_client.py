@@ -28,7 +28,7 @@ from tests.unit.rlm.rest.signed_manager import (
 
 @pytest.fixture
 def refusing_address() -> Iterator[str]:
-    """Where every request is refused."""
+    """An address where every request is refused."""
 
     def refuse(_: Request) -> Response:
         return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE)
@@ -131,7 +131,7 @@ def test_partitions_when_the_answer_names_no_manager_then_says_what_that_may_be(
 
 
 def _refusing(header: str) -> Starlette:
-    """The manager of IDENTITY, which refuses every request with that reason."""
+    """Serve the manager of IDENTITY, which refuses every request for this reason."""
     named = {
         signing.CLUSTER_ID_HEADER: IDENTITY.cluster_id,
         signing.BROKER_ID_HEADER: str(IDENTITY.broker_id),
@@ -170,7 +170,7 @@ def test_partitions_when_refused_for_a_reason_of_a_newer_version_then_that_is_sh
 
 
 def test_partitions_when_the_reason_is_no_name_then_not_printed() -> None:
-    """Anybody may answer at the address: nothing of that reaches the terminal."""
+    """Anybody may answer at the address, so no text of the answer reaches the terminal."""
     assert str(_refused_by("\x7f[31m").context["reason"]).startswith("unknown: ")
 
 

@@ -231,7 +231,7 @@ def test_client_when_the_manager_has_not_seen_the_rotation_then_signs_with_the_o
 def test_client_when_another_manager_answers_then_names_both_and_the_setting(
     manager: SignedManager, address: str
 ) -> None:
-    """With one loopback port on all hosts, a command asks the manager of its own host."""
+    """If all managers register the same loopback port, a command reaches its own host's manager."""
     other = replace(IDENTITY, broker_id=2, incarnation=UUID(int=2))
 
     with closing(client_of(manager.cluster)) as client, pytest.raises(RetriableError) as raised:

@@ -14,7 +14,7 @@ OTHERS = topic_id_partition("others", 0)
 
 
 def test_usage_when_log_dirs_share_a_file_system_then_is_one_disk(tmp_path: Path) -> None:
-    """Space that one of them frees is free for the other, too."""
+    """Space that one log dir frees is free for the other one, too."""
     a, b = make_log_dir(tmp_path / "a"), make_log_dir(tmp_path / "b")
     make_partition(a, ORDERS)
     make_partition(b, OTHERS)

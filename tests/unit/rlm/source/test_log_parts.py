@@ -1,4 +1,4 @@
-"""R23: a segment that spans files, joined from parts, is the one that a single copy would be."""
+"""R23: a segment joined from parts of several files equals the segment of a single copy."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_part_when_its_file_is_cut_meanwhile_then_retriable(
 
 
 def test_part_when_its_position_is_beyond_the_file_then_retriable(source: LogDirSource) -> None:
-    """The file has been truncated since, or is another file."""
+    """The file was truncated since its listing, or is another file."""
     begin = replace(LogPosition(offset=290), file_base_offset=200, position=1 << 20)
 
     with (
@@ -227,7 +227,7 @@ def verify(part: OpenPart) -> None:
 def test_part_when_its_disk_fails_then_retriable(
     directory: Path, source: LogDirSource, read: Callable[[OpenPart], None]
 ) -> None:
-    """The log file's descriptor is closed meanwhile, so each call of the system fails."""
+    """The log file's descriptor is closed meanwhile, so each system call on it fails."""
     begin = LogPosition(offset=0)
     with source.open_part(ORDERS, begin, 100, EPOCH_ZERO, max_bytes=NO_LIMIT) as part:
         assert isinstance(part.log, LogFile)

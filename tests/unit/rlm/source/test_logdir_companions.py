@@ -135,7 +135,7 @@ def test_companions_when_index_files_are_missing_then_made_from_the_log(
 def test_companions_when_broker_indexes_more_sparsely_then_its_files(
     directory: Path, source: LogDirSource
 ) -> None:
-    """A right index of another `index.interval.bytes`, or of an older broker, is kept."""
+    """A correct index of another `index.interval.bytes`, or of an older broker, is kept."""
     sparse = build_segment(build_batches(20, base_offset=200), index_interval_bytes=9000)
     segment_file(directory, 200, "index").write_bytes(sparse.offset_index)
     segment_file(directory, 200, "timeindex").write_bytes(sparse.time_index)
@@ -246,7 +246,7 @@ def test_transactions_when_the_active_index_ends_within_an_entry_then_the_whole_
 def test_transactions_when_an_index_is_wrong_then_refused(
     directory: Path, source: LogDirSource, base_offset: int, content: bytes
 ) -> None:
-    """Scenario 17: it cannot be made from the segment alone, and without it aborts are served."""
+    """Scenario 17: without this index, a reader would get records of aborted transactions."""
     segment_file(directory, base_offset, "txnindex").write_bytes(content)
 
     with pytest.raises(CorruptError, match="txnindex"), open_second(source):

@@ -27,7 +27,7 @@ FIRST_TIMESTAMP_MS = 1_700_000_000_000
 
 
 def segments_of(count: int) -> list[BuiltSegment]:
-    """Segments of 100 offsets each."""
+    """Return segments of 100 offsets each."""
     return [build_segment(build_batches(10, base_offset=100 * n)) for n in range(count)]
 
 
@@ -85,7 +85,7 @@ def test_local_log_when_segments_are_put_aside_then_ignored(
 def test_local_log_when_time_index_has_no_last_entry_then_time_of_file(
     directory: Path, source: LogDirSource, content: bytes | None
 ) -> None:
-    """R21: Kafka falls back on the file's time where there is no timestamp."""
+    """R21: where there is no timestamp, Kafka uses the time of the file."""
     write_segments(directory, segments_of(2))
     time_index = segment_file(directory, 0, "timeindex")
     if content is None:

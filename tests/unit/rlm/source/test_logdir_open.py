@@ -53,7 +53,7 @@ def content_of(log: ContentSource) -> bytes:
 def test_chunks_of_a_rolled_segment_then_the_file_each_time(
     source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """Scenario 1: byte for byte, and again from the begin for a retried upload."""
+    """Scenario 1: byte for byte, and again from the start for a retried upload."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         passes = [content_of(opened.data.log), content_of(opened.data.log)]
         opened.verify_unchanged()
@@ -130,7 +130,7 @@ def test_verify_when_removed_altogether_then_retriable(
 def test_verify_when_partition_directory_moved_then_retriable(
     directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """Scenario 90: after a move between log dirs the copy begins again from the new place."""
+    """Scenario 90: after a move between log dirs, the copy begins again from the new directory."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         directory.rename(directory.with_name("orders-0.0123456789abcdef0123456789abcdef-delete"))
 
@@ -208,7 +208,7 @@ def test_chunks_when_written_to_while_reading_then_last_chunk_is_withheld(
 def test_chunks_when_other_content_comes_while_reading_then_retriable_not_corrupt(
     log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
-    """Scenario 9: a truncation under the reader is no broken disk."""
+    """Scenario 9: a truncation during a read does not mean that the disk is broken."""
     os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         chunks = opened.data.log.chunks()
@@ -223,7 +223,7 @@ def test_chunks_when_other_content_comes_while_reading_then_retriable_not_corrup
 def test_chunks_when_a_bit_flipped_then_corrupt_before_the_last_chunk(
     log_path: Path, source: LogDirSource, segment: RolledSegment, position: int
 ) -> None:
-    """R21: nothing of a pass over a bad batch may count as read."""
+    """R21: if a pass meets a bad batch, nothing of that pass may count as read."""
     content = bytearray(SEGMENTS[0].log)
     content[position] ^= 0x10
     rewrite_keeping_times(log_path, bytes(content))
@@ -241,7 +241,7 @@ def test_chunks_when_a_bit_flipped_then_corrupt_before_the_last_chunk(
 def test_chunks_when_epoch_is_not_the_lineages_then_corrupt(
     source: LogDirSource, segment: RolledSegment, lineage: Lineage
 ) -> None:
-    """R21, scenario 9: batches of another history don't pass for this one's."""
+    """R21, scenario 9: batches of another history do not pass as those of this one."""
     with (
         source.open_segment(ORDERS, segment, lineage, LSO) as opened,
         pytest.raises(CorruptError, match="epoch"),
@@ -253,7 +253,7 @@ def test_chunks_when_epoch_is_not_the_lineages_then_corrupt(
 def test_open_when_tail_is_torn_then_corrupt(
     log_path: Path, source: LogDirSource, tail: bytes
 ) -> None:
-    """Scenario 19: only whole batches are a segment, preallocated zeros are not."""
+    """Scenario 19: a segment has only whole batches, and no preallocated zeros."""
     log_path.write_bytes(SEGMENTS[0].log + tail)
     segment = source.local_log(ORDERS).rolled[0]
 

@@ -51,7 +51,7 @@ def rest(source: LogDirSource, start: int, *, file: int) -> RolledSegment:
 
 
 def bytes_of(number: int, start: int, end: int) -> bytes:
-    """The file's batches that reach into a range, and end in it."""
+    """Return the file's batches that overlap a range, and end in it."""
     first = 100 * number
     return b"".join(BATCHES[number][(start - first) // 10 : (end - first) // 10])
 
@@ -100,7 +100,7 @@ def test_rest_of_a_rolled_file_then_from_the_batch_that_holds_its_start(
 def test_active_part_when_appended_to_meanwhile_then_only_what_was_there(
     directory: Path, source: LogDirSource
 ) -> None:
-    """Nothing above the end is looked at: a torn batch there does no harm."""
+    """The source reads nothing above the end, so a torn batch there does no harm."""
     segment = part(source, 200, 300)
     with segment_file(directory, 200, "log").open("ab") as log:
         log.write(b"\0" * 7)
@@ -127,7 +127,7 @@ def test_active_part_when_its_file_rolls_meanwhile_then_unchanged(
 def test_active_part_when_the_file_is_cut_meanwhile_then_retriable(
     directory: Path, source: LogDirSource
 ) -> None:
-    """Scenario 9: only a follower truncates; then nothing of it may be kept."""
+    """Scenario 9: only a follower truncates its log, so nothing of this copy may be kept."""
     with source.open_segment(ORDERS, part(source, 200, 300), EPOCH_ZERO, 300) as opened:
         with segment_file(directory, 200, "log").open("r+b") as log:
             log.truncate(1500)
@@ -183,7 +183,7 @@ def test_active_part_when_a_bit_is_flipped_then_corrupt(
 
 
 def test_part_then_its_indexes_are_of_its_own_positions(source: LogDirSource) -> None:
-    """R10: rlm builds the indexes, because the broker's count from the beginning of the file."""
+    """R10: rlm builds the indexes, because the broker's positions count from the file's start."""
     with source.open_segment(ORDERS, part(source, 230, 300), EPOCH_ZERO, 300) as opened:
         parts = opened.data.companions
         walked = list(opened.data.batches()) if opened.data.batches else []

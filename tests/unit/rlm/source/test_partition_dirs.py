@@ -72,7 +72,7 @@ def test_partitions_when_log_dir_vanished_then_error_not_empty(
 def test_partitions_when_partition_metadata_is_garbage_then_what_is_here_is_not_known(
     tmp_path: Path,
 ) -> None:
-    """One wrong file must not stop the work on led partitions."""
+    """One corrupt file must not stop the work on led partitions."""
     log_dir = make_log_dir(tmp_path / "a")
     (make_partition(log_dir, ORDERS) / "partition.metadata").write_text("version: 0\n")
 
@@ -105,7 +105,7 @@ def test_find_when_topic_was_recreated_then_only_the_asked_incarnation(tmp_path:
 
 
 def test_find_when_topic_id_is_not_written_yet_then_retriable(tmp_path: Path) -> None:
-    """Kafka 2.8 writes it with the second request about leaders since its start."""
+    """Kafka 2.8 writes the id late: with the second LeaderAndIsr request after its start."""
     log_dir = make_log_dir(tmp_path / "a")
     (log_dir / "orders-0").mkdir()
 

@@ -30,14 +30,14 @@ def report_of(tip: TopicIdPartition, **changes: object) -> PartitionReport:
 
 
 def row(topic: str = "orders", partition: int = 0, **reported: object) -> PartitionStatus:
-    """A partition led by broker 1, whose manager reports this."""
+    """Return the row of a partition that broker 1 leads, and whose manager reports this."""
     return reporting(reported, topic, partition)
 
 
 def reporting(
     reported: Mapping[str, object], topic: str = "orders", partition: int = 0
 ) -> PartitionStatus:
-    """The same with the report's fields as one value."""
+    """Return the row that `row` returns, with the report's fields as one mapping."""
     tip = tip_of(topic, partition)
     return PartitionStatus(
         topic_id_partition=tip,
@@ -60,5 +60,5 @@ def reporting(
 
 
 def unreported(found: PartitionStatus) -> PartitionStatus:
-    """The same row without its manager's report."""
+    """Return the row without its manager's report."""
     return replace(found, role=None, report=None)

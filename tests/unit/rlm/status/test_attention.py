@@ -433,7 +433,7 @@ def test_stream_when_an_earlier_manager_reports_it_then_no_problem() -> None:
 
 
 def test_files_when_a_live_managers_differs_then_the_process_is_named() -> None:
-    """Not those of a dead manager, nor what a gateway registers."""
+    """The files of dead managers and of gateways do not count."""
     given = replace(MANAGER, file_defaults=(FileDefault(key="offload.mode", value="stream"),))
     other = replace(
         given, broker_id=2, file_defaults=(FileDefault(key="offload.mode", value="segment"),)

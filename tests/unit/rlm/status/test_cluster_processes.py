@@ -151,7 +151,7 @@ def test_process_when_its_heartbeats_ended_then_is_dead(
 def test_dead_process_when_replaced_or_of_no_live_broker_then_is_listed_only_on_request(
     dead: Registration, *, is_listed: bool
 ) -> None:
-    """Broker 7 is not live. A dead process of a live one is listed until somebody forgets it."""
+    """Broker 7 is not live. A dead process of a live broker is listed until it is forgotten."""
     living = (registered(MANAGER, 1), registered(GATEWAY, NO_BROKER))
 
     def lists(*, lists_all: bool) -> bool:
@@ -196,7 +196,7 @@ class Incomparable(Registration):
 
 
 def test_processes_when_many_are_registered_then_are_not_compared_with_each_other() -> None:
-    """Anyone who writes the topic can register thousands: a command affords one pass."""
+    """Anyone who may write the topic can register thousands, so a command makes one pass only."""
     known = [registered(GATEWAY, NO_BROKER, process=1 + each) for each in range(50)]
 
     rows = listed(

@@ -137,7 +137,7 @@ def test_status_when_segments_are_not_finished_then_not_counted() -> None:
 
 
 def test_status_when_a_merged_segment_overlaps_its_parts_then_their_bytes_count_once() -> None:
-    """Operators pay for both; the offsets are stored as if there were one."""
+    """The status has the overlap as a value of its own, because operators pay for both."""
     merged = remote(0, 400, number=9, size=4 * SEGMENT_BYTES)
 
     row = status((*stored_up_to(400), merged))

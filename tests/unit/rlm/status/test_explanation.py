@@ -143,7 +143,7 @@ def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
 def test_local_copy_when_asked_for_then_the_gates_own_reason(
     given_: Given, offset: int, expected: tuple[str, str]
 ) -> None:
-    """Scenario 79: the explanation uses the functions that decide."""
+    """Scenario 79: the explanation calls the same function as the trim."""
     found = local_copy(given_.view(), offset, None)
     assert (found.state, found.reason) == expected
 

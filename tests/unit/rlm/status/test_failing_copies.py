@@ -97,7 +97,7 @@ def test_copy_when_a_segment_is_corrupt_then_that_partition_stops_and_says_so() 
 
 
 def test_copy_when_it_keeps_failing_then_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Each change of state is one line, not each cycle."""
+    """Each change of state is one log line; a cycle without a change logs nothing."""
     world = World()
     world.segments(1)
     process = world.start()
@@ -134,7 +134,7 @@ def test_copy_when_a_segment_stays_corrupt_then_is_tried_ever_less() -> None:
     bad[0] = bad[0][:-1] + bytes((bad[0][-1] ^ 1,))
     process = world.start()
     for _ in range(8 * HOUR_MS // (4 * INTERVAL_MS)):
-        world.clock.advance(3 * INTERVAL_MS)  # cycles without an attempt say nothing
+        world.clock.advance(3 * INTERVAL_MS)  # cycles without an attempt log nothing
         world.cycle()
 
     assert process.effects.performed.count(WRITE) < 30

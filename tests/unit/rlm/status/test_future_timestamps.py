@@ -28,7 +28,7 @@ def test_future_when_ahead_by_less_than_brokers_allow_then_none() -> None:
 
 
 def test_future_when_only_this_clock_is_behind_then_none() -> None:
-    """A clock that was set back makes nothing a timestamp of the future."""
+    """A clock that was set back does not turn present timestamps into future ones."""
     assert future_timestamps(replace(AHEAD, broker_ms=NOW_MS + 5 * HOUR_MS).view()) is None
 
 

@@ -107,7 +107,7 @@ def test_values_when_some_are_neither_numbers_nor_texts_then_ignored() -> None:
 
 
 def test_error_when_the_content_is_hostile_then_prints_nothing_of_it() -> None:
-    """Anybody may answer at a manager's address."""
+    """Any program may answer at a manager's address."""
     hostile = "\x1b[31m"
     found = JsonObject({"text": [hostile], hostile: 1 << 70})
 

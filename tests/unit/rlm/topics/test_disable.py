@@ -84,7 +84,7 @@ def test_enable_when_disabling_was_interrupted_then_originals_survive(crash_befo
 
 
 def test_disable_when_rolled_segments_stay_unstored_then_refuses_and_stays_active() -> None:
-    """R9: refused with the bytes at risk; the broker's retention was never touched."""
+    """R9: the error has the bytes at risk; the broker's retention stays as it was."""
     world = tiered_world()
     world.topics.span = UNSTORED
     world.lags.stated = {TIP: Lag(segments=2, bytes=8192)}

@@ -51,7 +51,7 @@ def test_enable_when_topic_is_new_then_records_originals_before_it_lifts_retenti
 def test_enable_when_killed_before_an_effect_then_a_rerun_finishes_with_true_originals(
     crash_before: int,
 ) -> None:
-    """R9: at no point is the broker's retention gone and its original not on record."""
+    """R9: the original is on record before the broker's retention is gone."""
     world = World()
     world.topics.set({"retention.ms": "1000"})
     world.effects.crash_before = crash_before
@@ -72,7 +72,7 @@ def test_enable_when_killed_before_an_effect_then_a_rerun_finishes_with_true_ori
 def test_enable_when_killed_after_an_effect_then_the_manager_finishes_what_was_started(
     crash_after: int,
 ) -> None:
-    """R9: an ENABLING left by a command is finished without it."""
+    """R9: managers finish an ENABLING that a command has left."""
     world = World()
     world.effects.crash_after = crash_after
     with pytest.raises(CrashError):
@@ -87,7 +87,7 @@ def test_enable_when_killed_after_an_effect_then_the_manager_finishes_what_was_s
 
 
 def test_enable_when_one_replicas_broker_lags_then_is_not_active_before_it_follows() -> None:
-    """R9: read back from the broker of every replica."""
+    """R9: the command reads the settings back from the broker of every replica."""
     world = World()
     world.topics.lag_asks = 5
 
@@ -97,7 +97,7 @@ def test_enable_when_one_replicas_broker_lags_then_is_not_active_before_it_follo
 
 
 def test_enable_when_a_broker_never_follows_then_stays_enabling() -> None:
-    """R9: no ACTIVE without every replica's broker."""
+    """R9: a topic is ACTIVE only if the broker of every replica follows."""
     world = World()
     world.topics.lag_asks = 10**9
     process = world.process()

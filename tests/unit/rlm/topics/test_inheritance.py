@@ -20,7 +20,7 @@ ORDERS = PolicyLevel(pattern="orders*", retention_ms=DAY_MS, local_retention_ms=
 
 
 class CountedLevels(list[PolicyLevel]):
-    """Levels that count how often somebody looks at all of them."""
+    """Levels that count how often all of them are searched."""
 
     passes = 0
 
@@ -94,7 +94,7 @@ def test_step_when_no_pattern_matches_then_nothing_is_tiered(world: World, patte
 def test_step_when_the_topic_cannot_be_tiered_then_is_skipped(
     world: World, setting: str, value: str
 ) -> None:
-    """The last one: its own retention is below the pattern's local retention."""
+    """In the last case, the topic's retention is below the pattern's local retention."""
     process = world.process()
     process.set_level(ORDERS)
     world.topics.set({setting: value})
@@ -210,7 +210,7 @@ def test_step_when_an_earlier_version_tiered_the_topic_then_no_level_changes_it(
 def test_step_when_the_managers_file_gives_a_setting_then_inheriting_topics_have_it(
     world: World,
 ) -> None:
-    """Without any policy in the metadata topic; and the former value once the file lacks it."""
+    """No level in the metadata topic is needed. Without the file, the former value returns."""
     process = world.process()
     process.tiering.enable(TOPIC, PolicyFlags(copy_lag_ms=0), timeout_ms=TIMEOUT_MS)
     file = FileDefaults(values={PolicySetting.LOCAL_RETENTION_MS: 5, PolicySetting.COPY_LAG_MS: 3})
@@ -239,7 +239,7 @@ def test_step_when_the_managers_file_contradicts_the_topic_then_the_topic_stays_
 def test_step_when_the_topic_was_away_then_its_obstacle_is_logged_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So nothing is remembered of topics that were deleted or moved."""
+    """The manager forgets a topic that was deleted or moved."""
     caplog.set_level("INFO")
     process = world.process()
     process.set_level(ORDERS)

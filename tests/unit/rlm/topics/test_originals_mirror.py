@@ -118,7 +118,7 @@ def test_step_when_originals_are_others_then_the_newest_hold() -> None:
 def test_step_when_a_copy_cannot_be_read_then_that_of_the_next_topic_is_stored(
     content: bytes, after: dict[str, str | None] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A corrupt copy is replaced. That of a newer version is left to it."""
+    """The mirror replaces a corrupt copy, and keeps a copy of a newer version."""
     world = MirroredWorld()
     key = OriginalsKey(topic=TOPIC, topic_id=TOPIC_ID, number=0)
     name = OriginalsKeys(prefix="p").build(key)
@@ -140,7 +140,7 @@ def test_step_when_a_copy_cannot_be_read_then_that_of_the_next_topic_is_stored(
 
 
 def test_step_when_a_copy_is_corrupt_and_the_originals_are_minus_one_then_writes_nothing() -> None:
-    """The -1 may be those of `rlm`."""
+    """The -1 may come from `rlm`."""
     world = MirroredWorld()
     process = world.process()
     lifted = tuple(OriginalConfig(name=name, value=value) for name, value in LIFTED.items())
@@ -166,7 +166,7 @@ def test_step_when_the_metadata_is_lost_then_what_is_kept_stays() -> None:
 
 
 def test_step_when_tiered_again_without_the_old_policy_then_minus_one_replaces_nothing() -> None:
-    """The -1 that a new policy then finds is that of the tiering before."""
+    """The -1 that the new policy records comes from the earlier tiering."""
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()
@@ -212,7 +212,7 @@ def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> 
 
 
 def lost_world() -> MirroredWorld:
-    """A world whose policy was lost, with a pattern that tiers the topic; the store answers."""
+    """Return a world whose policy was lost, with a pattern that tiers the topic."""
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()
@@ -222,7 +222,7 @@ def lost_world() -> MirroredWorld:
 
 
 def test_inheritance_when_the_policy_was_lost_then_has_the_retention_from_before_tiering() -> None:
-    """The topic's own limit wins over the pattern, which gives the other one."""
+    """The topic's own time limit wins over the pattern, which gives the size limit."""
     process = lost_world().process()
 
     process.inheritance().step()
@@ -334,7 +334,7 @@ def test_lost_when_the_originals_of_a_topic_cannot_be_read_then_those_of_others_
 def test_lost_when_the_store_has_other_settings_than_a_retention_then_does_not_offer_them(
     values: dict[str, str | None],
 ) -> None:
-    """Who can write to the bucket must not choose the settings of a topic."""
+    """Anyone who can write to the bucket must not be able to change other settings of a topic."""
     world = MirroredWorld()
     world.lose_metadata()
     world.stored.keep(settings(values))

@@ -72,7 +72,7 @@ def test_step_when_another_broker_leads_partition_0_then_leaves_it_to_its_manage
 
 
 def test_step_when_topic_became_compacted_then_every_host_reports_it_untierable() -> None:
-    """R9: cleanup.policy is read again in each cycle; such a topic is left alone."""
+    """R9: the manager reads cleanup.policy in each cycle, and does not change such a topic."""
     world = tiered_world()
     world.topics.set({"cleanup.policy": "compact,delete"})
 
@@ -82,7 +82,7 @@ def test_step_when_topic_became_compacted_then_every_host_reports_it_untierable(
 
 
 def test_step_when_the_broker_does_not_return_settings_then_only_that_topic_is_blocked() -> None:
-    """R9: DescribeConfigs is denied on it, or a broker has not heard of it yet."""
+    """R9: DescribeConfigs is denied on the topic, or a broker does not know the topic yet."""
     world = tiered_world()
     world.topics.untold = RetriableError("missing rights on the topic", topic=TOPIC)
     keeper = world.process().keeper()

@@ -1,6 +1,6 @@
-"""A cluster of brokers that hear of changes late, and a metadata topic, all in memory.
+"""A cluster of brokers that learn of changes late, and a metadata topic, all in memory.
 
-`World.effect` records every effect. It can crash the process before or after the n-th one, which
+`World.effects` records every effect. It can crash the process before or after the n-th one, which
 leaves what a killed process leaves.
 """
 
@@ -87,7 +87,10 @@ class CrashingTopic(MemoryTopic):
 
 
 class MemoryTopicAdmin(TopicAdmin):
-    """One topic on several brokers. Each applies a change only at the request number `lag`."""
+    """One topic on several brokers. The first one shows a change at once.
+
+    The others show it after `lag_asks` requests.
+    """
 
     def __init__(self, effects: Effects, *, node_ids: tuple[int, ...] = (1, 2)) -> None:
         self.effects = effects
@@ -133,10 +136,10 @@ class MemoryTopicAdmin(TopicAdmin):
         self.effects.end()
 
     def set(self, changes: Mapping[str, str | None]) -> None:
-        """Somebody changes the topic's settings."""
+        """Change the topic's settings, as any client may."""
         for node_id in self.node_ids:
             self.stale[node_id] = dict(self.overrides)
-            # The first broker is the controller too, and knows at once.
+            # The first broker is also the controller, and knows the change at once.
             self._asks_left[node_id] = 0 if node_id == self.node_ids[0] else self.lag_asks
         for name, value in changes.items():
             self.overrides.pop(name, None)
@@ -196,14 +199,14 @@ class World:
         self._ids: Iterator[int] = iter(range(1, 1_000_000))
 
     def process(self) -> Process:
-        """A process that has just started and read all metadata."""
+        """Return a process that has just started and read all metadata."""
         return Process(self)
 
     def new_id(self) -> UUID:
         return UUID(int=next(self._ids))
 
     def restart(self) -> Process:
-        """The next process; the crash that was planned has happened."""
+        """Return the next process, with no crash planned."""
         self.effects.crash_before = self.effects.crash_after = None
         return self.process()
 
@@ -276,7 +279,7 @@ class Process:
         )
 
     def set_level(self, level: PolicyLevel) -> None:
-        """A command sets a policy level."""
+        """Set a policy level, as a command does."""
         event = PolicyLevelSet(event_id=self.world.new_id(), level=level)
         assert self.metadata.publish(event).accepted
 
@@ -286,6 +289,6 @@ class Process:
         return found
 
     def overwrite(self, policy: TopicPolicy) -> None:
-        """Somebody else writes a policy."""
+        """Write a policy, as another process does."""
         event = TopicPolicyChanged(event_id=self.world.new_id(), policy=policy)
         assert self.metadata.publish(event).accepted

@@ -25,7 +25,7 @@ class Cursor(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsRequest(Message):
-    """No topics asks for all; `cursor` None for the first page."""
+    """An empty `topics` requests all; `cursor` is None for the first page."""
 
     topics: tuple[TopicRequest, ...] = wire(ArrayOf(TopicRequest), "0+")
     response_partition_limit: int = wire(WireType.INT32, "0+", default=2000)
@@ -53,7 +53,7 @@ class DescribeTopicPartitionsResponsePartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsResponseTopic(Message):
-    """A topic, or why nothing is said of it."""
+    """A topic, or the error for it."""
 
     error_code: int = wire(WireType.INT16, "0+")
     name: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -67,7 +67,7 @@ class DescribeTopicPartitionsResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsResponse(Message):
-    """One page; `next_cursor` None if it is the last."""
+    """One page; `next_cursor` is None in the last one."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     topics: tuple[DescribeTopicPartitionsResponseTopic, ...] = wire(

@@ -61,7 +61,7 @@ ALL_MESSAGES = [
     for version in range(api.versions.first, api.versions.last + 1)
 ]
 
-_FIRST_UNKNOWN_TAG, _LAST_UNKNOWN_TAG = 200, 2**31 - 2  # Kafka uses the last itself
+_FIRST_UNKNOWN_TAG, _LAST_UNKNOWN_TAG = 200, 2**31 - 2  # Kafka uses 2**31 - 1 itself
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _PRIMITIVES: dict[WireType, st.SearchStrategy[object]] = {
     WireType.BOOLEAN: st.booleans(),
@@ -85,7 +85,7 @@ def messages(
     unknown_tags: bool = True,
     special: Mapping[str, st.SearchStrategy[object]] = MappingProxyType({}),
 ) -> st.SearchStrategy[Message]:
-    """Messages that this version can carry; `special` has the values of fields by their name."""
+    """Generate messages of this version; `special` has strategies for fields, by their names."""
 
     def values(field: FieldSchema) -> st.SearchStrategy[object]:
         if field.name in special:

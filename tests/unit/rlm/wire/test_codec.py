@@ -30,7 +30,7 @@ _EACH = pytest.mark.parametrize(
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-_FEW = settings(max_examples=examples(1 / 16))  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 16))  # for each of many versions
 
 
 @_EACH
@@ -56,7 +56,7 @@ def test_message_when_cut_short_then_corrupt(
     message = data.draw(messages(message_type, version, flexible=flexible))
     encoded = encode(message, version, flexible=flexible)
     if not encoded:
-        return  # the request of ApiVersions 0 to 2 has no bytes that could lack
+        return  # the request of ApiVersions 0 to 2 has no bytes to cut off
 
     cut = data.draw(st.integers(0, len(encoded) - 1))
 

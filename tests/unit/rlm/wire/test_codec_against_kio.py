@@ -82,7 +82,7 @@ def _carried(message: Message, version: int) -> Iterator[object]:
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-@settings(max_examples=examples(1 / 16))  # of each of many versions
+@settings(max_examples=examples(1 / 16))  # for each of many versions
 @given(data=st.data())
 def test_message_when_read_and_written_by_kio_then_same_values_and_bytes(
     data: st.DataObject, message_type: type[Message], version: int, flexible: bool

@@ -25,7 +25,7 @@ _Peer = Callable[[socket.socket, threading.Event], None]
 
 @contextmanager
 def _serving(peer: _Peer) -> Iterator[int]:
-    """A server of one connection, whose port is yielded; the peer ends when the event is set."""
+    """Serve one connection, and yield the port; the peer ends when the event is set."""
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -95,7 +95,7 @@ def test_connect_when_peer_does_not_answer_then_retriable(peer: _Peer) -> None:
 
 
 def test_connect_when_peer_accepts_and_is_frozen_then_ends_with_the_time_to_connect() -> None:
-    """It does not wait as long as for a request; the peer gives up earlier."""
+    """The time to connect is shorter than that of a request, so connecting fails sooner."""
     settings = ConnectionSettings(
         security=SecuritySettings(),
         connect_timeout_ms=_TIMEOUT_MS,

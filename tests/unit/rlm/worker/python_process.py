@@ -1,4 +1,4 @@
-"""A process of Python whose output a test reads, and that never outlives the test."""
+"""A Python process whose output a test reads, and which does not outlive the test."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ def bound() -> Iterator[socket.socket]:
 
 
 def connected(bound: socket.socket) -> socket.socket:
-    """A client of the socket. Closed by the caller."""
+    """Return a client of the socket. The caller closes it."""
     return socket.create_connection(bound.getsockname(), timeout=10)
 
 
 def listen_again(bound: socket.socket) -> None:
-    """Listen like a process that serves: connections of an earlier process may be left."""
+    """Listen like a process that serves, even if connections of an earlier process are left."""
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.listen()
 
@@ -89,7 +89,7 @@ def test_client_when_it_was_accepted_then_stays_connected(bound: socket.socket) 
 
 
 def test_socket_when_closed_to_clients_twice_then_serves_again(bound: socket.socket) -> None:
-    """To shut down a socket that does not listen would end all connections accepted later."""
+    """A shutdown of a socket that does not listen would end all connections accepted later."""
     for _ in "12":
         refuse_connections(bound)
     listen_again(bound)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from tests.unit.rlm.worker.python_process import python_process
 
 _DEADLINE_S = 60.0
-# PyDLL keeps the interpreter's lock while the function of C waits.
+# PyDLL keeps the interpreter's lock while the C function waits.
 _WAITS_WITH_THE_LOCK = "ctypes.PyDLL(None).sleep(60)"
 _WAITS = "Event().wait(60)"
 

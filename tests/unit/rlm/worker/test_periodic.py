@@ -99,7 +99,7 @@ def test_failure_when_it_does_not_go_by_itself_then_is_a_warning_at_once(
 def test_failures_when_they_take_turns_then_each_is_logged_once_until_a_step_succeeds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A broker that is down: attempts to connect, and pauses between them."""
+    """If a broker is down, failed attempts to connect and pauses between them take turns."""
     steps = Steps(caplog)
 
     steps.run(None)

@@ -153,7 +153,7 @@ def test_text_when_all_processes_have_logged_much_then_each_has_its_share(tmp_pa
 
 
 def test_log_when_its_file_has_just_become_the_previous_one_then_is_read(tmp_path: Path) -> None:
-    """Before the next line, the process has no newest file."""
+    """Until it logs the next line, the process has no current file."""
     with closing(_log_of(tmp_path)) as log:
         log.handle(_record("last"))
     newest = tmp_path / "log" / "manager.log"
@@ -174,7 +174,7 @@ def test_processes_when_none_has_logged_then_the_error_names_what_has_the_log(
 def test_processes_when_their_log_is_closed_to_this_user_then_the_error_says_so(
     closed: str,
 ) -> None:
-    """It was taken for a process that had logged nothing."""
+    """An earlier version showed it as a process that had logged nothing."""
     user = os.geteuid() or 65534
     with TemporaryDirectory() as name:  # other users can enter it, unlike pytest's own
         state = Path(name)

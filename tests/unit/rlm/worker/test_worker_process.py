@@ -60,7 +60,7 @@ print("end")
 
 
 def _worker(directory: Path, how: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a worker that hangs at `how`."""
+    """Run a worker that hangs where `how` says."""
     program = directory / "program.py"
     program.write_text(_PROGRAM)
     return python_process(str(program), how)

@@ -29,7 +29,7 @@ from tests.unit.rlm.wire.message_strategies import messages
 
 _VERSIONS = range(FETCH.versions.first, FETCH.versions.last + 1)
 _EACH_VERSION = pytest.mark.parametrize("version", _VERSIONS)
-_FEW = settings(max_examples=examples(1 / 12))  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 12))  # for each of many versions
 _LARGEST_UNIT_BYTES = 70
 _CORRELATION_ID = 77
 

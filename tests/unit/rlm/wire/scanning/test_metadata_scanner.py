@@ -22,7 +22,7 @@ from tests.unit.rlm.wire.message_strategies import messages
 
 _VERSIONS = range(METADATA.versions.first, METADATA.versions.last + 1)
 _EACH_VERSION = pytest.mark.parametrize("version", _VERSIONS)
-_FEW = settings(max_examples=examples(1 / 12))  # of each of many versions
+_FEW = settings(max_examples=examples(1 / 12))  # for each of many versions
 _CORRELATION_ID = 77
 _CHUNK_BYTES = 65_536
 _CUTS = st.lists(st.integers(0, 90), max_size=40)
@@ -60,7 +60,7 @@ def _scan(frame: bytes, version: int, cuts: list[int]) -> tuple[bytes, MetadataS
 def test_scan_when_chunks_are_any_then_passes_what_decoding_the_whole_would(
     data: st.DataObject, version: int, cuts: list[int]
 ) -> None:
-    """R16: the brokers' addresses are changed in every version, nothing else is."""
+    """R16: the brokers' addresses change in every version, and nothing else does."""
     response = data.draw(_responses(version))
 
     passed, scanner = _scan(_frame(response, version), version, cuts)
