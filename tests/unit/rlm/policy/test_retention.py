@@ -151,7 +151,7 @@ def test_plan_when_expiry_is_due_then_log_start_moves_and_nothing_is_deleted_yet
 
 
 def test_plan_when_log_start_moved_then_segments_wholly_below_go_oldest_first() -> None:
-    """Scenario 67, 113: the one that straddles the log start stays."""
+    """Scenarios 67, 113: the segment that contains the log start stays."""
     decided = plan(replace(AGEING, log_start=250).view())
     assert [d.record.metadata.offsets.start_offset for d in decided.deletions] == [0, 100]
 
@@ -245,7 +245,7 @@ EXPIRED = replace(AGEING, policy=policy(retention_ms=HOUR_MS // 2))
 def test_expiry_when_much_is_over_then_a_share_of_the_segments_expires_in_one_cycle(
     percent: int, expected: int
 ) -> None:
-    """Ten segments are too old. At least one expires in each cycle, so that expiry ends."""
+    """Ten segments are too old. At least one expires in each cycle, so expiry comes to an end."""
     given = replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=percent))
     assert _cut(given) == expected
 

@@ -1,4 +1,4 @@
-"""The quota of bytes read from the store, by its clock."""
+"""The quota of bytes read from the store, at exact times."""
 
 from __future__ import annotations
 

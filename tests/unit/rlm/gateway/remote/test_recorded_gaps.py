@@ -47,7 +47,7 @@ def test_fetch_when_in_a_recorded_gap_then_the_next_stored_batch(
 
 
 def test_fetch_when_the_hole_is_not_on_record_then_stays_one(world: FetchWorld) -> None:
-    """R6: nothing is skipped by a guess."""
+    """R6: without a recorded gap, no offset is skipped."""
     found = world.fetch(150).result(0)
 
     assert isinstance(found, NotStored)
@@ -72,7 +72,7 @@ def test_absent_when_a_recorded_gap_ends_where_the_broker_begins_then_continues_
 def test_absent_when_the_broker_begins_above_a_recorded_gap_then_a_storage_error(
     world: FetchWorld,
 ) -> None:
-    """R15: the offsets between are not known to be lost."""
+    """R15: nothing proves that the offsets in between are lost."""
     world.record_gap(300, 350)
     found = world.fetch(320).result(0)
     assert isinstance(found, NotStored)

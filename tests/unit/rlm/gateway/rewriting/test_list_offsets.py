@@ -129,7 +129,7 @@ def test_time_when_only_the_local_log_has_it_then_nothing_is_fetched(world: Gate
 
 
 def test_earliest_when_records_were_deleted_then_follows_at_once(world: GatewayWorld) -> None:
-    """Scenario 43: to 3, then to 4.
+    """Scenario 43: records below 3 are deleted, then those below 4.
 
     The end of the stored log has no epoch if it is below the log start.
     """

@@ -97,7 +97,7 @@ def test_misdirected_when_refusals_last_then_after_that_time() -> None:
 
 
 def test_misdirected_when_refusals_end_then_later_ones_are_no_part_of_them() -> None:
-    """After an election, a few responses tell each client that its broker no longer leads."""
+    """After an election, a few responses show each client that its broker no longer leads."""
     requests = MisdirectedRequests()
 
     found = [requests.record(_REFUSED, number * LASTING_MS) for number in range(5)]

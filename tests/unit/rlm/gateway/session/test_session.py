@@ -112,7 +112,7 @@ def test_answers_when_requests_are_pipelined_then_leave_in_order() -> None:
 
 
 def test_api_versions_when_too_new_then_is_refused_in_its_turn_without_the_broker() -> None:
-    """R17: the broker answers in version 0."""
+    """R17: the gateway answers in version 0, as brokers do."""
     world = SessionWorld()
     unknown = struct.pack(">ihhih", 10, API_VERSIONS.key, 99, 2, -1)
     world.client_sends(_opaque_request(1, b"") + unknown)
