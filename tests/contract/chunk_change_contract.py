@@ -35,7 +35,7 @@ def names_of(storage: ChunkStorage, prefix: str = "", after: str = "") -> list[s
 
 
 def unless_refused(*, has_power: bool, act: Callable[[], None]) -> bool:
-    """Run the block. A store without this capability must refuse it, and the test ends there."""
+    """Run `act` and return True; without the capability, check that the store refuses it."""
     if not has_power:
         with pytest.raises(UnsupportedError):
             act()
@@ -51,7 +51,7 @@ _names = st.lists(_segments, min_size=1, max_size=3).map("/".join)
 
 
 class ChunkChangeContract:
-    """The fixture `storage` is an empty chunk storage."""
+    """Runs over the fixture `storage`, an empty chunk storage."""
 
     def test_create_when_name_is_taken_then_refused(self, storage: ChunkStorage) -> None:
         storage.create("d/a")

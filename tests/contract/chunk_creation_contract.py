@@ -56,7 +56,7 @@ def read_all(storage: ChunkStorage, name: str) -> bytes:
 
 
 class ChunkCreationContract:
-    """The fixture `storage` is empty. A subclass lists the unusual names that it may refuse."""
+    """The fixture `storage` is empty; it may refuse the names in `refused_names`."""
 
     refused_names: frozenset[str] = frozenset()
 
@@ -285,7 +285,7 @@ class ChunkCreationContract:
 
 
 class ChunkClosingContract:
-    """A subclass defines a fixture `storage` that no other test uses: each test closes it."""
+    """Each test closes the fixture `storage`, so no other test may share it."""
 
     def test_close_when_called_twice_then_returns(self, storage: ChunkStorage) -> None:
         storage.close()
@@ -293,7 +293,7 @@ class ChunkClosingContract:
 
 
 def _until_done(act: Callable[[], object]) -> None:
-    """Repeat: some servers return a retriable error while other clients change the directory."""
+    """Repeat `act`: some servers return retriable errors while others change the directory."""
     for _ in range(20):
         try:
             act()

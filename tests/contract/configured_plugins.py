@@ -1,6 +1,6 @@
 """The plug-ins that the contract suites run over, by default those of the example.
 
-Name others in the environment, with their settings. In these, {directory} is a new directory for
+Name others in the environment, with their settings. In settings, {directory} is a new directory for
 each test:
 
     RLM_PLUGIN_STORAGE=rlm_example.storage:SqliteChunkStorage
@@ -31,7 +31,7 @@ _EXAMPLE = "tests.plugin_example.rlm_example"
 
 
 def plugin_storage(directory: Path) -> ChunkStorage:
-    """An empty store of the plug-in."""
+    """Return an empty store of the plug-in."""
     plugin = _plugin(
         "RLM_PLUGIN_STORAGE", f"{_EXAMPLE}.storage:SqliteChunkStorage", "path={directory}/sqlite"
     )
@@ -39,14 +39,14 @@ def plugin_storage(directory: Path) -> ChunkStorage:
 
 
 def plugin_layout() -> SegmentLayout:
-    """The layout of the plug-in."""
+    """Return the layout of the plug-in."""
     return open_layout(
         _plugin("RLM_PLUGIN_LAYOUT", f"{_EXAMPLE}.layout:LabelledLayout", "label=blue")
     )
 
 
 def plugin_manager(directory: Path) -> RemoteStorageManager:
-    """The plug-in's remote storage manager, with an empty store; copies are read back."""
+    """Return the plug-in's remote storage manager with an empty store; copies are read back."""
     plugin = _plugin(
         "RLM_PLUGIN_MANAGER",
         f"{_EXAMPLE}.manager:ArchiveStorageManager",

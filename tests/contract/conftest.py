@@ -1,4 +1,4 @@
-"""Every contract test of storages runs over each of them."""
+"""Runs every contract test of storages over each chunk storage."""
 
 from __future__ import annotations
 

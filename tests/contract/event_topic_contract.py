@@ -20,7 +20,7 @@ PARTITION_COUNT = 2
 START = ReadPosition(offset=0)
 
 OpenTopic = Callable[[], EventTopic]
-"""Opens another client of the same topic, which exists and has PARTITION_COUNT partitions."""
+"""Opens one more client of the same existing topic, which has PARTITION_COUNT partitions."""
 
 
 class EventTopicContract:
@@ -37,7 +37,7 @@ class EventTopicContract:
     def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_asked(
         self, missing_topic: EventTopic
     ) -> None:
-        """Scenario 37: a topic that is gone is never silently created again."""
+        """Scenario 37: a deleted topic is never silently created again."""
         with pytest.raises(NotFoundError):
             missing_topic.ensure(create=False)
 

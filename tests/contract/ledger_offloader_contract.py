@@ -59,7 +59,7 @@ class LedgerOffloaderContract:
         )
 
     def entries(self, ledger_id: int, first_entry_id: int, count: int) -> Entries:
-        """Entries of a third of a block each, the second one longer than a block."""
+        """Return entries of a third of a block, except an empty one and one longer than a block."""
         sizes = [self.block_bytes // 3, self.block_bytes + 7, 0, *[self.block_bytes // 3] * count]
         return [
             (ledger_id, first_entry_id + number, bytes([number]) * size)
@@ -207,7 +207,7 @@ class LedgerOffloaderContract:
         storage.create_with_content(taken, source_of(b"someone else's"))
         handle = offloader.streaming_offload(UUID_1)
 
-        with suppress(AlreadyExistsError):  # some stores notice it before the end
+        with suppress(AlreadyExistsError):  # some stores refuse before the end
             offer(handle, self.entries(7, 0, 4))
         handle.abort(FencedError("another leader"))
 

@@ -1,4 +1,4 @@
-"""The contract of every manager that follows only the partitions that its process hosts.
+"""The contract of every manager that follows only the partitions hosted by its process.
 
 A test module defines the fixture `open_manager`, whose topic has several metadata partitions.
 """
@@ -38,7 +38,7 @@ class MetadataAssignmentContract:
     def test_lookups_when_partitions_are_reassigned_then_work_for_all_that_are_hosted(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 89: all metadata partitions covered; each lookup works, before and after."""
+        """Scenario 89: each lookup works before and after, for every metadata partition."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         count = _count(writer)
         by_number = [
@@ -175,7 +175,7 @@ class MetadataAssignmentContract:
         """Scenario 76."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         writer.publish(policy())
-        writer.publish(paused())  # all tasks were resumed
+        writer.publish(paused())  # pauses no task, as a resume does
         assert topic_policy(writer, ORDERS.topic_id) is not None
 
         writer.write_topic_tombstones(ORDERS.topic_id)
@@ -189,7 +189,7 @@ class MetadataAssignmentContract:
 
 def _finds(manager: TopicBasedRemoteLogMetadataManager) -> bool:
     """Return whether the manager knows all stored partitions of a topic."""
-    manager.publish(registration())  # a manager without a thread follows while it waits for this
+    manager.publish(registration())  # lets a manager without a thread read the topic
     try:
         manager.partitions_of(ORDERS.topic_id, ORDERS.topic)
     except RetriableError:
@@ -202,7 +202,7 @@ def _count(manager: TopicBasedRemoteLogMetadataManager) -> int:
 
 
 def _apart_from_the_cluster() -> TopicIdPartition:
-    """Return a partition whose metadata is not in metadata partition 0, of two or of three."""
+    """Return a user partition that is not in metadata partition 0 of two, nor of three."""
     partitions = (replace(ORDERS, partition=number) for number in range(100))
     return next(each for each in partitions if all(metadata_partition(each, n) for n in (2, 3)))
 
@@ -213,7 +213,7 @@ def _stored(manager: TopicBasedRemoteLogMetadataManager, partition: TopicIdParti
 
 
 def _answers(manager: TopicBasedRemoteLogMetadataManager, partition: TopicIdPartition) -> bool:
-    manager.publish(policy())  # a manager without a thread follows while it waits for this
+    manager.publish(policy())  # lets a manager without a thread read the topic
     try:
         manager.partition_state(partition)
     except RetriableError:

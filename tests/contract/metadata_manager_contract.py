@@ -1,7 +1,4 @@
-"""The contract of every RemoteLogMetadataManager.
-
-A test module defines the fixture `open_manager`.
-"""
+"""What every RemoteLogMetadataManager must do. A test module defines the fixture `open_manager`."""
 
 from __future__ import annotations
 

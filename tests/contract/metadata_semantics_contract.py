@@ -1,6 +1,6 @@
 """The answers of every RemoteLogMetadataManager on lineages, deleted partitions and read leases.
 
-A test class inherits the contract and defines the fixture `open_manager`.
+A test class inherits the contract, and its module defines the fixture `open_manager`.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class MetadataSemanticsContract:
     def test_lease_when_taken_renewed_and_released_then_is_seen_by_all(
         self, open_manager: OpenManager
     ) -> None:
-        """R13: a lease needs no claim, and every follower of the topic knows it."""
+        """R13: leases are not fenced, and every follower of the topic knows them."""
         one, other = open_manager("one"), open_manager("other")
         first = one.publish(read_lease(1, 0, 50, duration_ms=60_000))
         renewed = one.publish(read_lease(1, 0, 70, duration_ms=60_000))

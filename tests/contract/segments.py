@@ -66,7 +66,7 @@ def segment_data(
 def planned(
     manager: RemoteStorageManager, number: int = 1, *, size_bytes: int = len(LOG)
 ) -> RemoteLogSegmentMetadata:
-    """The metadata of a copy that is about to start."""
+    """Return the metadata of a copy that is about to start."""
     segment_id = RemoteLogSegmentId(topic_id_partition=PARTITION, id=UUID(int=number))
     stored_as = manager.plan_objects(segment_id, OFFSETS.start_offset, size_bytes=size_bytes)
     return RemoteLogSegmentMetadata(
@@ -96,7 +96,7 @@ def finished(metadata: RemoteLogSegmentMetadata, copied: CopiedSegment) -> Remot
 def copied(
     manager: RemoteStorageManager, number: int = 1, attempt: CopyAttempt | None = None
 ) -> RemoteLogSegmentMetadata:
-    """The metadata of a segment that was copied."""
+    """Copy a segment, and return its metadata."""
     metadata = planned(manager, number)
     made = manager.copy_log_segment_data(metadata, segment_data(), attempt or CountedAttempt())
     return finished(metadata, made)

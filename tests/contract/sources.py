@@ -37,7 +37,7 @@ class PiecesSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsizedSource:
-    """A source without an announced length, such as content that is still being written."""
+    """A source without an announced length, like content that is still being written."""
 
     source: ContentSource
     parts: PartBounds = PartBounds.ANY
@@ -69,7 +69,7 @@ def source_of(*pieces: bytes) -> PiecesSource:
 
 
 def failing_source(*pieces: bytes) -> PiecesSource:
-    """Raises RetriableError when its last piece is requested."""
+    """Return a source that raises RetriableError when its last piece is requested."""
 
     def fail(number: int) -> None:
         if number == len(pieces) - 1:

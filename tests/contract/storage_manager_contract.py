@@ -26,7 +26,7 @@ WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
 class StorageManagerContract:
-    """A test class inherits this class, and its module defines the fixture `manager`."""
+    """A test class inherits the contract, and its module defines the fixture `manager`."""
 
     @pytest.mark.parametrize(
         ("start", "end"),

@@ -21,4 +21,4 @@ def manager(tmp_path: Path) -> Iterator[RemoteStorageManager]:
 
 
 class TestPluginManager(StorageManagerContract):
-    """Only the plug-in knows where its objects are, so no test looks into a store."""
+    """The plug-in alone knows where its objects are, so no test looks into a store."""

@@ -24,7 +24,7 @@ FOLLOWED = ("thread", "stepped")
 
 @pytest.fixture
 def following(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """The cache's store, and what drives the following: a thread, or the caller that waits."""
+    """The cache's store, and who follows the topic: a thread, or the caller that waits."""
     params: tuple[str, str] = request.param
     return params
 
@@ -71,4 +71,4 @@ class TestMemoryTopicManager(
 
 @pytest.mark.parametrize("following", [(s, "thread") for s in STORES], ids="-".join, indirect=True)
 class TestStartedMemoryTopicManager(MetadataThreadsContract):
-    """The part of the contract that needs a started manager."""
+    """The suite of managers with a thread of their own, over each cache."""

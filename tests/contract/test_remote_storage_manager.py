@@ -84,7 +84,7 @@ MANAGER_CALLS = PluginCalls(
     ],
 )
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:
-    """A manager for each layout: one verifies the store's answers, the other also reads back."""
+    """A manager for each layout, which verifies the store's answers or also reads back."""
     layout, verify = request.param
     if verify == "plug-in":
         inner = open_manager(storage, layout)
@@ -104,7 +104,7 @@ def open_manager(
 
 
 class TestManager(StorageManagerContract):
-    """The part of the contract that needs no look into the store."""
+    """The tests that do not look into the store."""
 
 
 def stored_keys(storage: ChunkStorage) -> list[str]:
@@ -114,7 +114,7 @@ def stored_keys(storage: ChunkStorage) -> list[str]:
 def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_checksums(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
-    """Scenario 21: two writes per segment."""
+    """Scenario 21: each planned object is written, and nothing else."""
     metadata = planned(manager)
 
     copied = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
@@ -149,7 +149,7 @@ def test_plan_when_asked_then_names_follow_the_grammar_and_nothing_is_written(
 def test_copy_when_the_log_is_empty_then_stored_in_a_layout_that_holds_it(
     storage: ChunkStorage,
 ) -> None:
-    """Compaction removed all batches of a segment while the topic was compacted."""
+    """Compaction can remove all batches of a segment before the topic is tiered."""
     manager = open_manager(storage, BlockV1Layout(), RawLayout())
     metadata = planned(manager, size_bytes=0)
     empty = segment_data(BytesSource(content=b""))

@@ -1,4 +1,4 @@
-"""The contract of segment writers whose end is not known at the start, over every chunk storage."""
+"""The contract of segment writers over every chunk storage: a segment's end is not known before."""
 
 from __future__ import annotations
 
