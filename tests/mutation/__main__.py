@@ -1,7 +1,7 @@
 """Change deciding code, one expression at a time, and count the changes that a test notices.
 
-`make mutants` draws mutants of each group with a seed, and tries every one of some groups.
-`make mutants ALL=1` tries every one of all.
+`make mutants` tries mutants drawn with a seed from each group, and all mutants of some groups.
+`make mutants ALL=1` tries all mutants of all groups.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _KILLS = {Outcome.KILLED, Outcome.TIMED_OUT}
 def main() -> int:
     """Return 0 if every group is at its floor or above.
 
-    Return 1 if not, if an explanation is outdated, or if tests ended without a result.
+    Return 1 if a group is below its floor, an explanation is outdated, or tests ended without a
+    result.
     """
     options = _options()
     # Ctrl-C works also in a background process; kill ends the run in the same way.

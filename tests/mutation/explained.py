@@ -1,7 +1,7 @@
 """Mutants that no test can kill, each with its reason, in explained.toml.
 
-An entry names the function, and the changed line before and after; numbers of lines and of mutants
-may change. An entry that is no longer true is an error: it would hide a survivor later.
+An entry names the function, and the changed line before and after, but no line number, because line
+numbers change. An entry without a mutant is an error: it could hide a survivor later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Explanation:
     reason: str
 
     def is_about(self, mutant: Mutant) -> bool:
-        """Return whether this is that mutant's explanation."""
+        """Return whether the explanation is for this mutant."""
         return (self.file, self.function, self.before, self.after) == (
             mutant.file,
             mutant.function,
@@ -37,7 +37,7 @@ class Explanation:
 
 
 def read_explanations(text: str) -> list[Explanation]:
-    """Read the entries of the file; raises ValueError for one without a reason."""
+    """Read the entries of the file; raises ValueError for an entry without a reason."""
     entries = [Explanation(**entry) for entry in tomllib.loads(text).get("mutant", [])]
     for entry in entries:
         if not entry.reason.strip():

@@ -17,7 +17,7 @@ from tests.mutation.groups import CHECKOUT
 from tests.mutation.mutants import Mutant
 from tests.mutation.probes import module_name
 
-# The same tests in the same order with the same examples, each time.
+# Each run has the same tests, order and examples.
 PYTEST_OPTIONS = (
     "-q",
     "-p",
@@ -94,10 +94,10 @@ class _ChosenTests:
 
 
 def survives_import(mutant: Mutant, tests: Sequence[str], remark: Path) -> bool:
-    """Run these tests, named by their ids, with the mutant in the place of its module.
+    """Run these tests, named by their ids, with the mutant instead of its module.
 
-    If it does not survive, `remark` names what failed; it names nothing if pytest itself did. The
-    process is of no use afterwards.
+    If the mutant does not survive, `remark` names the failed test or import; it is empty if pytest
+    itself failed. Afterwards the process has the mutant loaded, so run nothing else in it.
     """
     if not tests:
         return True

@@ -226,7 +226,7 @@ GROUPS = (
 
 
 def chosen_groups(names: Sequence[str]) -> tuple[Group, ...]:
-    """Return the groups of these names, all of them for no name.
+    """Return the groups of these names, or all groups if `names` is empty.
 
     Raises ValueError for a name without a group.
     """

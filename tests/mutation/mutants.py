@@ -33,9 +33,8 @@ _HEADED = (cst.If, cst.While, cst.For, cst.With, cst.MatchCase, cst.ExceptHandle
 class Mutant:
     """One change of one source file.
 
-    `before` and `after` are the changed lines without their indentation. `lines` are the lines of
-    the statement that was changed, the first and the last one; `function_lines` those of the
-    function around it.
+    `before` and `after` are the changed lines without their indentation. `lines` are the first and
+    the last line of the changed statement, `function_lines` those of the function around it.
     """
 
     file: str
@@ -67,7 +66,7 @@ def mutants_of_source(file: str, source: str) -> list[Mutant]:
 
 
 def drawn(mutants: Sequence[Mutant], *, seed: str, at_most: int) -> list[Mutant]:
-    """Draw a sample that depends on the mutants and the seed alone, in their order."""
+    """Draw a sample, in the mutants' order; it depends on the mutants and the seed alone."""
     if len(mutants) <= at_most:
         return list(mutants)
     chosen = random.Random(seed).sample(range(len(mutants)), at_most)
@@ -170,7 +169,7 @@ class _Finder(cst.CSTVisitor):
 def _narrowed(node: cst.CSTNode, changed: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
     """Return the parts of both nodes that hold all of their difference.
 
-    The text of a small part is replaced in a thousandth of the time that a tree takes.
+    Replacing the text of a small part takes a thousandth of the time of replacing a tree.
     """
     while type(node) is type(changed):
         pairs = [

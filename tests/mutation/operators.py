@@ -1,9 +1,9 @@
 """The changes that make a mutant: mutmut's operators on decisions, and some that it lacks.
 
-Left out, because a mutant of that kind says nothing about a decision: texts of strings, None for an
-argument or an assigned value, an argument of a constructor (all of them raise at once), and what
-is inside assertions (they state what no test can reach), annotations, decorators, imports and the
-messages of errors.
+Some changes say nothing about a decision, and make no mutant: the text of a string, None for an
+argument or an assigned value, and a dropped argument of a constructor, which raises at once.
+Nothing changes inside annotations, decorators, imports and messages of errors, nor inside
+assertions, which state what no test can reach.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _swapped_fold(node: cst.Call) -> Iterator[cst.Call]:
 
 
 def _dropped_argument(node: cst.Call) -> Iterator[cst.Call]:
-    """Drop one argument of several of a function's call: its default decides then."""
+    """Drop one of several arguments of a function call, so that its default decides."""
     name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
     is_constructor = isinstance(name, cst.Name) and name.value.lstrip("_")[:1].isupper()
     if len(node.args) > 1 and not is_constructor:
@@ -70,7 +70,7 @@ def _unentered_while(node: cst.While) -> Iterator[cst.CSTNode]:
 
 
 def _decided_filter(node: cst.CompIf) -> Iterator[cst.CSTNode]:
-    """Let a comprehension's filter pass all, and nothing."""
+    """Let a comprehension's filter pass everything, and nothing."""
     return (node.with_changes(test=test) for test in _decided_condition(node.test))
 
 

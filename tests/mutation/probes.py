@@ -18,7 +18,7 @@ from typing import TypeVar
 from tests.mutation.groups import CHECKOUT
 
 HITS = "statements_that_ran"
-"""The module's name for its hits: the byte of a statement's first line is 1 once it ran."""
+"""The module's variable for its hits: the byte of a statement's first line is 1 once it ran."""
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -87,7 +87,7 @@ def _insert_probes(block: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _probe(statement: ast.stmt) -> list[ast.stmt]:
-    """Return nothing for a docstring and a future import: nothing may be in front of them."""
+    """Return no probe for a docstring or a future import, which must stay first."""
     match statement:
         case ast.Expr(value=ast.Constant()) | ast.ImportFrom(module="__future__"):
             return []

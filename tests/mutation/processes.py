@@ -1,6 +1,6 @@
 """Processes that each try one mutant, forked from one that has loaded the tests already.
 
-A task may loop or wait without end, or take all memory. Its process is ended then.
+A task may loop or wait without end, or take all memory. This module then kills its process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-_IDLE_S = 60  # a process that does not compute for this long is blocked
+_IDLE_S = 60  # a process that has not computed for this long is blocked
 _IDLE_CPU_S = 0.05
 _SURVIVED = 42  # an exit code that no process has by accident
 _MEMORY_BYTES = 3 << 30
@@ -38,7 +38,7 @@ class Outcome(Enum):
     SURVIVED = "survived"
     TIMED_OUT = "timed out"
     BROKEN = "broken"
-    """It ended without the name of a failed test, so the result is unknown."""
+    """The process ended without the name of a failed test, so the result is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class Task:
     """Something to run in a process of its own.
 
     `run` is given a file for its remark and returns whether the mutant survived; if not, the remark
-    names what failed. `cpu_s` is the processor time that it may take, however long that takes on a
-    busy machine.
+    names what failed. `cpu_s` limits its processor time, not the elapsed time, which depends on
+    other processes.
     """
 
     key: int
@@ -75,7 +75,7 @@ class _Running:
     computed_at: float = field(default_factory=time.monotonic)
 
     def ended(self) -> Ended | None:
-        """Return how it ended, None while it runs."""
+        """Return how the task ended, or None while it runs."""
         if self.process.exitcode is None and not self._is_blocked():
             return None
         seconds = time.monotonic() - self.started

@@ -51,7 +51,7 @@ class Row:
 
 
 def row(name: str, tried: Iterable[Tried]) -> Row:
-    """Count what became of mutants."""
+    """Count the mutants by their outcome."""
     all_tried = list(tried)
     outcomes = Counter(one.outcome for one in all_tried)
     return Row(
@@ -94,7 +94,7 @@ def table(title: str, rows: Sequence[Row], total: Row) -> str:
 
 
 def survivor_lines(tried: Sequence[Tried]) -> list[str]:
-    """Describe each survivor without an explanation: its place and its change."""
+    """Describe each survivor without an explanation: its location and its change."""
     return [
         _described(one.mutant)
         for one in tried

@@ -107,7 +107,7 @@ def serve(
 
 
 class _MutantSession:
-    """The plugin that runs tests its own way."""
+    """The pytest plugin that runs all tests without a mutant, and then those of each mutant."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _MutantSession:
         self._remark: Path | None = None
 
     def install_probes(self) -> None:
-        """Note from now on which statements run while modules and tests are loaded."""
+        """Record, from now on, the statements that run while modules and tests are loaded."""
         self._probes.install()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -248,7 +248,7 @@ class _MutantSession:
         return sorted(self._within_budget(own), key=order)
 
     def _files_naming(self, module: str) -> set[str]:
-        """Return the files of tests with the name of a module, as where they import it."""
+        """Return the test files that contain a module's name, for example to import it."""
         files = {self._file_of(test): self._items[test].path for test in range(len(self._items))}
         return {file for file, path in files.items() if module in _text_of(path)}
 

@@ -39,7 +39,7 @@ def test_explanations_when_one_has_no_reason_then_refused() -> None:
 def test_explanations_of_this_checkout_when_compared_with_the_code_then_each_line_is_there() -> (
     None
 ):
-    """Only `make mutants` compares which change it is."""
+    """Only `make mutants` also compares the change itself."""
     for entry in read_explanations(EXPLAINED_FILE.read_text()):
         lines = (CHECKOUT / entry.file).read_text().splitlines()
         assert entry.before in " ".join(line.strip() for line in lines), entry

@@ -22,7 +22,7 @@ UNIMPORTABLE = Mutant(
 
 
 def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
-    """A conftest may import it; pytest would only report a wrong command line."""
+    """A conftest may import the module; pytest then only reports a wrong command line."""
     task = Task(
         key=1,
         run=lambda remark: survives_import(UNIMPORTABLE, ["tests/a.py::test_a"], remark),
@@ -35,7 +35,7 @@ def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path:
 
 
 def test_mutant_when_a_conftest_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
-    """Whatever a conftest makes of the module, the mutant's own import succeeds."""
+    """The mutant's own import succeeds; only a conftest that uses the module fails."""
     (tmp_path / "conftest.py").write_text(
         "from tests.mutation.loaded_by_no_test import LIMIT\n"
         "if not LIMIT:\n"
