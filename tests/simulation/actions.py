@@ -254,7 +254,7 @@ def toggle_broker(stage: Stage) -> str:
 def compact_metadata(stage: Stage) -> str:
     """Run the log cleaner.
 
-    Tombstones stay: their removal takes days, and caches do not lag so far.
+    Tombstones stay: their removal takes days, and no cache lags by days.
     """
     log = stage.world.topic
     end_offset = stage.random.randint(0, log.end_offset(0))
@@ -263,7 +263,7 @@ def compact_metadata(stage: Stage) -> str:
 
 
 def lose_cache(stage: Stage) -> str | None:
-    """Remove the state directory of a host, and end its manager."""
+    """End a host's managers, and remove their state directory."""
     node_id = stage.random.choice(sorted(stage.world.hosts))
     stage.world.lose_cache(node_id)
     return f"the cache of broker {node_id}'s host is lost"
@@ -289,7 +289,7 @@ def land_late(stage: Stage) -> str | None:
 
 
 def land_late_write(stage: Stage) -> str | None:
-    """Let a record arrive in the metadata topic after its write got no response."""
+    """Let the record of a write without a response arrive in the metadata topic."""
     world = stage.world
     found = [
         (process, request)

@@ -1,4 +1,4 @@
-"""Fixtures of simulations: traces replace the logs, which would only take time."""
+"""Fixtures of simulations, which record traces and need no logs."""
 
 from __future__ import annotations
 

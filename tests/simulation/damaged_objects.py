@@ -9,13 +9,13 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.simulation.actions import Stage
 
 _FALSE_REPORTS = 0.2  # of all reports
-_RETURNS = 0.3  # where something is away
+_RETURNS = 0.3  # while an object is away
 
 
 def damage_object(stage: Stage) -> str | None:
     """Remove an object of a finished segment, or restore a removed one.
 
-    This does not happen between a manager's last check of objects and the action that follows.
+    Does nothing within a cycle or a job, so that a manager's last check of objects still holds.
     """
     world, random = stage.world, stage.random
     if stage.is_nested():

@@ -35,7 +35,7 @@ class _Watched(WrappedSource):
 
     @property
     def is_read_partly(self) -> bool:
-        """Whether a pass has begun and not ended: then the store did not receive all content."""
+        """Whether a pass has begun and not ended; the rest of the source is no whole object."""
         return self.passes[-1:] == ["begins"]
 
     def chunks(self) -> Iterator[memoryview]:

@@ -41,7 +41,7 @@ def stream_small(stage: Stage) -> str | None:
         return None  # a merge needs several segments of about one size
     count = stage.random.choice(_COUNTS)
     for _ in range(count):
-        if world.deleted_topics():  # meanwhile
+        if world.deleted_topics():  # by a nested action
             break
         world.produce(1, tip=stage.tip)
         for process in _permitted(stage):
@@ -50,11 +50,11 @@ def stream_small(stage: Stage) -> str | None:
         for process in _of_leader(stage):
             stage.cycle(process)
             _run_jobs(stage, process)
-    return f"{count} times a record is streamed"
+    return f"a record is streamed {count} times"
 
 
 def _permitted(stage: Stage) -> Iterator[SimulatedProcess]:
-    """Yield the managers next to the leader, after a cycle that may permit them to stream."""
+    """Yield the managers next to the leader, after a cycle that permits them to stream."""
     _end_outages(stage)
     for process in _of_leader(stage):
         if not any(task.streaming.permit for task in _led(stage, process)):
@@ -74,7 +74,7 @@ def _of_leader(stage: Stage) -> list[SimulatedProcess]:
 
 
 def _end_outages(stage: Stage) -> None:
-    """End the outages that prevent storing, and give the leader a manager that leads."""
+    """End every outage that prevents copies, and give the leader a manager that leads."""
     world = stage.world
     node_id = world.leader_id(stage.tip)
     world.hosts[node_id].broker.reachable = True
@@ -105,7 +105,7 @@ def _run_jobs(stage: Stage, process: SimulatedProcess) -> None:
 
 
 def read_through_gateway(stage: Stage) -> str:
-    """Register a gateway with what it has applied; it then reads the segments of that time."""
+    """Register a gateway; from now on it reads the objects of the segments that it knows now."""
     world = stage.world
     gateway_at(world, world.topic.end_offset(0))
     world.gateway_reads = frozenset(

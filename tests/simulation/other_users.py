@@ -15,14 +15,14 @@ _TASKS = tuple(PausableTask)
 
 
 def pause(stage: Stage) -> str:
-    """`rlm pause` of some tasks, or `rlm resume`, which is a pause of none."""
+    """Pause some tasks as `rlm pause` does, or no task as `rlm resume` does."""
     tasks = frozenset(task for task in _TASKS if stage.random.random() < 0.3)
     stage.world.pause(tasks)
-    return f"paused are {sorted(task.name for task in tasks)}"
+    return f"paused tasks: {sorted(task.name for task in tasks)}"
 
 
 def take_lease(stage: Stage) -> str | None:
-    """A job takes a lease before it reads objects."""
+    """Take a lease, as a job does before it reads objects."""
     low = stage.world.state(stage.tip).first_readable_offset or 0
     high = stage.world.leader(stage.tip).end_offset
     if high <= low:
@@ -36,7 +36,7 @@ def take_lease(stage: Stage) -> str | None:
 
 
 def read_in_share_group(stage: Stage) -> str | None:
-    """A share group finishes more of the committed records."""
+    """Let a share group finish more of the committed records."""
     started = stage.world.share_groups.started.get(stage.tip)
     high = stage.world.leader(stage.tip).high_watermark
     if started is None or high <= started.offset:
@@ -49,7 +49,7 @@ def read_in_share_group(stage: Stage) -> str | None:
 
 
 def take_records(stage: Stage) -> str | None:
-    """A tool deletes records at the broker itself, without a gateway."""
+    """Delete records at the broker itself, as a tool does without a gateway."""
     leader = stage.world.leader(stage.tip)
     low, high = leader.log_start_offset, leader.high_watermark
     if high <= low or stage.world.state(stage.tip).log_start_offset is None:
@@ -65,4 +65,4 @@ OTHER_USERS: tuple[tuple[Action, float], ...] = (
     (read_in_share_group, 3),
     (take_records, 0.5),
 )
-"""Most stories have none of them, because each one hides faults of the others."""
+"""Most stories have no other users, because each of these actions hides faults of the others."""

@@ -88,7 +88,7 @@ class BrokerDisk(LocalDisks):
 class SimulatedProcess(Process):
     """A process whose copies and deletions run one at a time and in any order.
 
-    Its next `unanswered_left` writes to the metadata topic get no answer.
+    The next `unanswered_left` writes to the metadata topic get no answer.
     """
 
     metadata_type: type[FreshMetadata] = LaggingMetadata

@@ -1,4 +1,4 @@
-"""Actions of few stories: the share of stories that have each one, and its frequency there."""
+"""Actions that few stories have: the share of the stories with each one, and its weight there."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ RARE_ACTIONS: Mapping[str, tuple[Action, float, float]] = {
     "merging": (stream_small, 0.3, 20),
     "gateway": (read_through_gateway, 0.2, 8),
 }
-"""Share of the stories and weight of each action, by its name."""
+"""By its name, each action with its share of the stories and its weight in these."""

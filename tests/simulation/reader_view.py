@@ -1,7 +1,7 @@
 """Compares a reader's records from the store with the true log of the brokers.
 
-The reader uses the lookup, the opening of segments and the choice of batches of `rlm`. It reads the
-records that the brokers have deleted; the brokers have the others.
+The lookup, the opening of segments and the choice of batches are those of `rlm`. The reader reads
+the records that the brokers have deleted; the brokers have the others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ReaderView:
         return f"{tip}: {offsets} reads as {_bases(read)}, written were {_bases(written)}"
 
     def _is_taken(self, tip: TopicIdPartition, batch: bytes) -> bool:
-        """Return whether any of the range was given up or deleted, so that it may be in a gap."""
+        """Return whether somebody gave up or deleted a part of the range, which may be in a gap."""
         header = batch_header(batch)
         offsets = OffsetRange(start_offset=header.base_offset, end_offset=header.next_offset)
         gaps = [gap.offsets for gap in self._world.state(tip).gaps]

@@ -55,7 +55,7 @@ _REMOVAL_CYCLES = 8
 _TWO_PARTITIONS = 0.3  # of all stories
 _SHEDDING = 0.15
 _REUSING = 1 / 3
-_BROKEN_UPLOADS = 0.4  # of those to a store that keeps their parts
+_BROKEN_UPLOADS = 0.4  # of the uploads to a store that keeps their parts
 _PUBLISH = "publish "
 _UPLOAD_END = "write of an end"
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
@@ -87,7 +87,7 @@ class Simulation:
 
     Favoured actions also happen while a process is paused. `trace` gets every event; None records
     nothing. The seed draws the kind of store, unless actions are favoured or `storage_type` names
-    it.
+    one.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ def _command(*arguments: str) -> Sequence[str]:
 
 
 def test_tally_when_seeds_have_run_then_sums_the_time_of_their_clocks() -> None:
-    """Scenario 103: the hours that releases publish are those of the simulations."""
+    """Scenario 103: the published hours of a release are those of the simulated clocks."""
     simulations = [Simulation(seed) for seed in range(_SEED_COUNT)]
     for simulation in simulations:
         assert simulation.run() is None

@@ -1,4 +1,4 @@
-"""A process dies before or after any of its effects, and a restart finishes its work.
+"""A restart finishes the work of a process that died before or after any of its effects.
 
 Runs the whole life of a partition, once for each such effect.
 """
@@ -30,7 +30,7 @@ Story = Callable[[World], None]
 
 
 class RefusedProcess(Process):
-    """A process whose store deletes no `.log` object."""
+    """A process whose store refuses to delete `.log` objects."""
 
     def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("delete .log", RetriableError("store refuses"), times=100)
@@ -38,7 +38,7 @@ class RefusedProcess(Process):
 
 
 class FailingWritesProcess(Process):
-    """A process whose store refuses each `.meta` object the first time."""
+    """A process whose store refuses its first `.meta` object."""
 
     def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("write .meta", RetriableError("store refuses"))
@@ -46,7 +46,7 @@ class FailingWritesProcess(Process):
 
 
 def copy_trim_expire(world: World) -> None:
-    """Two segments are copied, the first is trimmed; then one more, and the first two expire."""
+    """Copy two segments and trim the first; then copy one more, and expire the first two."""
     world.segments(2)
     run(world, cycles=2)
     world.clock.advance(20 * MINUTE_MS)
@@ -55,7 +55,7 @@ def copy_trim_expire(world: World) -> None:
 
 
 def expire_and_forget(world: World) -> None:
-    """A segment is copied, expires, and after the grace its records are removed as well."""
+    """Copy a segment, expire it, and after the grace remove its records, too."""
     world.segments(1)
     world.produce(5)
     run(world, cycles=2)
@@ -66,13 +66,13 @@ def expire_and_forget(world: World) -> None:
 
 
 def copy_one(world: World) -> None:
-    """One segment is copied."""
+    """Copy one segment."""
     world.segments(1)
     run(world, cycles=3)
 
 
 def run(world: World, *, cycles: int) -> None:
-    """Run cycles; a process that died is started again; all invariants hold after each."""
+    """Run cycles, restart a process that died, and check all invariants after each cycle."""
     for _ in range(cycles):
         if not world.running(1):
             world.start()

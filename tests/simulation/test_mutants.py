@@ -26,7 +26,7 @@ def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Fa
 def test_mutant_when_a_guard_is_missing_then_a_seed_finds_it(mutant: Mutant) -> None:
     """Scenarios 14, 28, 72, 76, 79, 80, 83, 100, 105, 106, 108, 125; R1, R2, R5-R8, R11, R13, R23.
 
-    The unchanged manager passes the same story, so only the missing guard makes it fail.
+    The manager with all guards passes the same story, so only the missing guard makes it fail.
     """
     found = next(
         (

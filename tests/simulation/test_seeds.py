@@ -15,7 +15,7 @@ from tests.simulation.telling import told
 
 SEEDS_PER_TEST = 100
 DRAWN_WINDOWS = 1_000_000
-"""The number of windows to draw from, besides the first one, which every run has."""
+"""The windows of SEEDS_PER_TEST seeds to draw from, after the first one, which every run has."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step
 def test_simulation_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_refused(
     seed: int,
 ) -> None:
-    """R1: between the last check and DeleteRecords; a refused deletion is allowed."""
+    """R1: an election between the last check and DeleteRecords; a refused deletion is allowed."""
     favoured: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
 
     failure = Simulation(seed, favoured=favoured).run()
@@ -67,7 +67,7 @@ def test_run_when_elections_alternate_then_what_cannot_be_known_is_a_conflict() 
 
 @pytest.mark.parametrize("seed", [3004, 7174, 13224, 21160])
 def test_simulation_when_a_log_start_and_an_election_cross_then_comes_to_rest(seed: int) -> None:
-    """R5, R7: deleted before a claim; an empty log; the actions of a deposed leader."""
+    """R5, R7: a deletion before a claim, an empty log, and the actions of a deposed leader."""
     failure = Simulation(seed).run()
 
     assert failure is None, failure

@@ -23,25 +23,25 @@ TakeOver = Callable[[World], None]
 
 
 def beside(world: World) -> None:
-    """A second manager of the same broker, in the same epoch."""
+    """Start a second manager next to the same broker, in the same epoch."""
     world.start(1).step()
 
 
 def elected(world: World) -> None:
-    """Another broker's manager, after an election that the first broker knows of."""
+    """Start another broker's manager, after an election that the first broker knows of."""
     world.elect(2)
     world.start(2).step()
 
 
 def elected_unheard(world: World) -> None:
-    """Another broker's manager, while the first broker still believes that it leads."""
+    """Start another broker's manager, while the first broker still believes that it leads."""
     world.cut_off.add(1)
     world.elect(2)
     world.start(2).step()
 
 
 def life(world: World) -> None:
-    """Copies, trims, expiry and deletions; the invariants hold after each cycle."""
+    """Copy, trim, expire and delete; check the invariants after each cycle."""
     world.segments(2)
     cycles(world, 2)
     world.clock.advance(20 * MINUTE_MS)
@@ -56,7 +56,7 @@ def cycles(world: World, count: int) -> None:
 
 
 def end(world: World) -> None:
-    """All processes read all records, and copies' deadlines pass, until nothing changes."""
+    """Let all processes read all records and copies' deadlines pass, until nothing changes."""
     world.cut_off.clear()
     world.commit()
     world.clock.advance(world.settings.attempt_timeout_ms)

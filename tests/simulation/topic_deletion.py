@@ -33,6 +33,6 @@ AFTERWARDS: frozenset[Action] = frozenset(
 
 
 def delete_topic(stage: Stage) -> str:
-    """Brokers delete every partition at once."""
+    """Delete every partition at once from all brokers."""
     stage.world.delete_topic()
     return "the topic is deleted"

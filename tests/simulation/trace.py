@@ -47,7 +47,7 @@ class Trace:
 
 
 def canonical(value: Any) -> str:
-    """A text that is equal for equal values in every interpreter: sets are sorted.
+    """Return a text that is equal for equal values in every interpreter: sets are sorted.
 
     Mappings keep their order, because a request that is built in another order is another event.
     Fields of a dataclass that do not take part in its comparison are left out.
@@ -82,7 +82,7 @@ def _bytes_text(content: bytes) -> str:
 
 
 def first_difference(left: Sequence[str], right: Sequence[str]) -> str | None:
-    """The first event that differs, with the events before it; None if the traces are equal."""
+    """Return the first event that differs, with the events before it, or None if there is none."""
     for number, (one, other) in enumerate(zip_longest(left, right)):
         if one != other:
             before = left[max(0, number - _CONTEXT_EVENTS) : number]

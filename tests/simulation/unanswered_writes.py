@@ -1,7 +1,7 @@
 """Writes to the metadata topic without an answer: some are written, now or late, and some never.
 
 The request of a record that was not written may still arrive, even after its process has ended. It
-can arrive only while a host still sends the data of a closed connection.
+arrives before the host stops sending the data of a closed connection.
 """
 
 from __future__ import annotations

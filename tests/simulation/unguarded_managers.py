@@ -60,7 +60,7 @@ class _Unfinished(UnfinishedCounts, LaggingMetadata):
 
 
 class _Holes(ViewedMetadata, LaggingMetadata):
-    """The furthest stored end counts, even if offsets below it are missing."""
+    """Counts everything below the furthest stored end as stored, even if offsets are missing."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         below = OffsetRange(start_offset=0, end_offset=metadata.offsets.start_offset)
@@ -101,7 +101,7 @@ class _Anything(ExpectsAnything, LaggingMetadata):
 
 
 class _AnyLineage(ViewedMetadata, LaggingMetadata):
-    """Every finished segment counts, even one of another history."""
+    """Counts every finished segment, even one of another history."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         lineage = self.partition_state(metadata.topic_id_partition).lineage
@@ -137,7 +137,7 @@ class _Unfenced(LaggingMetadata):
 
 
 class _NoDeadline(LaggingMetadata):
-    """Copies may finish at any time."""
+    """Lets copies finish at any time."""
 
     def publish(self, event: Event) -> PublishResult:
         if isinstance(event, SegmentEvent):
@@ -234,7 +234,7 @@ class _Hasty(TopicRemoval):
 
 
 class _EpochlessBroker(MemoryBroker):
-    """Deletes records without a check of the leader epoch before; a follower refuses."""
+    """Deletes records without checking the leader epoch first; only a follower refuses."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         super().__init__(broker.node_id, broker._replicas)
@@ -283,7 +283,7 @@ class WithoutFencing(SimulatedProcess):
 
 
 class WithoutExpectedState(SimulatedProcess):
-    """R7: a deletion names the state that it was decided on."""
+    """R7: a deletion names the segment's state at the time of the decision."""
 
     metadata_type = _Anything
 
@@ -295,7 +295,7 @@ class WithoutReadingPast(SimulatedProcess):
 
 
 class WithoutDeadline(SimulatedProcess):
-    """R11: an attempt ends at its deadline, and a later end is refused."""
+    """R11: an attempt ends at its deadline, and the fold refuses a later end."""
 
     metadata_type = _NoDeadline
 
@@ -349,7 +349,7 @@ class WithoutShareGroups(SimulatedProcess):
 
 
 class WithoutGaps(SimulatedProcess):
-    """R6: records lost before they were stored are recorded as a gap."""
+    """R6: a gap records what was lost before it was stored."""
 
     metadata_type = _Gapless
 

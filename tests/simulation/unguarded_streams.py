@@ -1,4 +1,4 @@
-"""Simulated managers that lack one guard of streams each (PIP-76), and the rule of each guard."""
+"""Simulated managers that lack one guard of streams each (PIP-76), and the rule it enforces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _UnlimitedStreamer(Streamer):
 
 
 class _UnlimitedReuse(StreamLanes):
-    """Streams without the limit of what is used again."""
+    """Streams without a limit on what is used again."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _OpenCounts(ViewedMetadata, LaggingMetadata):
 
 
 class _FirstLedger(ExpiryLanes):
-    """Deletes an object of several ledgers when the first ones are deleted."""
+    """Deletes an object of several ledgers when the first of these are deleted."""
 
     def offer(self, task: PartitionTask, view: PartitionView, plan: Plan) -> None:
         log_start_offset = view.state.log_start_offset or 0
@@ -182,7 +182,7 @@ class _NoGateways(PartitionViews):
 
 
 class _AnyCopies(PartitionViews):
-    """Takes streams of other processes for copies, which may end until their deadline."""
+    """Treats streams of other processes as copies, which may finish until their deadline."""
 
     def of(
         self,
@@ -199,7 +199,7 @@ class _AnyCopies(PartitionViews):
 
 
 class _AtOnceExpirer(Expirer):
-    """Deletes objects without a look at the gateways."""
+    """Deletes objects without checking the gateways."""
 
     def _may_be_served(self, action: DeleteSegment) -> bool:
         del action
@@ -242,13 +242,13 @@ class WithoutFences(SimulatedProcess):
 
 
 class WithStreamsAfterAnyHistory(SimulatedProcess):
-    """Seal at lineage: a new leader continues after what is stored and in its log's lineage."""
+    """Seal at lineage: a new leader continues after the stored segments of its log's lineage."""
 
     streams_type = _AnyHistory
 
 
 class WithUnlimitedReuse(SimulatedProcess):
-    """Seal at lineage: only what is in both logs is used again of an unfinished stream."""
+    """Seal at lineage: an unfinished stream is used again only as far as both logs agree."""
 
     streams_type = _UnlimitedReuse
 

@@ -42,9 +42,9 @@ BROKERS = 3
 class SimulatedWorld(World):
     """Three brokers, by default. `store_away`, `topic_away`: nothing can be written.
 
-    `away` are objects that somebody has taken, and may give back. `gateway_reads` are those of the
-    segments that a gateway knew when it registered; it counts as live until `gateway_until_ms`.
-    With `merges`, managers merge the small segments of streams.
+    `away` are objects that somebody has taken, and may give back. `gateway_reads` are the objects
+    of the segments that a gateway knew when it registered; the gateway counts as live until
+    `gateway_until_ms`. With `merges`, managers merge the small segments of streams.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class SimulatedWorld(World):
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
 
     def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
-        """Records each leader's log at its election."""
+        """Make a broker the leader, and record the history of its log."""
         super().elect(node_id, tip=tip)
         leader = self.hosts[node_id].replicas[tip]
         assert leader.leader_epoch is not None
         self._histories[tip, leader.leader_epoch] = Lineage(entries=tuple(leader.history))
 
     def note_allowed_start(self) -> None:
-        """Remember the highest log start that was ever allowed.
+        """Record the highest log start that was ever allowed.
 
-        A decision may be carried out after the truth has changed.
+        A manager may carry out a decision after the truth has changed.
         """
         if not (self.expires or self.deleted_below):
             return
@@ -96,12 +96,11 @@ class SimulatedWorld(World):
             self._expirable.update((tip, batch) for batch in self._batches_below(tip, allowed))
 
     def hidden(self) -> list[str]:
-        """Records below the log start that neither retention nor a client ever gave up.
+        """Return the records below the log start that neither retention nor a client ever gave up.
 
-        Records of an unclean leader are below it until that leader has claimed the partition. A
-        deposed leader may take records in an epoch before that of the log start, and an unclean
-        election may restore them. They look like the records that the log start was decided for, so
-        they may be hidden.
+        An unclean leader's records may be below the log start until that leader has claimed the
+        partition. Records of an epoch before the log start's may be hidden, too, if an unclean
+        election restored them: they look like the records for which the log start was decided.
         """
         return [problem for tip in self.defined_tips() for problem in self._hidden(tip)]
 
@@ -145,7 +144,7 @@ class SimulatedWorld(World):
         return frozenset(tip.topic_id for tip in self.tips if self.leader(tip).deleted)
 
     def lose_cache(self, node_id: int) -> None:
-        """A host loses its managers with their state directories."""
+        """End a broker's managers, and remove their state directory."""
         for process in self.running(node_id):
             process.effects.crashed = True
         self.hosts[node_id].cache = MemoryStore()
@@ -171,7 +170,7 @@ class SimulatedWorld(World):
         self.cut_off.discard(node_id)
         self.elect(node_id, tip=tip)
         for other in self.tips:
-            if other != tip:  # the broker lags on `tip` only
+            if other != tip:  # in these, the broker catches up before
                 self.commit(tip=other)
 
     def moment(self) -> object:
@@ -184,12 +183,12 @@ class SimulatedWorld(World):
         )
 
     def defined_tips(self) -> tuple[TopicIdPartition, ...]:
-        """The partitions, except those where unclean elections alternated between two histories.
+        """Return the partitions, except where unclean elections alternated between two histories.
 
-        Then nobody knows to which of the two the trimmed records belong. Nothing is trimmed or
-        deleted, and nothing is promised, until an operator decides. A log that returns empty does
-        not even show that there were two histories: the claim of the leader in between counts as
-        its past.
+        There, nobody knows to which history the trimmed records belong. Nothing is trimmed or
+        deleted, and no invariant has to hold, until an operator decides. A log that returns empty
+        does not even show that there were two histories: the claim of the leader in between counts
+        as its past.
         """
         return tuple(tip for tip in self.tips if not self._parted(tip))
 
@@ -225,7 +224,7 @@ class SimulatedWorld(World):
         return True
 
     def heal(self) -> None:
-        """Restore everything that was away, and let everybody learn of everything."""
+        """Restore everything that was away, and reconnect all brokers."""
         self.cut_off.clear()
         self.store_away = self.topic_away = False
         self.share_groups.started.clear()
@@ -248,7 +247,7 @@ class SimulatedWorld(World):
         self.commit(tip=tip)
 
     def unfinished_uploads(self) -> list[str]:
-        """Return the names of the objects with an upload that was neither completed nor removed."""
+        """Return the names of the uploads that nobody has completed or aborted."""
         if not isinstance(self.objects, UnfinishedStorage):
             return []
         return sorted(self.objects.unfinished)

@@ -23,7 +23,7 @@ class ScheduleOverError(BaseException):
 class Actor:
     """One script. `point` is where it is suspended; it can `advance` until that is END.
 
-    `in_job`: whether it runs a job of a lane, and not a cycle. Only the scheduler's thread calls
+    `in_job`: whether it runs a job of a lane, not a cycle. Only the scheduler's thread calls
     `advance` and `close`, only the actor's own calls `pause`.
     """
 
@@ -42,7 +42,7 @@ class Actor:
 
     def advance(self) -> None:
         """Run to the next point or to the end; raise the script's errors, except for a crash."""
-        assert self.point != END, "it has come to its end"
+        assert self.point != END, "the script has ended"
         self.steps_count += 1
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)

@@ -1,19 +1,19 @@
 """Explores every interleaving of a scope's actors: all schedules, up to equal states.
 
 A schedule is a list of actor numbers: who runs next, from point to point. Worlds cannot be copied,
-so each branch is replayed from the start. A state that was seen before is not explored again, as
-its future is known; acts that commute lead to one state. Schedules with few switches between actors
-come first, so the first failure is close to the simplest one.
+so each branch is replayed from the start. A state that was seen before is not explored again,
+because its future is known; acts that commute lead to one state. Schedules with few switches
+between actors come first, so the first failure is close to the simplest one.
 
-A step depends on the world, on the managers that its actor runs, and on where that actor is. Equal
-steps have equal outcomes, whatever the other actors have done. So a step that equals an executed
-one is inferred: it is not executed, and its state follows from the known outcome. Its invariants
-hold, because they depend on the world and its past alone, and were checked after the executed step.
-The same is true of an ending, because new managers have no memory. An executed step must lead where
-an equal step led before, and an execution must reach each inferred state on its way.
+A step depends on the world, on the managers that its actor runs, and on the point of that actor.
+Equal steps have equal outcomes, whatever the other actors have done. So a step that equals an
+executed one is inferred: it is not executed, and its state follows from the known outcome. Its
+invariants hold, because they depend on the world and its past alone, and were checked after the
+executed step. The same is true of an ending, because new managers have no memory. A replay must
+reach the state that was inferred or seen before.
 
-The bound on states is a setting that fails the exploration: nothing is cut off silently. Memory:
-digests and two edges for each actor, per state, and a schedule per branch that is left to be taken.
+An exploration that exceeds the bound on states fails: nothing is cut off silently. Memory: for each
+state, digests and two edges per actor; for each branch not yet taken, a schedule.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class BrokenSchedule:
 
 @dataclass(slots=True, kw_only=True)
 class Exploration:
-    """What was explored. `states` are different; in `endings` all actors have ended.
+    """What was explored. `states` counts distinct states, `endings` those without a running actor.
 
     `replays` are executions from the start. `pruned` branches met a known state. `inferred` steps
-    were not executed, because an equal step had shown their result. `interleavings` are the
-    schedules that these represent.
+    were not executed, because an equal step had shown their result. `interleavings` is the number
+    of schedules that the explored steps represent.
     """
 
     states: int = 0
@@ -63,11 +63,11 @@ class TooManyStatesError(Exception):
 
 
 class BrokenScopeError(Exception):
-    """The scope's own preparation breaks an invariant: it shows nothing about schedules."""
+    """The scope's own preparation breaks an invariant, so it shows nothing about schedules."""
 
 
 class ReplayError(Exception):
-    """A replay or an equal step led elsewhere before: something is not deterministic.
+    """A replay led to another state than before: something is not deterministic.
 
     Or an actor uses a manager that its scope does not name.
     """
@@ -98,9 +98,9 @@ class _Execution:
         return self._stage
 
     def after(self, schedule: Schedule, state: StageState) -> Stage:
-        """Return the stage after this schedule, which begins with all that was taken so far.
+        """Take the rest of a schedule that begins with the steps taken so far; return the stage.
 
-        Raises ReplayError if that is another state.
+        Raises ReplayError if a replay leads to another state.
         """
         is_replayed = self._stage is None or schedule != self._taken
         stage = self.begin()
@@ -112,7 +112,7 @@ class _Execution:
         return stage
 
     def take(self, number: int) -> None:
-        """Take one step more."""
+        """Take one more step."""
         self._taken = (*self._taken, number)
         self.begin().take(number)
 
@@ -122,7 +122,7 @@ class _Execution:
 
 
 class Explorer:
-    """Explores one scope, whose stages `make_stage` builds, always the same."""
+    """Explores one scope; `make_stage` always builds the same stage."""
 
     def __init__(self, make_stage: Callable[[], Stage], *, max_states: int) -> None:
         self._make_stage = make_stage
@@ -229,7 +229,7 @@ class Explorer:
             raise TooManyStatesError(f"more than {self._max_states} states")
 
     def _following(self, execution: _Execution, done: Schedule, state: StageState) -> int | None:
-        """Return who continues; the others are branches. None at an end, which is checked."""
+        """Return the actor that continues, and push the others; check an end and return None."""
         self._found.depth = max(self._found.depth, len(done))
         ready = state.ready()
         if not ready:

@@ -1,10 +1,10 @@
 """The observations of a manager, as a digest: equal observations mean an equal state.
 
 The managers are deterministic: the memory of one is a function of the answers that it got, in their
-order, and of nothing else. So this module records everything that a manager can ask: its effects,
-its metadata, the clock, and the log dirs. Each manager has its own source of ids, so
-ids need no record. Metadata that was read and not asked for is not recorded, because every question
-reads the topic to its end first.
+order, and of nothing else. So this module records everything that a manager can ask: through its
+effects, its metadata, the clock, and the log dirs. Each manager has its own source of ids, so ids
+need no record. Metadata is recorded only when it is asked for, because every question first reads
+the topic to its end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SUPERSEDABLE = (
 
 
 class Observations:
-    """The observations of one manager. `actor` is the running one: its threads share its memory."""
+    """The observations of one manager, whose actors share its memory; `actor` runs now."""
 
     def __init__(self) -> None:
         self.actor = ""
@@ -60,7 +60,7 @@ class Observations:
     def note_act(self, act: Act) -> None:
         """Add an act; earlier observations decide its subject.
 
-        The position of a written record, and the records read of the topic, are no answer by
+        The position of a written record, and the records read from the topic, are no answers by
         themselves.
         """
         if act.error is not None:

@@ -31,9 +31,9 @@ _EXPIRING = replace(KEEP_REMOTE, retention_ms=60 * MINUTE_MS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is explored, and the guards whose loss it detects. `max_states` bounds the exploration.
+    """What is explored, and the guards whose loss is detected. `max_states` bounds the exploration.
 
-    `is_large`: it takes minutes; `make explore LARGE=1`.
+    `is_large`: the exploration takes minutes, and needs `make explore LARGE=1`.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Scope:
 
 
 def _segments(stage: Stage, count: int) -> None:
-    """Rolled segments of one batch each, all committed, and older than local retention."""
+    """Write rolled segments of one batch each, all committed, and older than local retention."""
     for _ in range(count):
         stage.world.produce(2)
         stage.world.roll()

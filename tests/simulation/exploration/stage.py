@@ -46,8 +46,8 @@ class StageState:
     `shared` is a digest of the world and of its past, `managers` are digests of what each manager
     has observed, and `actors` is the steps and the point of each actor. `topic` is a digest of the
     metadata topic with the order of its records, and `read_offsets` is how far each manager has
-    read it. Equal states may differ in these: some orders have one meaning, and a question reads to
-    the end first.
+    read it. Equal states may differ in the last two: some orders have one meaning, and a question
+    first reads to the end.
     """
 
     shared: bytes
@@ -224,7 +224,7 @@ class Stage:
         return self._checks.broken()
 
     def unfinished(self) -> Sequence[str]:
-        """Repair all and start new managers; return what is broken or left to do at rest."""
+        """Repair everything and start new managers; return what is broken or left to do at rest."""
         self.world.heal()
         for process in self.world.processes:
             process.effects.crashed = True
@@ -264,7 +264,7 @@ class Stage:
 
 
 def _caches_of(managers: slice) -> slice:
-    """Return whose caches these managers use: one that starts may find that of another."""
+    """Return the managers whose caches these may use: all of them if new managers may start."""
     return slice(None) if managers.stop is None else managers
 
 

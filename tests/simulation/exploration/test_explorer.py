@@ -35,21 +35,21 @@ def _explorer(build: Build, *, max_states: int = 100) -> Explorer:
 
 
 def _commuting(stage: Stage) -> None:
-    """Two writers of different things, two steps each."""
+    """Add two writers of different things, with two steps each."""
     world = stage.world
     stage.environment({"a": lambda: world.cut_off.add(1), "b": lambda: world.cut_off.add(2)})
     stage.environment({"c": lambda: world.clock.advance(1), "d": lambda: world.clock.advance(2)})
 
 
 def _conflicting(stage: Stage) -> None:
-    """Records take the time of the clock, so each order leaves another log."""
+    """Add two writers of records with the clock's time, so each order leaves another log."""
     world = stage.world
     stage.environment({"a": lambda: world.produce(1), "b": lambda: world.produce(1)})
     stage.environment({"c": lambda: world.clock.advance(1), "d": lambda: world.clock.advance(2)})
 
 
 def _breaking(stage: Stage) -> None:
-    """A violation is visible only between c and d."""
+    """Add a violation that is visible only between c and d."""
     world = stage.world
 
     def violate() -> None:
@@ -108,7 +108,7 @@ def test_exploration_when_a_replay_leads_elsewhere_then_fails() -> None:
 
 
 def test_exploration_when_an_equal_step_was_executed_then_is_not_executed_again() -> None:
-    """Scenario 103: the same graph by one execution; conflicting steps are all executed."""
+    """Scenario 103: one execution gives the same graph; conflicting steps are all executed."""
 
     def build(stage: Stage) -> None:
         stage.environment({"a": lambda: None, "b": lambda: None})
@@ -135,7 +135,7 @@ def test_exploration_when_equal_steps_have_two_outcomes_then_fails() -> None:
 
 
 def test_replay_when_an_actor_has_ended_before_then_the_step_is_named() -> None:
-    """Scenario 103: a schedule of managers without a guard need not fit the others."""
+    """Scenario 103: a schedule of managers without a guard may not fit managers that have it."""
     with pytest.raises(ValueError, match=r"step=1 actor=0"):
         list(replay(_stage(_breaking), (0, 0)))
 

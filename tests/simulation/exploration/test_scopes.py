@@ -38,7 +38,7 @@ def test_scope_when_every_interleaving_is_explored_then_all_invariants_hold(scop
 def test_scope_when_a_guard_is_missing_then_an_interleaving_breaks_an_invariant(
     scope: Scope, guard: type[SimulatedProcess]
 ) -> None:
-    """R1, R2, R5, R7: a scope that cannot fail explores nothing."""
+    """R1, R2, R5, R7: a scope that cannot fail proves nothing."""
     found = Explorer(lambda: scope.stage(guard), max_states=scope.max_states).explore()
 
     assert found.broken is not None

@@ -41,10 +41,10 @@ def replica_state(replica: Replica) -> object:
 class FoldedLog:
     """The metadata topic of a world as a state: its records with their fates.
 
-    The effect of a record depends on the records that were accepted before it (rlmm/fold.py).
-    Offsets decide nothing else, except which records follow a lease; no scope has gateways, dead
-    letters or compaction. So two orders of the same records are one state if the fold accepts the
-    same records, and leads to the same state of the partition.
+    The effect of a record depends on the records accepted before it (rlmm/fold.py). Its offset
+    decides nothing more, except whether a lease came before it; no scope has gateways, dead letters
+    or compaction. So two orders of the same records are one state if each record has the same fate
+    in both, and both fold to the same state of the partition.
     """
 
     def __init__(self, log: MemoryLog) -> None:
@@ -74,7 +74,7 @@ class FoldedLog:
         return self._fates
 
     def order(self) -> bytes:
-        """Return a digest of all records in their order, as of the last look at their outcomes."""
+        """Return a digest of all records in their order, as of the last call of `fates`."""
         return self._order.digest()
 
 
