@@ -1,6 +1,6 @@
 """Checks every effect right before it happens, and records the forbidden ones.
 
-It ignores a DeleteRecords that the broker refuses, because that does no harm.
+The audit ignores a DeleteRecords that the broker refuses, because that does no harm.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class _Confirmed:
 class Audit:
     """Checks the order of effects and ownership by the metadata topic's content at that moment.
 
-    `violations` says which process did what it had no right to. `asks_in_job`: whether a process
-    asks because of a copy, which confirms nothing for a trim. `shed` are the ranges that were shed.
+    `violations` describes the forbidden effects. `asks_in_job`: whether a process asks because of a
+    copy, which confirms nothing for a trim. `shed` are the ranges that were shed.
     """
 
     def __init__(self, world: World) -> None:
@@ -61,7 +61,7 @@ class Audit:
     def witness(self, process: Process, name: str, subject: object) -> None:
         """Check one act of one process.
 
-        A request for offsets is when it checks who owns which partition.
+        With a request for offsets, a process checks who owns its partitions.
         """
         if name == "offsets" and not self.asks_in_job(process):
             self._confirmed[process] = {
@@ -82,7 +82,7 @@ class Audit:
             self._check_delete(process, subject)
 
     def note_late(self, process: Process, event: object) -> None:
-        """Learn from a record that arrives after its process got no answer, who made a claim."""
+        """Note who made a claim whose record arrives late, after its process got no answer."""
         if isinstance(event, LeadershipClaimed):
             self._claimed_by[event.writer] = process
 
@@ -99,9 +99,9 @@ class Audit:
     def _check_event(self, event: SegmentEvent) -> None:
         """Check that no finished copy above the log start is deleted, with four exceptions.
 
-        The user requested its removal: then all readable records have to be local. Somebody damaged
-        it, the user requested the deletion of streamed segments, or they are merged: then other
-        finished segments must have its records in whole objects.
+        If the user requested its removal, all readable records have to be local. If somebody
+        damaged it, the user requested the deletion of streamed segments, or segments are merged,
+        then other finished segments must have its records in whole objects.
         """
         metadata = event.metadata
         if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
@@ -122,7 +122,7 @@ class Audit:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
 
     def _is_replaced(self, metadata: RemoteLogSegmentMetadata) -> bool:
-        """Return whether it may be replaced, and no readable record is lost with it."""
+        """Return whether the segment may be replaced, and no readable record is lost with it."""
         is_damaged = any(each.key in self._world.damaged_objects for each in metadata.objects)
         is_unwanted = metadata.segment_id.id in self._world.unwanted
         if not is_damaged and not is_unwanted and not self._world.settings.limits.merges_streams:
@@ -145,7 +145,7 @@ class Audit:
                 )
                 whole = (each.offsets for each in stored_ranges(state.lineage, others))
                 return not missing(sorted((*whole, *gaps)), left)
-        return True  # not of the log any more
+        return True  # the log's lineage no longer has the segment
 
     def _check_gaps(self, event: GapsRecorded) -> None:
         """Check that nothing is shed of a topic whose outage policy is hold."""
@@ -160,7 +160,7 @@ class Audit:
                 self._check_accepted(tip, gap.offsets)
 
     def _check_accepted(self, tip: TopicIdPartition, offsets: OffsetRange) -> None:
-        """Check that an operator accepted the loss of damaged objects, or it is known already."""
+        """Check that an operator accepted the loss, or that it is in a gap already."""
         state = self._world.state(tip)
         accepted = {a.segment for a in state.anomalies if a.kind is AnomalyKind.LOSS_ACCEPTED}
         lost = (
@@ -175,7 +175,7 @@ class Audit:
     def _check_trim(
         self, process: Process, tip: TopicIdPartition, deletion: RecordDeletion
     ) -> None:
-        """Check a trim. An unclean election may have lowered the log start since."""
+        """Check a trim. An unclean election may have lowered the log start since the decision."""
         offset = deletion.before_offset
         confirmed = self._confirmed.get(process, {}).get(tip)
         if confirmed is None or confirmed.owner is not process:

@@ -1,9 +1,9 @@
 """The acts of one process on external systems: observed, made to fail, and ended by a crash.
 
-An effect changes something outside (a publish, an object written or deleted, DeleteRecords, a dead
-letter) and is numbered from 0; a question is not. A witness checks every effect before it happens.
-After a crash no act reaches the outside. A recorder, if there is one, gets every act with its
-outcome.
+An effect changes something outside: a publish, an object written or deleted, DeleteRecords, or a
+dead letter. Effects are numbered from 0; questions, which change nothing, have no number. A witness
+checks every effect before it happens. After a crash no act reaches the outside. A recorder, if
+there is one, gets every act with its outcome.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Effects:
     """The acts of one process. `performed` are the names of its effects so far, in order.
 
     `interrupt` is called before and after each effect, and before questions to the broker, with the
-    act's name and whether it is over; what it raises, the act raises. `recorder` gets each act when
-    it ends; None records nothing.
+    act's name and whether the act is over; its errors become the act's errors. `recorder` gets each
+    act when it ends; None records nothing.
     """
 
     def __init__(self, witness: Callable[[str, object], None]) -> None:
@@ -67,7 +67,7 @@ class Effects:
         self._moments[moment] = hook
 
     def before(self, name: str, hook: Hook) -> None:
-        """Call `hook` once, before the next act of this name; what it raises, the act raises."""
+        """Call `hook` once, before the next act of this name; the act raises the hook's error."""
         self._hooks["before", name].append(hook)
 
     def after(self, name: str, hook: Hook) -> None:
@@ -134,7 +134,7 @@ class Effects:
         return answer
 
     def report(self, name: str, subject: object) -> None:
-        """Let the witness check what is happening at this moment, within an effect."""
+        """Let the witness check what happens at this moment, within an effect."""
         self._record(name, subject, None)
         self._witness(name, subject)
 

@@ -31,9 +31,9 @@ def violations(world: World) -> list[str]:
     """Return what is wrong now, as sentences; empty if all is well.
 
     Every effect was allowed. Records below the local start are stored and readable, byte for byte.
-    Finished segments have their objects unless somebody took them, and no claim stored one twice.
-    The metadata names each object. The log start is not above what retention allows. Of a deleted
-    topic nothing has to be readable.
+    Finished segments have their objects unless somebody took them, and no claim stored offsets
+    twice. The metadata names each object. The log start is not above what retention allows. Nothing
+    of a deleted topic has to be readable.
     """
     found = list(world.audit.violations)
     for tip in world.defined_tips():
@@ -84,7 +84,7 @@ def first_unreadable(
             continue
         if epoch is None or metadata is None:
             return f"offset {offset} of epoch {epoch} is not stored"
-        # Both the log and the segment may have gone on in another epoch, and each in its own.
+        # After this epoch, the log and the segment may continue in different epochs.
         ends = (lineage.end_offset(epoch), metadata.segment_leader_epochs.end_offset(epoch))
         end_offset = min(end for end in (*ends, metadata.offsets.end_offset) if end is not None)
         if end_offset <= offset:
@@ -153,12 +153,12 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    """Return what one claim has stored twice although it knows what it has stored.
+    """Yield what one claim has stored twice although its process knew what was stored.
 
-    After a hole, all is copied again; in-order copies leave no hole. What was below the start of
-    the writer's log may be in a whole file again. Deleted and damaged segments do not count, nor do
-    copies of the same offsets: whole files replace streamed segments, and may overlap the copies
-    next to those. Merged segments have what their parts have.
+    After a hole, a manager copies everything again; in-order copies leave no hole. Records below
+    the start of the writer's log may come again with a whole file. Deleted and damaged segments do
+    not count, nor do copies of the same offsets: whole files replace streamed segments, and may
+    overlap the copies next to those. Merged segments have the records of their parts.
     """
     if world.unwanted:
         return
@@ -180,7 +180,7 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def _streamed_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    """Return what two brokers have streamed of one history; the later one fences the other.
+    """Yield what two brokers have streamed of one history, although the later one fences the other.
 
     A start that lands after the other's claim is fenced by its next cycle, which may be too late.
     Damaged segments do not count. An unclean election may lead to another history.
@@ -238,8 +238,7 @@ def _is_part(offsets: OffsetRange, other: OffsetRange) -> bool:
 
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
     state = world.state(tip)
-    # A leader that an unclean one deposed still decides about its own log until the new one has
-    # claimed.
+    # Until the unclean leader has claimed the partition, the deposed one decides about its log.
     lineage = stitch(state.lineage, world.leader(tip).checkpoint).lineage
     log_start = max((start.within(lineage) for start in state.log_starts), default=None)
     allowed = max(allowed_log_start(world, tip), world.allowed_before.get(tip, 0))
@@ -253,7 +252,7 @@ def allowed_log_start(world: World, tip: TopicIdPartition) -> int:
 
 
 def _retention_end(world: World, tip: TopicIdPartition) -> int:
-    """Return the end of the oldest batches that are over a limit, by the true log alone."""
+    """Return the end of the oldest batches that exceed a retention limit, by the true log alone."""
     policy = topic_policy(world.metadata, tip.topic_id)
     leader = world.leader(tip)
     if policy is None or policy.delete_remote:
@@ -276,6 +275,6 @@ def _orphans(world: World) -> Iterator[str]:
         key = ObjectKeys().parse(name)
         record = None if key is None else world.metadata.segment(key.segment_id)
         if record is not None and world.has_late_writers and has_never_finished(record):
-            continue  # it is deleted once more before it is forgotten
+            continue  # a manager deletes it once more before its purge
         if record is None or record.metadata.state not in _LIVING:
             yield f"{name} is named by nothing"

@@ -199,7 +199,7 @@ class _MemoryOpenPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HeldFile:
-    """A file; `writes` None: it is still being written."""
+    """A file; `writes` is None while the file is still being written."""
 
     file: SegmentFile
     writes: int | None

@@ -1,7 +1,7 @@
 """Metadata of one process without a thread: it answers from the topic's present content.
 
-Where the product's follower thread would have applied the newest records by itself, each query
-applies them first. The topic must have one metadata partition.
+The follower thread of `rlm` applies the newest records by itself; here each query applies them
+first. The topic must have one metadata partition.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
 
 class FreshMetadata(TopicBasedRemoteLogMetadataManager):
-    """The product's manager, never started: each query drives the following.
+    """The metadata manager without its thread: each query first follows the topic.
 
-    `end_offset` returns where the topic ends, without an act of the process: it saves the question
-    where there is nothing new.
+    `end_offset` returns the topic's end without an act of the process, so that a query asks the
+    topic only if there are new records.
     """
 
     end_offset: Callable[[], int] | None = None
@@ -58,7 +58,7 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         return super().kept_values(rows, topic_id_partition, id_prefix)
 
     def known_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """Return what this process can know of, whatever a subclass has it decide by."""
+        """Return the state that the topic shows, even if a subclass shows managers another one."""
         self.refresh()
         return super().partition_state(topic_id_partition)
 
@@ -91,6 +91,6 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         return super().cluster_value(rows, subject)
 
     def _refresh_for(self, rows: object) -> None:
-        """Refresh for what managers decide by, not for registrations, which they may miss."""
+        """Refresh for policies and pauses, which decide, but not for registrations."""
         if rows is POLICIES or rows is PAUSES:
             self.refresh()

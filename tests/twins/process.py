@@ -1,4 +1,4 @@
-"""One run of the manager, composed of the product's parts over a world's twins, without threads."""
+"""One run of the manager, composed of `rlm`'s parts over a world's twins, without threads."""
 
 from __future__ import annotations
 
@@ -86,8 +86,10 @@ class Outside:
 
 
 class Process:
-    """A manager next to one broker. A variant without a guard overrides one of the `make_` methods,
-    or names another type of metadata or lanes.
+    """A manager next to one broker.
+
+    A variant without a guard overrides one of the `make_` methods, or names another type of
+    metadata or lanes.
 
     `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics
     that the check of the broker's settings would have found.

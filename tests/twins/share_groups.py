@@ -1,4 +1,4 @@
-"""Share groups in memory: none, until a test sets the progress of one."""
+"""Share groups in memory: there is none until a test sets the start of one."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """A store in memory that keeps what failed creations have sent, as S3 keeps parts of uploads.
 
-    the first bytes are those of an unfinished upload → they are not sent
-    → with the first other byte, the upload is completed with the bytes that are equal
-    → that object becomes the first part of the new one → the rest is sent
+While the first bytes of a new object are those of an unfinished upload, they are not sent. At the
+first different byte, the store completes the upload with the equal bytes, and that object becomes
+the first part of the new one; the rest is sent. An upload without an equal byte is aborted before
+the new one begins.
 
-An upload of which nothing is used is aborted before the new one begins.
-
-So the new object begins with the old bytes, as on S3. Of logs as they are (layout `raw`), all
-checksums are taken for equal: only the caller's limit protects such an object from other bytes.
+So the new object begins with the old bytes, as on S3. For logs stored as they are (layout `raw`),
+all checksums count as equal: only the caller's limit protects such an object from other bytes.
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ from rsm.storage.memory import MemoryChunkStorage
 
 
 class UnfinishedStorage(MemoryChunkStorage):
-    """Uses again the first bytes that are equal. `unfinished` has the bytes of each upload by name.
+    """Uses equal first bytes again. `unfinished` has the bytes of each upload by name.
 
-    `asked` are the names of each creation that may use others again. `at_end` is called before such
-    a creation ends, and may fail it. `copied` gets the name and the length of what was used again.
+    `asked` has, for each creation that may use uploads again, their names. `at_end` is called
+    before such a creation ends, and may fail it. `copied` gets the name and the length of what was
+    used again.
     """
 
     def __init__(self, *, wall_ms: Callable[[], int]) -> None:
@@ -95,7 +95,7 @@ class UnfinishedStorage(MemoryChunkStorage):
         return _Earlier(name=longest, upload=upload, listed=bytes(upload), reuse=reuse)
 
     def _copied(self, earlier: _Earlier) -> bytes:
-        """End the earlier upload, and return its bytes and those that differ from it."""
+        """End the earlier upload; return its equal bytes and the content's further bytes."""
         same = earlier.listed[: earlier.same_bytes]
         try:
             if same:
@@ -131,7 +131,7 @@ class _Earlier:
     same_bytes: int = 0
 
     def take(self, view: memoryview) -> bool:
-        """Return whether the upload has these next bytes of the content, and more."""
+        """Take the next bytes of the content; return whether the upload has these and more."""
         begin = len(self.taken)
         new, listed = bytes(view), self.listed[begin : begin + len(view)]
         if self.name.endswith(f".{LOG_SUFFIX}"):

@@ -1,6 +1,6 @@
 """Managers without one guard each, which a test or a simulation must detect.
 
-Each differs from the product only by one subclass that is passed in.
+Each differs from `rlm`'s manager by one subclass that is passed in.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class WithoutVerification(Process):
 
 
 class WithoutShareGroups(Process):
-    """Without the check where share groups start."""
+    """Without the check of where share groups start."""
 
     def _make_ports(self, external: Outside) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))

@@ -15,7 +15,7 @@ class WatchedStorage(MemoryChunkStorage):
     """`reads` are the requests so far, with errors; `most_at_once` is the most that ran together.
 
     The next reads raise the errors of `errors`. With `hold` every read waits until `release`.
-    `begins` is called when each one begins, `carries` with the number of its bytes.
+    `begins` is called when a read begins, `carries` with the number of its bytes.
     """
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ LAYOUTS: tuple[SegmentLayout, ...] = (
     BlockV2Layout(block_bytes=512),
     ChunkedLayout(max_chunk_bytes=1 << 20),
 )
-"""What a world can read; the first one is that of topics without a layout."""
+"""The layouts that a world can read; topics without a layout have the first one."""
 
 KEEP_REMOTE = TopicPolicy(
     topic="orders",
@@ -90,13 +90,13 @@ class Host:
 class World:
     """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all.
 
-    `has_late_writers`: objects may come in after their attempt was deleted. `copies_in_order`: no
-    process copies a segment before an older one. `allowed_before` is how
-    far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
-    else has deleted at the brokers, stored or not. `damaged_objects` are those that somebody has
-    ever damaged or taken from the store, `damaged_offsets` are the offsets of their segments.
-    `unwanted` are the streamed segments whose deletion an operator has requested. `recorder` gets
-    every act of the processes that start from then on.
+    `has_late_writers`: objects may arrive after their attempt was deleted. `copies_in_order`: no
+    process copies a segment before an older one. `allowed_before` is the highest log start that was
+    ever allowed, even if it is not allowed any more. `taken` is what somebody else has deleted at
+    the brokers, stored or not. `damaged_objects` are those that somebody has ever damaged or taken
+    from the store, `damaged_offsets` are the offsets of their segments. `unwanted` are the streamed
+    segments whose deletion an operator has requested. `recorder` gets every act of the processes
+    that start from then on.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class World:
         return max(leading, key=lambda r: -1 if r.leader_epoch is None else r.leader_epoch)
 
     def request_log_start(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
-        """Delete a client's records through a gateway, after the broker has accepted that."""
+        """Request a log start, as a gateway does after the broker accepted a client's deletion."""
         self.deleted_below[tip] = max(offset, self.deleted_below.get(tip, 0))
         leader_epoch = self.leader(tip).leader_epoch
         event = LogStartRequested(
@@ -276,7 +276,7 @@ class World:
         assert self.metadata.publish(event).accepted
 
     def defined_tips(self) -> tuple[TopicIdPartition, ...]:
-        """The partitions whose data is defined, so that the invariants hold for it."""
+        """Return the partitions whose data is defined, so that the invariants hold for it."""
         return self.tips
 
     def state(self, tip: TopicIdPartition = TIP) -> PartitionState:
