@@ -1,4 +1,4 @@
-"""The world of the remote tier's readers."""
+"""The fixture of tests that read stored segments."""
 
 from __future__ import annotations
 

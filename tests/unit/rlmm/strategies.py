@@ -1,4 +1,4 @@
-"""Random metadata of segments, and events of them, for tests by property."""
+"""Random metadata of segments, and their events, for property-based tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CHECKSUMS = st.integers(0, 2**32 - 1)
 
 @st.composite
 def stored_objects(draw: st.DrawFn) -> tuple[StoredObject, ...]:
-    """Objects, the first of which may be chunks: written, planned, or neither whole."""
+    """Draw chunks, then other objects: each with its length, its checksum, both or neither."""
     sizes = st.tuples(st.none() | INT64, st.none() | _CHECKSUMS)
     chunks = [
         StoredObject(key=chunk_key("a.log.", number), length_bytes=length, crc32c=crc32c)

@@ -22,7 +22,7 @@ _PARTITIONS = 4
 
 
 class InterruptedCache(MetadataCache):
-    """Runs `meanwhile` while it answers."""
+    """Runs `meanwhile` within each answer."""
 
     def __init__(self) -> None:
         super().__init__(MemoryStore())
@@ -34,7 +34,7 @@ class InterruptedCache(MetadataCache):
 
 
 def manager_of(cache: MetadataCache) -> TopicBasedRemoteLogMetadataManager:
-    """Return a manager that follows the hosted partitions, one step in each of its calls."""
+    """Return a manager without a thread that follows only the hosted partitions."""
     clock = ManualClock()
     settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0), follows_all=False)
     topic = MemoryTopic(MemoryLog(clock, partition_count=_PARTITIONS))
@@ -53,7 +53,7 @@ def test_answer_when_the_partition_is_dropped_meanwhile_then_error() -> None:
 
     def drop() -> None:
         manager.on_stop_partitions([hosted])
-        assert manager.publish(policy()).accepted, "which takes steps until it is applied"
+        assert manager.publish(policy()).accepted, "the wait for this event drops the partition"
 
     cache.meanwhile = drop
 

@@ -45,7 +45,7 @@ _ORPHANS_VERSION = 2
 def test_record_when_it_has_a_table_then_older_rules_set_it_aside_in_every_state(
     state: SegmentState,
 ) -> None:
-    """R14: they know only the objects outside of the table, and would delete only those."""
+    """R14: older rules know only the objects outside of the table, and would delete only those."""
     of_chunked, of_inline = (encode(step(each, state)) for each in (CHUNKED, INLINE))
 
     message = pb.MetadataEvent.FromString(of_chunked.value)
@@ -76,7 +76,7 @@ def test_record_when_its_table_is_malformed_then_corrupt_for_the_fold_and_the_co
 
 
 def test_dead_letter_when_the_segment_has_chunks_then_older_jobs_leave_it() -> None:
-    """Scenario 74: they would delete the companion alone, and end the deletion."""
+    """Scenario 74: older jobs would delete the companion alone, and end the deletion."""
     value = dead_letter.encode(LETTER).value
     message = dead_letter_pb2.DeadLetter.FromString(value)
 

@@ -320,7 +320,7 @@ def test_record_when_bytes_are_arbitrary_then_only_errors_of_rlm_come(
 
 
 def test_record_when_of_a_newer_fold_then_is_unsupported() -> None:
-    """Scenario 102, R14: an unknown newer record is skipped, not taken for a corrupt one."""
+    """Scenario 102, R14: an unknown newer record is skipped, and does not count as corrupt."""
     record = encode(claim())
     message = pb.MetadataEvent.FromString(record.value)
     message.min_fold_version = FOLD_VERSION + 1

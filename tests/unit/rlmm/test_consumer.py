@@ -21,7 +21,7 @@ _PAYMENTS = TopicIdPartition(topic_id=UUID(int=0xBA7), topic="payments", partiti
 
 
 class _Reader:
-    """The reading side of a topic in memory."""
+    """The consumer of a topic in memory."""
 
     def __init__(self, log: MemoryLog) -> None:
         self._topic = MemoryTopic(log)

@@ -56,7 +56,7 @@ PARTITION_COUNT = 50
 
 
 class Unanswered:
-    """A manager over a topic that does not answer as asked."""
+    """A manager over a topic whose next writes have these fates."""
 
     def __init__(self, *fates: Fate, partition_count: int = 1) -> None:
         clock = ManualClock()
@@ -73,12 +73,12 @@ class Unanswered:
         self.topic.fates.extend(fates)
 
     def written(self, event: MetadataEvent) -> int:
-        """How often an event is in the topic."""
+        """Return how often an event is in the topic."""
         key = encode(event).key
         return sum(record.key == key for record in self.log.records(0))
 
     def tombstones(self) -> int:
-        """How many barriers are in the topic."""
+        """Return the number of barriers in the topic."""
         return sum(record.value is None for record in self.log.records(0))
 
 
@@ -128,7 +128,7 @@ def test_publish_when_nothing_is_answered_then_is_unknown_and_the_next_reads_pas
 
 
 def test_publish_when_an_earlier_result_stays_unknown_then_writes_nothing() -> None:
-    """This holds as long as the cluster is unreachable, whatever the caller tries."""
+    """This is so as long as the cluster is unreachable, whatever the caller tries."""
     world = Unanswered(*[Fate.LATE] * 3)
     end_offset = world.log.end_offset(0)
     repeated = trim(10)
@@ -154,7 +154,7 @@ def test_publish_when_another_metadata_partition_is_unknown_then_writes() -> Non
 
 
 def _partition_on(metadata_partition_number: int) -> TopicIdPartition:
-    """A user partition whose records are on that one of two metadata partitions."""
+    """Return a user partition whose records are on this one of two metadata partitions."""
     return next(
         found
         for number in range(100)

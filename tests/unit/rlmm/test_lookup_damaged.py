@@ -29,7 +29,7 @@ def report(world: RemoteWorld, segment: RemoteLogSegmentMetadata) -> None:
 
 
 def located(world: RemoteWorld, offset: int, failed: Collection[UUID] = ()) -> object:
-    """The metadata of the segment that answers."""
+    """Return the metadata of the segment that answers, or why none does."""
     state = world.metadata.partition_state(TIP)
     found = locate_around(state, world.metadata, TIP, offset, failed)
     return found if isinstance(found, NotStored) else found.metadata
@@ -46,7 +46,7 @@ def test_locate_around_when_the_furthest_is_on_record_as_damaged_then_another_an
     report(world, longer)
 
     assert located(world, 50) == shorter
-    assert located(world, 150) == longer, "no other holds it"
+    assert located(world, 150) == longer, "no other segment has the offset"
 
 
 def test_locate_around_when_all_are_on_record_then_the_one_that_did_not_fail_just_now(

@@ -38,7 +38,7 @@ def test_locate_when_segments_reach_equally_far_then_the_one_that_begins_last(
 def test_locate_when_an_epoch_inside_the_segment_is_of_another_history_then_cut_there(
     world: RemoteWorld, offset: int, expected: OffsetRange | None
 ) -> None:
-    """Its last epoch belongs to the lineage, too; the epochs between do not."""
+    """The segment's last epoch belongs to the lineage, too; the epochs between do not."""
     world.store(segment_of(0), lineage=Lineage.of((0, 0), (1, 50), (2, 80)))
     world.claim(Lineage.of((0, 0), (2, 50)))
 

@@ -154,7 +154,7 @@ Place = tuple[str, ...]
 
 
 def places_of(*path: str) -> list[Place]:
-    """The message of an event at `path`, and all messages within it at any depth."""
+    """Return the message at `path` of an event, and all messages nested in it."""
     descriptor = pb.MetadataEvent.DESCRIPTOR
     for name in path:
         within = descriptor.fields_by_name[name].message_type
@@ -187,7 +187,7 @@ POLICY = replace(policy(), policy=replace(policy().policy, originals=ORIGINALS))
 
 
 def read_segment(*partition_keys: Place) -> RemoteLogSegmentMetadata:
-    """A finished segment, as the cache has it whose record a newer version wrote."""
+    """Return a finished segment as the cache has it, from a record of a newer version."""
     log = log_of(claim())
     log.append(0, *with_newer_fields(step(SEGMENT, FINISHED), *partition_keys))
     record = folded(log).segment(SEGMENT.segment_id)
@@ -208,7 +208,7 @@ def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
 
 @pytest.mark.parametrize("field_path", SEGMENT_PLACES, ids=".".join)
 def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
-    """R14: unknown fields survive a rewrite at their place."""
+    """R14: unknown fields survive a rewrite, each in its message."""
     metadata = read_segment(field_path)
 
     written = step(metadata, DELETE_STARTED, expected_state=FINISHED)

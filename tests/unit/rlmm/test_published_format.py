@@ -216,7 +216,7 @@ def test_record_when_an_earlier_version_wrote_it_then_says_the_same(name: str) -
 
 
 def test_gap_of_an_accepted_loss_when_read_by_the_first_version_then_of_a_reason_it_knows() -> None:
-    """R14: its gateways step over the gap, too, and its leaders keep the field."""
+    """R14: the first version's gateways skip the gap, too, and its leaders keep the field."""
     _, value = _published_records()["gap_of_accepted_loss"]
 
     (gap,) = events_pb2.MetadataEvent.FromString(value).gaps_recorded.gaps

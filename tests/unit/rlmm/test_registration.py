@@ -75,7 +75,7 @@ def test_live_processes_when_of_another_role_then_left_out() -> None:
 def test_heartbeats_when_silent_for_three_intervals_then_missed_as_others_count_it(
     silent_ms: int, *, is_missed: bool
 ) -> None:
-    """A process that is ready must count as live for the others, and the reverse."""
+    """A process is ready if, and only if, the others count it as live."""
     manager = _registration(ProcessRole.MANAGER, silent_ms)
 
     assert has_missed_heartbeats(silent_ms, _INTERVAL_MS) is is_missed

@@ -57,7 +57,7 @@ def lineages(draw: st.DrawFn) -> Lineage:
 
 @st.composite
 def stored(draw: st.DrawFn) -> Stored:
-    """Segments of the log's own lineage and of one that was cut off, finished or not."""
+    """Draw segments of the log's own lineage and of one that was cut off, finished or not."""
     own, other = draw(lineages()), draw(lineages())
     leader = writer(own.entries[-1].epoch)
     events: list[Event] = [claim(leader, lineage=own)]
@@ -125,7 +125,7 @@ def test_sizes_when_asked_then_count_each_segment_as_often_as_said(found: Stored
 def test_listing_when_by_epoch_then_holds_all_but_deleted_ones(
     found: Stored, epoch: int, from_offset: int
 ) -> None:
-    """KIP-405: unfinished ones too, so that they can be cleaned up."""
+    """KIP-405: unfinished segments too, so that they can be cleaned up."""
     listed = found.cache.segments(ORDERS, leader_epoch=epoch, from_offset=from_offset)
 
     expected = [

@@ -68,7 +68,7 @@ def test_metadata_when_sent_to_another_process_then_is_the_same() -> None:
 
 
 def test_metadata_when_its_topic_has_another_name_than_was_given_then_is_as_written() -> None:
-    """The id and the number identify a partition; the name is the one that the segment has."""
+    """The id and the number identify a partition; the topic's name is as the segment has it."""
     metadata = segment_metadata(state=FINISHED)
     value = encode(step(metadata, FINISHED)).value
 

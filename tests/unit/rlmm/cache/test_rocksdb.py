@@ -20,7 +20,7 @@ ROW = (Table.SEGMENTS, b"key")
 
 
 def written(directory: Path, *, flushed: bool = True) -> Path:
-    """The directory of a closed store, whose row is in a table file or in the log."""
+    """Return the directory of a closed store, with a row in a table file or in the log."""
     store = RocksDbStore(directory)
     batch = store.batch()
     batch.put(*ROW, b"value")
@@ -210,7 +210,7 @@ def put(store: RocksDbStore, key: bytes, value: bytes) -> None:
 def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_again(
     tmp_path: Path,
 ) -> None:
-    """RocksDB still refuses when there is space again; nothing written before is lost."""
+    """RocksDB refuses writes even after there is space again; nothing written before is lost."""
     store = RocksDbStore(written(tmp_path / "cache"))
     with no_file_larger_than(1 << 16), pytest.raises(RetriableError):
         put(store, b"large", bytes(1 << 20))
@@ -261,7 +261,7 @@ def test_store_when_rows_are_read_then_shows_disk_and_memory_within_its_bounds(
 
 
 def test_store_when_a_view_was_used_before_then_can_be_opened_again(tmp_path: Path) -> None:
-    """A thread that still names an ended view doesn't hold RocksDB's lock."""
+    """A thread that still refers to a closed view does not hold RocksDB's lock."""
     store = RocksDbStore(written(tmp_path / "cache"))
     with store.read(Table.SEGMENTS) as reader:
         assert list(reader.ascending(Table.SEGMENTS, b"", b"z")) == [(b"key", b"value")]
@@ -298,7 +298,7 @@ def unmerged_files(store: RocksDbStore) -> int:
 
 
 def store_of_unmerged_files(directory: Path) -> RocksDbStore:
-    """A store that expects many writes, and has more files than it leaves otherwise."""
+    """Return a store that expects many writes, and so leaves more files unmerged than usual."""
     store = RocksDbStore(directory)
     store.set_bulk_mode(enabled=True)
     for number in range(6):
@@ -321,7 +321,7 @@ def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_pa
 def test_store_when_it_ended_while_much_was_written_then_merges_once_opened_again(
     tmp_path: Path,
 ) -> None:
-    """The notice is not kept in the directory: a process that died left no setting."""
+    """The bulk mode is not stored in the directory, so a dead process leaves no setting."""
     store_of_unmerged_files(tmp_path / "cache").close()
 
     store = RocksDbStore(tmp_path / "cache")

@@ -17,7 +17,7 @@ _END = b"\xff" * 8
 
 
 def put(store: OrderedStore, number: int) -> None:
-    """One batch: a row of each table."""
+    """Write one batch with a row of each table."""
     batch = store.batch()
     for table in Table:
         batch.put(table, number.to_bytes(4, "big"), table.value.encode())

@@ -73,7 +73,7 @@ def segments(draw: st.DrawFn) -> list[RemoteLogSegmentMetadata]:
 
 
 def naive(segments: list[RemoteLogSegmentMetadata], epoch: int, offset: int) -> int | None:
-    """KIP-405's lookup by looking at everything: furthest end, last start, greatest id."""
+    """Return KIP-405's answer from all segments: furthest end, then last start, greatest id."""
     covering = []
     for segment in segments:
         lineage = segment.segment_leader_epochs
@@ -179,7 +179,7 @@ def test_lookup_when_epochs_begin_above_the_base_then_answers_from_there() -> No
 def test_segment_when_a_later_record_begins_elsewhere_then_is_there_only(
     max_records: int,
 ) -> None:
-    """Scenario 30: the newest accepted record is what counts, whichever batches they came in."""
+    """Scenario 30: the newest accepted record counts, whatever batches the records came in."""
     log = log_of(
         claim(),
         step(segment_metadata(1, 0, 10), STARTED),
@@ -218,7 +218,7 @@ def test_lookup_when_the_offset_or_the_epoch_is_none_that_exists_then_finds_noth
 
 
 def test_view_when_a_segment_holds_the_greatest_offset_then_every_search_finds_it() -> None:
-    """The end of a segment is an offset too, so the greatest that a record can have is one less."""
+    """The end of a segment is an offset, too, so the greatest offset of a record is one less."""
     last = replace(segment_metadata(1, MAX_OFFSET - 1, MAX_OFFSET), has_transaction_index=True)
 
     with view_of(step(last, FINISHED)) as view:
@@ -240,7 +240,7 @@ def test_view_when_asked_for_the_unfinished_then_leaves_out_the_finished() -> No
 
 
 def test_lineage_when_a_segment_ends_at_the_offset_then_only_what_is_above() -> None:
-    """The longer segment makes the search begin where it can meet the shorter one."""
+    """Because of the longer segment, the search begins where it can find the shorter one."""
     segments = segment_metadata(1, 0, 10), segment_metadata(2, 10, 30)
 
     with view_of(*(step(segment, FINISHED) for segment in segments)) as view:

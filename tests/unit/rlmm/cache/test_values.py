@@ -13,7 +13,7 @@ TOPIC = TopicIdentity(cluster_id="cluster", topic_id="topic", partition_count=3)
 
 
 def stored(change: str) -> MetadataCache:
-    """A cache of this topic, one number of whose identity is another version's."""
+    """Return a cache of this topic whose identity has one number of another version."""
     store = MemoryStore()
     MetadataCache(store).reset(TOPIC)
     value = store.get(Table.CHECKPOINT, IDENTITY)

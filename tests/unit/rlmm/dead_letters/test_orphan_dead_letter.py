@@ -41,7 +41,7 @@ def test_orphan_letter_when_encoded_and_decoded_then_is_the_same(item: OrphanDea
 def test_orphan_letter_when_read_as_a_failed_deletion_then_is_left_alone(
     item: OrphanDeadLetter,
 ) -> None:
-    """R14 and R22: letters of their own kind."""
+    """R14 and R22: orphans have dead letters of their own kind."""
     with pytest.raises(UnsupportedError):
         dead_letter.decode(encode(item).value)
 

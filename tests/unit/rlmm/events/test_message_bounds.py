@@ -1,4 +1,4 @@
-"""The bounds of numbers and ranges in messages: those beyond are corrupt, and never folded."""
+"""The bounds of numbers and ranges in messages: values beyond them are corrupt, never folded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BOUNDS: list[tuple[Event, str, int, int]] = [
 
 
 def changed(event: Event, path: str, value: int) -> tuple[bytes, bytes]:
-    """The event's record with another value in the field at `path`."""
+    """Return the event's record with another value in the field at `path`."""
     record = encode(event)
     message = pb.MetadataEvent.FromString(record.value)
     *parents, name = path.split(".")

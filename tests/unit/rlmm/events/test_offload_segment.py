@@ -49,7 +49,7 @@ SEGMENT = segment_metadata()
 
 
 def known(*records: OffloadSegmentRecord) -> tuple[OffloadSegmentRecord, ...]:
-    """The account after these records."""
+    """Return the account after these records."""
     log = log_of(claim(), *map(offload_segment_changed, records))
     return offload_segments(folded(log), ORDERS)
 

@@ -39,7 +39,7 @@ RECORD = encode(EVENT)
 
 
 def changed(change: Callable[[pb.SegmentEvent], object]) -> bytes:
-    """The record's value after a change of its message."""
+    """Return the record's value after a change of its message."""
     assert RECORD.value is not None
     message = pb.MetadataEvent.FromString(RECORD.value)
     change(message.segment)

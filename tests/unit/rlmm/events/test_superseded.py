@@ -1,4 +1,4 @@
-"""Which earlier records an accepted event makes superfluous, so that its writer removes them."""
+"""The earlier records that an accepted event makes superfluous, so that its writer removes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def superseded(event: Event, state: PartitionState) -> tuple[RecordKind, ...] | 
 def test_trim_when_it_is_the_only_one_that_counts_then_supersedes_the_others(
     known: tuple[LogStart, ...], expected: tuple[RecordKind, ...]
 ) -> None:
-    """A further trim of another leader epoch may count again after an unclean election."""
+    """The trim of another leader epoch may count again after an unclean election."""
     assert superseded(trim(10, by=writer(1)), PartitionState(trims=known)) == expected
 
 
@@ -72,5 +72,5 @@ def test_log_start_when_no_other_counts_or_all_requests_are_met_then_supersedes_
 def test_event_when_accepted_then_supersedes_the_same_whatever_the_state(
     event: Event, expected: tuple[RecordKind, ...] | None
 ) -> None:
-    """A lease's key is written again; its writer removes expired leases alone."""
+    """A renewal reuses its lease's key, so a lease's writer removes only expired leases."""
     assert superseded(event, PartitionState()) == expected

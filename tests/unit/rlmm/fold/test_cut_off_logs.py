@@ -40,12 +40,12 @@ _LAST_EPOCH = 3
 class Story:
     """A sequence of leaders of one partition, each of which may lack records.
 
-    `superseded` are the numbers of the events whose owner's process may remove them by now.
+    `superseded` has the numbers of the events that their owner may remove by now.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        # Each epoch continues with the log of some earlier one, from an offset on.
+        # Each epoch continues the log of an earlier one, from an offset on.
         self._origins = [random.randint(0, epoch) for epoch in range(_LAST_EPOCH)]
         self._begins = [random.randint(1, 5) for _ in range(_LAST_EPOCH)]
         self._epoch = 0
@@ -76,7 +76,7 @@ class Story:
         return folded(log_of(*left)).partition_state(ORDERS)
 
     def removed(self) -> frozenset[int]:
-        """Remove some superseded records: the remover may be killed, and the cleaner is slow."""
+        """Choose superseded records to remove: the owner may be killed, and the cleaner is slow."""
         share = self._random.choice([0.3, 0.7, 1.0])
         return frozenset(each for each in self.superseded if self._random.random() < share)
 

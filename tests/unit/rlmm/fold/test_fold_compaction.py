@@ -36,7 +36,7 @@ def prefix(log: MemoryLog, length: int) -> MemoryLog:
 
 
 def compacted(log: MemoryLog, data: st.DataObject) -> MemoryLog:
-    """The same log after some runs of the cleaner."""
+    """Return the same log after some runs of the cleaner."""
     shorter = prefix(log, log.end_offset(0))
     for _ in range(data.draw(st.integers(1, 3))):
         upto_offset = data.draw(st.integers(0, log.end_offset(0)))

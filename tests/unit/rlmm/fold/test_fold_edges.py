@@ -50,7 +50,7 @@ LAST_MS = (1 << 63) - 1
 
 
 def copied(started: Event, finished: Event, *, after_ms: int) -> MemoryLog:
-    """A copy that starts at 1000 and finishes `after_ms` later."""
+    """Return a log with a copy that starts at 1000 and finishes `after_ms` later."""
     clock = ManualClock(now_ms=1_000)
     log = MemoryLog(clock)
     append(log, started)
@@ -66,7 +66,7 @@ def deadline_of(log: MemoryLog) -> int:
 
 
 def without(log: MemoryLog, event: Event) -> MemoryLog:
-    """The log with a tombstone of the event."""
+    """Return the log with a tombstone of the event."""
     log.append(0, encode(event).key, None)
     return log
 
@@ -167,7 +167,7 @@ def test_request_when_the_log_start_comes_to_it_then_is_met() -> None:
 def test_request_when_a_later_epoch_begins_below_then_reaches_up_to_it(
     leader_epoch: int, expected: int
 ) -> None:
-    """A request that names no epoch is of the owner's."""
+    """A request that names no epoch belongs to the owner's epoch."""
     owner = claim(writer(5), lineage=Lineage.of((0, 0), (5, 50)))
     log = log_of(owner, log_start_request(90, leader_epoch=leader_epoch))
 
@@ -198,7 +198,7 @@ def test_gaps_when_the_log_starts_at_the_end_of_one_then_it_is_none(
 def test_gaps_when_a_later_epoch_begins_in_one_then_it_ends_there(
     later_start: int, expected: tuple[object, ...]
 ) -> None:
-    """Records of the later leader are no gap."""
+    """Records of the later leader are not in a gap."""
     later = claim(writer(1), lineage=Lineage.of((0, 0), (1, later_start)))
     log = log_of(claim(), gaps(gap(10, 20), gap(50, 60)), later)
 
@@ -243,7 +243,7 @@ def test_pause_when_tombstoned_then_nothing_is_paused() -> None:
 
 @pytest.mark.parametrize("event", [trim(50), log_start(50), gaps(gap(10, 20))])
 def test_record_when_its_key_is_tombstoned_then_what_it_said_holds(event: Event) -> None:
-    """A key is removed when another record replaces it, or by compaction."""
+    """Owners write tombstones for records that later ones replace; the state stays."""
     log = log_of(claim(), event)
 
     assert folded(log).partition_state(ORDERS) == folded(without(log, event)).partition_state(

@@ -1,4 +1,4 @@
-"""Any sequence of events gives the same as a model of KIP-405 that keeps all in dicts."""
+"""Any sequence of events gives the same state as a model of KIP-405 that keeps it in dicts."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Model:
 
 @st.composite
 def events(draw: st.DrawFn, tip: TopicIdPartition) -> list[Event]:
-    """Records that leaders, zombies and repair jobs might write, some of them twice."""
+    """Draw events that leaders, zombies and repair jobs might write, some of them twice."""
     segments = [
         segment_metadata(1 + 10 * tip.partition, 0, 30, epochs=((0, 0), (1, 20)), partition=tip),
         segment_metadata(2 + 10 * tip.partition, 10, 40, epochs=((0, 10), (2, 20)), partition=tip),
@@ -149,7 +149,7 @@ def events(draw: st.DrawFn, tip: TopicIdPartition) -> list[Event]:
 
 @st.composite
 def interleavings(draw: st.DrawFn) -> list[tuple[int, Event]]:
-    """The events of two partitions; between them any order."""
+    """Draw the events of two partitions, interleaved in any order."""
     waiting = [draw(events(tip)) for tip in PARTITIONS]
     order = draw(st.permutations([0] * len(waiting[0]) + [1] * len(waiting[1])))
     iterators = [iter(each) for each in waiting]
@@ -157,7 +157,7 @@ def interleavings(draw: st.DrawFn) -> list[tuple[int, Event]]:
 
 
 def fold_into(store: OrderedStore, written: list[tuple[int, Event]]) -> list[bool]:
-    """Fold in batches of a few; whether each was accepted."""
+    """Fold in small batches; return whether each event was accepted."""
     cache = MetadataCache(store)
     accepted = []
     for begin in range(0, len(written), 4):

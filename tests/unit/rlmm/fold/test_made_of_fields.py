@@ -1,7 +1,6 @@
-"""Records and entries made of a tuple of their fields, which is faster than by their class.
+"""Records and entries made from a tuple of their fields, which is faster than their constructor.
 
-That the tuples have all the fields, each of its type, is checked where the types are: each value
-of the class is one of those tuples.
+The tests pass a value of the class as such a tuple, so the type checker compares their fields.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_partition_when_its_deletion_skips_or_moves_back_then_is_refused() -> No
 
 
 def test_copy_when_the_partition_is_to_be_deleted_then_none_begins() -> None:
-    """Scenario 106: no new copy of it, also one that comes as finished."""
+    """Scenario 106: no new copy of it, not even one that comes as finished."""
     log = log_of(claim(), partition_delete(MARKED), step(SEGMENT, STARTED), step(SEGMENT, FINISHED))
 
     assert refusals(log) == {"partition_deleted": 2}
@@ -115,7 +115,7 @@ def test_claims_when_the_partition_is_deleted_then_may_be_removed() -> None:
 
 
 def test_deletion_of_a_partition_when_tombstoned_then_holds() -> None:
-    """R11: the record keeps late copies refused."""
+    """R11: because of the deletion's record, the fold refuses late copies."""
     marked = partition_delete(MARKED)
     log = log_of(marked)
     log.append(0, encode(marked).key, None)

@@ -74,7 +74,7 @@ def event_ids(log: MemoryLog, *, accepted: bool) -> list[bytes]:
 def test_record_of_a_partition_when_folded_then_its_key_is_kept(
     event: Event, kind: RecordKind
 ) -> None:
-    """R11: also of one that is refused."""
+    """R11: also of a refused record."""
     assert kept(log_of(event), kind) == [key_of(event)]
 
 
@@ -152,7 +152,7 @@ def test_segment_when_it_begins_then_is_not_dead_lettered(state: SegmentState) -
 def test_copy_when_its_deadline_was_the_first_millisecond_then_is_too_late(
     started: Event, finished: Event
 ) -> None:
-    """Only 0 is no deadline."""
+    """Only 0 means that there is no deadline."""
     clock = ManualClock(now_ms=1)
     log = MemoryLog(clock)
     append(log, started)

@@ -45,7 +45,7 @@ def test_checkpoint_when_of_another_schema_then_is_rebuilt() -> None:
 def test_checkpoint_when_older_than_half_of_delete_retention_then_is_stale(
     age_days: int, stale: bool
 ) -> None:
-    """R12: tombstones may have been missed."""
+    """R12: the process may have missed tombstones."""
     positions = {
         0: ReadPosition(offset=9, append_time_ms=DAY_MS),
         1: ReadPosition(offset=9, append_time_ms=10),

@@ -55,7 +55,7 @@ def test_segment_when_deleted_and_forgotten_in_one_batch_then_its_partition_has_
 
 
 def test_follower_when_the_topic_is_unreachable_at_start_then_recovers_by_itself() -> None:
-    """Scenario 33: starts degraded, with the reason; tries again after growing pauses."""
+    """Scenario 33: it starts degraded, with the reason, and retries after growing pauses."""
     world = World()
     world.topic.ensure_error = RetriableError("no broker")
     pauses = world.step(9)
@@ -234,7 +234,7 @@ def test_follower_when_much_is_missing_at_first_then_the_cache_knows_until_it_is
 
 
 def test_follower_when_the_cache_fails_meanwhile_then_it_is_notified_again() -> None:
-    """A store that was opened again has forgotten its notices."""
+    """A reopened store has lost its bulk mode."""
     world = World()
     world.write(*[registration() for _ in range(3)])
     world.step()

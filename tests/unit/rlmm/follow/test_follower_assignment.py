@@ -55,7 +55,7 @@ def test_partition_when_hosted_later_then_answers_once_caught_up() -> None:
 
 
 def test_partition_when_hosted_later_and_much_is_missing_then_the_cache_knows_meanwhile() -> None:
-    """A process begins with the cluster's partition alone, also where its cache is lost."""
+    """A process begins with the cluster's metadata partition alone, even if its cache is lost."""
     world = new_world()
     write(world, *(stored(ONE, number) for number in range(1, 4)))
     world.step(3)
@@ -209,7 +209,7 @@ def test_dropped_partition_when_its_drop_fails_then_does_not_answer_and_is_dropp
 
 
 def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
-    """So a query can detect that the data was dropped while it ran."""
+    """So a query can detect that the data was dropped during the query."""
     world = new_world()
     world.assignment.add([ONE])
     world.step(2)
@@ -227,7 +227,7 @@ def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
 
 
 def test_record_when_on_a_partition_that_is_not_its_own_then_changes_nothing() -> None:
-    """Otherwise a process that follows only some partitions would have another state."""
+    """Otherwise a process that follows only some partitions would have a different state."""
     world = World(partition_count=COUNT)
     newer = pb.MetadataEvent(min_fold_version=FOLD_VERSION + 1).SerializeToString()
     write(world, stored(ONE))

@@ -30,7 +30,7 @@ def following() -> World:
 
 
 def test_topic_when_deleted_under_the_follower_then_is_not_created_again() -> None:
-    """Scenario 37: an empty topic would be taken for the truth by everyone."""
+    """Scenario 37: every process would take an empty topic for the truth."""
     world = following()
     world.log.delete()
 
@@ -193,7 +193,7 @@ def test_topic_when_unreachable_for_a_while_then_is_read_on() -> None:
 
 
 def _delete_and_forget(world: World) -> None:
-    """Delete the segment, and let enough time pass that the topic has nothing left of it."""
+    """Delete the segment, and let time pass until the topic has nothing left of it."""
     world.clock.now_ms += 1_000
     deletion = step(SEGMENT, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
     world.write(deletion, step(SEGMENT, DELETE_FINISHED))

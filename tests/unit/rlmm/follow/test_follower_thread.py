@@ -1,4 +1,4 @@
-"""The thread that follows, and how it shows that a step never returns."""
+"""The follower's thread, and how it reports a step that never returns."""
 
 from __future__ import annotations
 

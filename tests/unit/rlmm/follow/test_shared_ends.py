@@ -17,7 +17,7 @@ _LONG_MS = 10_000
 
 
 class _Topic:
-    """Answers on request; each question is a sequence of partitions."""
+    """A topic that answers when the test allows it; each question is a sequence of partitions."""
 
     def __init__(self) -> None:
         self.asked: list[Sequence[int]] = []

@@ -112,7 +112,7 @@ def test_native_record_when_cut_short_or_longer_then_is_corrupt(value: bytes) ->
     )
 )
 def test_native_record_when_damaged_then_fails_as_it_should_or_is_read(data: bytes) -> None:
-    """Any bytes give one of the two errors, and no memory is allocated by a length."""
+    """Any bytes are read or give one of the two errors; a wrong length allocates no memory."""
     try:
         record = decode_native(data)
     except (CorruptError, UnsupportedError):

@@ -14,7 +14,7 @@ LOST = OffsetRange(start_offset=0, end_offset=1)
 
 
 def test_limits_when_compared_then_those_of_what_topics_have_already() -> None:
-    """A smaller maximum would make existing records corrupt."""
+    """With a smaller maximum, existing records would be corrupt."""
     assert (OBJECT_KEY_MAX_CHARS, LOST_RANGES_MAX_COUNT) == (4_096, 256)
 
 

@@ -47,7 +47,7 @@ def test_starts_when_what_is_covered_is_forgotten_then_reach_as_far_in_any_linea
 
 
 def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_met() -> None:
-    """R13: a request is unfenced and a maximum; the leader's log start meets it. Scenario 75."""
+    """R13, scenario 75: a request is a maximum and not fenced; the leader's log start meets it."""
     requested = log_of(claim(), log_start(10), log_start_request(50), log_start_request(40))
     met = log_of(claim(), log_start(10), log_start_request(50), log_start(60))
 
@@ -81,7 +81,7 @@ def test_request_when_a_later_epoch_begins_below_it_then_reaches_up_to_there() -
 
 
 def test_request_when_a_later_leader_took_it_then_is_of_its_epoch() -> None:
-    """Return whether that leader's process has claimed the partition yet or not."""
+    """It does not matter whether that leader's process has claimed the partition yet."""
     asked = log_start_request(50, leader_epoch=1)
     early = log_of(claim(), asked, claim(writer(1), lineage=CUT))
     late = log_of(claim(), claim(writer(1), lineage=CUT), asked)
