@@ -16,7 +16,7 @@ RECORDED = StoredObject(key=KEY, length_bytes=len(CONTENT), crc32c=crc32c(CONTEN
 
 class _NoBounds(CopyAttempt):
     def check(self) -> None:
-        """An attempt without a deadline."""
+        """Allow everything: the attempt has no deadline."""
 
 
 def _check(content: bytes | None, *, read: bool) -> ObjectCheck:

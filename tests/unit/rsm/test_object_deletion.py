@@ -59,7 +59,7 @@ def stored(*segments: RemoteLogSegmentMetadata) -> MemoryChunkStorage:
 
 
 def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> None:
-    """A companion describes the other objects of its segment, as long as one of them exists."""
+    """A companion must exist as long as one of the objects that it describes."""
     segments = [segment(1), segment(2), segment(3)]
     storage = RefusingStorage(stored(segments[0], segments[1]), key(2))
 
@@ -75,7 +75,7 @@ def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> Non
 
 
 class UnreachableStorage(ChunkStorageWrapper):
-    """Answers to no deletion."""
+    """Answers no deletion."""
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         raise RetriableError("unreachable")

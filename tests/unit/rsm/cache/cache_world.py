@@ -52,7 +52,7 @@ class World:
         return self.cache.read_ahead(self.request(index), reader=reader)
 
     def take(self, *indexes: int, reader: str = "a") -> None:
-        """Read to the end and give back."""
+        """Read these chunks and release them."""
         reading = self.read(*indexes, reader=reader)
         self.held.run_all()
         reading.result(0).release()

@@ -105,7 +105,7 @@ def test_buffers_when_all_is_released_then_no_addresses_are_kept_without_memory(
 
 
 def test_buffer_when_there_is_room_with_memory_then_it_is_that() -> None:
-    """The free space of a fuller slab has no memory any more."""
+    """The free space in the fuller slab has no memory any more."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     first = [fill(buffers.take(4 * MIB)) for _ in range(4)]
     second = [fill(buffers.take(4 * MIB)) for _ in range(4)]
@@ -120,7 +120,7 @@ def test_buffer_when_there_is_room_with_memory_then_it_is_that() -> None:
 
 
 def test_buffer_when_two_rooms_are_alike_then_of_the_slab_that_is_used_more() -> None:
-    """The other slab may soon be empty, with space for a large chunk."""
+    """The other slab may soon be empty, and then has space for a large chunk."""
     buffers = ChunkBuffers(budget_bytes=64 * MIB)
     first = [buffers.take(4 * MIB) for _ in range(4)]
     second = [buffers.take(4 * MIB) for _ in range(4)]
@@ -272,7 +272,7 @@ def test_made_ready_when_there_is_nothing_to_touch_it_with_then_nothing_is_kept(
 
 @contextmanager
 def _no_descriptors() -> Iterator[None]:
-    """The process has opened as many files as it may."""
+    """Let the process open no further file."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:

@@ -101,7 +101,7 @@ def test_read_when_several_chunks_then_all_at_once_and_what_follows_in_memory() 
 
 
 def test_read_when_others_are_active_then_what_follows_is_no_more_than_a_share() -> None:
-    """Scenario 115: a lease that is given at once may last until its bytes are sent."""
+    """Scenario 115: an extended lease may last until all of its bytes are sent."""
     world = World(chunk_count=8)
     for index in (1, 2, 3, 4, 5):
         world.take(index)
@@ -126,7 +126,7 @@ def test_read_when_budget_is_in_use_then_waits_for_its_turn() -> None:
 
 
 def test_read_when_large_and_small_wait_then_in_the_order_of_asking() -> None:
-    """Scenario 115: no client starves, also one that needs more room than others."""
+    """Scenario 115: no client starves, not even one that needs more room than others."""
     world = World(chunk_count=2)
     leases = [world.read(1), world.read(2, reader="b")]
     world.held.run_all()
@@ -309,7 +309,7 @@ def test_forget_when_chunks_are_in_memory_then_they_go_and_others_stay() -> None
 
 
 def test_forget_when_a_chunk_is_used_then_it_is_dropped_with_its_last_user() -> None:
-    """Reads in flight keep their bytes."""
+    """Leases in use keep their bytes."""
     world = World()
     readings = [world.read(1, reader=reader) for reader in "ab"]
     world.held.run_all()
@@ -400,7 +400,7 @@ def do_meanwhile(world: World, act: str, index: int, reader: str) -> None:
 
 
 def taken(pending: list[tuple[Reading, tuple[int, ...]]]) -> list[ChunkLease[str]]:
-    """The leases of the readings that are done; what failed is dropped."""
+    """Remove the readings that are done; return the leases of those that did not fail."""
     leases: list[ChunkLease[str]] = []
     for reading, wanted in [entry for entry in pending if entry[0].done()]:
         pending.remove((reading, wanted))

@@ -1,4 +1,4 @@
-"""Reads configuration files that are no usual ones."""
+"""Reading unusual configuration files."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def manager_of(storage: MemoryChunkStorage, chunk_bytes: int) -> SegmentStorageM
 
 
 class VisitedObjects(tuple[StoredObject, ...]):  # noqa: SLOT001 - it counts
-    """The objects of a segment, which count how often each of them was visited."""
+    """The objects of a segment; counts how often each one was visited."""
 
     def __init__(self, _: Iterable[StoredObject]) -> None:
         self.counts: Counter[SupportsIndex | str] = Counter()

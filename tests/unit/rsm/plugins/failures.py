@@ -1,4 +1,4 @@
-"""Counts the errors of a plug-in, and gives the calls of one with a short time."""
+"""Counts the errors of a plug-in, and calls it with a time limit."""
 
 from __future__ import annotations
 

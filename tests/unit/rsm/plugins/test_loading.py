@@ -1,4 +1,4 @@
-"""A plug-in that cannot be used ends the start, with its name and its key."""
+"""A plug-in that cannot be used ends the start with an error that names it and its key."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.unit.rsm.pulsar.test_offload_handle import NAMES, WHOLE, PartStorage,
 INFO = LedgerInfo(ledger_id=1, entry_count=9, size_bytes=900, closed_ms=7)
 LAST = EntryPosition(ledger_id=1, entry_id=1)
 
-# Each discovers that an entry of 261 bytes, which would begin a block, does not fit.
+# Each call finds that an entry of 261 bytes does not fit, because it would begin a block.
 ASKS: dict[str, Callable[[OffloadHandle], bool]] = {
     "can_offer": lambda handle: handle.can_offer(261),
     "wait_for_room": lambda handle: handle.wait_for_room(261),
@@ -100,7 +100,7 @@ def test_seal_when_the_object_is_full_then_the_index_has_its_infos(
 def test_seal_when_the_object_ended_without_its_infos_then_refused(
     store: PartStorage, handle: OffloadHandle
 ) -> None:
-    """Not ignored: the index would silently be another one."""
+    """If the infos were ignored, the index would silently lack them."""
     handle.can_offer(261)
     handle.result(30)
 

@@ -55,7 +55,7 @@ def read_all(
 
 
 def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> WatchedStorage:
-    """A store with ledger 3, of entries of these sizes."""
+    """Return a store with ledger 3, whose entries have these sizes."""
     store = WatchedStorage()
     entries = enumerate((bytes([n % 256]) * size for n, size in enumerate(sizes)), first_entry_id)
     open_offloader(store, block_bytes=block_bytes).offload(
@@ -411,7 +411,7 @@ class FailsAfterTheContent(WatchedStorage):
 def test_offload_when_the_store_fails_at_the_end_then_leaves_a_complete_offload_of_this_id(
     *, has_index: bool, left: int
 ) -> None:
-    """**Data loss:** the name is that of an earlier offload, whose index proves it."""
+    """**Data loss:** a failed offload must not delete a complete earlier one of this name."""
     store = FailsAfterTheContent()
     names = [f"{UUID_A1}-ledger-3", *([f"{UUID_A1}-ledger-3-index"] if has_index else [])]
     for name in names:

@@ -28,7 +28,7 @@ Blocks = list[tuple[int, int, list[int]]]  # ledger id, first entry id, lengths
 
 
 def pulsars_block(ledger_id: int, first: int, lengths: list[int]) -> tuple[bytes, int]:
-    """A block as Pulsar writes it, and the length that it states."""
+    """Return a block as Pulsar writes it, and the length that it states."""
     stated = max(BLOCK_BYTES, 128 + 12 * len(lengths) + sum(lengths[1:]))
     header = struct.pack(">Iqqqq", 0x26A66D32, 128, stated, first, ledger_id)
     content = bytearray(header.ljust(128, b"\x00"))
@@ -114,7 +114,7 @@ def test_entries_when_pulsar_dropped_none_then_all_are_read(
 
 
 def pulsars_entries(lengths: list[int]) -> list[int]:
-    """Those that Pulsar writes of a block."""
+    """Return the entries of a block that Pulsar writes."""
     stated = max(BLOCK_BYTES, 128 + 12 * len(lengths) + sum(lengths[1:]))
     used = [128 + sum(12 + length for length in lengths[:number]) for number in range(len(lengths))]
     return [length for length, before in zip(lengths, used, strict=True) if before < stated]

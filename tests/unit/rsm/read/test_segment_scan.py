@@ -1,4 +1,4 @@
-"""Batches of given segments: where a scan starts and ends, and what it fetches ahead."""
+"""A scan of given segments: where it starts and ends, and what it fetches ahead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def world() -> RemoteWorld:
 
 
 def stored(world: RemoteWorld, *base_offsets: int) -> list[tuple[StoredRange, int]]:
-    """Segments of 100 offsets and some 100 KB, each to be read from its start."""
+    """Store segments of 100 offsets and about 100 KB, each to be read from its start."""
     segments = [world.store(segment_of(base)) for base in base_offsets]
     return [
         (StoredRange(metadata=each, offsets=each.offsets), each.offsets.start_offset)

@@ -50,7 +50,7 @@ def content_of(attempts: StoredAttempts, key: str) -> bytes:
 
 
 def as_found(metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """The record as a scan returns it: the companion's own checksum is in no companion."""
+    """Return the record as a scan does: no companion has the companion's own checksum."""
     *others, companion = metadata.objects
     return replace(metadata, objects=(*others, replace(companion, crc32c=None)))
 

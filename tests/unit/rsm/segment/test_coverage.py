@@ -14,7 +14,7 @@ BOUNDS = st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda b: (b[0], 
 def test_covered_end_when_any_ranges_then_first_offset_that_no_range_holds(
     bounds: list[tuple[int, int]], start: int
 ) -> None:
-    """Against counting offsets one by one."""
+    """The result equals that of counting offsets one by one."""
     ranges = stored_ranges(Lineage.of((0, 0)), [remote(a, b).metadata for a, b in bounds])
     held = {offset for a, b in bounds for offset in range(a, b)}
     expected = start
@@ -60,7 +60,7 @@ def test_log_bytes_when_an_election_cut_off_a_part_then_only_the_share_of_the_re
 
 
 def test_log_bytes_when_a_merged_segment_has_all_of_its_parts_then_its_size() -> None:
-    """The parts need not have their share of the offsets in bytes."""
+    """The parts' bytes need not be in proportion to their offsets."""
     parts = [remote(0, 100, size=10), remote(100, 200, size=70), remote(300, 400, size=20)]
     merged = remote(0, 200, size=80)
     segments = [each.metadata for each in (*parts, merged)]

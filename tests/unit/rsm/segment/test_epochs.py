@@ -100,7 +100,7 @@ def test_stitch_when_an_unclean_election_cut_stored_epochs_then_the_checkpoint_d
 
 
 def test_stitch_when_stored_has_a_newer_epoch_below_the_local_start_then_conflict() -> None:
-    """R5: two epochs for one offset, and nothing decides between them."""
+    """R5: one offset has two epochs, and nothing decides between them."""
     joined = stitch(Lineage.of((0, 0), (3, 50)), Lineage.of((1, 100)))
     assert joined.conflict_offset == 100
 

@@ -211,7 +211,7 @@ def test_cut_preallocated_when_zeros_follow_then_entries_remain(
 def test_offset_index_when_asked_where_a_batch_ends_then_after_its_own_entry(
     base_offset: int,
 ) -> None:
-    """Entries name the last offset of their batch; here there is one for each but the first."""
+    """Entries name the last offset of their batch; here each batch but the first has an entry."""
     entries = b"".join(struct.pack(">ii", 10 * n + 9, 500 * n) for n in range(1, 5))
     index = OffsetIndex(base_offset=base_offset, data=entries)
 

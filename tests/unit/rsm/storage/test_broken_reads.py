@@ -18,7 +18,7 @@ PATIENT = ReadLimits(max_openings=3, timeout_ms=60_000)
 
 
 class BreakingStore:
-    """Has `CONTENT`; its first answers break off after `cuts` bytes, `loud` with an error."""
+    """Has `CONTENT`; its first answers break off after `cuts` bytes, with an error if `loud`."""
 
     def __init__(self, *cuts: int, loud: bool = True, tells_length: bool = True) -> None:
         self.asked: list[tuple[int, int, str | None]] = []

@@ -35,7 +35,7 @@ def verbs(steps: dict[str, ProbeStep], result: ProbeResult) -> list[str]:
 
 
 class LockedStorage(ChunkStorageWrapper):
-    """Nobody may delete."""
+    """A store in which nobody may delete."""
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(DeleteOutcome(name=n, error=RetriableError("it is locked")) for n in names)

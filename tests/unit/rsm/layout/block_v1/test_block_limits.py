@@ -35,7 +35,7 @@ def of_one_block(data_bytes: int, *, last_entry_id: int = 0) -> BlockIndex:
 
 
 def test_sizes_when_compared_then_those_of_the_format() -> None:
-    """Pulsar's int; a block holds its header and, with its own header, an entry."""
+    """The maximum is Pulsar's int; the smallest block has its header and that of an empty entry."""
     assert struct.unpack(">i", struct.pack(">i", MAX_BLOCK_BYTES)) == (2**31 - 1,)
     assert (HEADER_BYTES, ENTRY_HEADER_BYTES) == (128, 12)
     assert [each.min_header_bytes for each in (BlockFormat.V1, BlockFormat.V2)] == [28, 36]

@@ -45,7 +45,7 @@ def divided(batches: Sequence[bytes], block_bytes: int) -> tuple[PlannedBlock, .
 def copied_log(
     store: WatchedStorage, log: bytes, *, block_bytes: int = 1 << 20
 ) -> tuple[SegmentStorageManager, RemoteLogSegmentMetadata]:
-    """A manager, and the metadata of a segment that was copied with this log."""
+    """Copy a segment with this log; return the manager and the segment's metadata."""
     manager = SegmentStorageManager(
         storage=store, keys=ObjectKeys(), layouts=[BlockV1Layout(block_bytes=block_bytes)]
     )
@@ -115,7 +115,7 @@ def test_blocked_log_when_batches_and_padding_are_large_then_handed_on_in_pieces
 def test_blocked_log_when_a_batch_comes_in_several_large_pieces_then_none_handed_on_is_empty() -> (
     None
 ):
-    """An empty piece ends an upload in HTTP chunks."""
+    """An empty piece would end an upload in HTTP chunks."""
     batches = batches_of([300_000])
     (log,) = batches
     pieces = PiecesSource(
@@ -244,7 +244,7 @@ def test_fetch_log_segment_when_read_at_random_then_less_than_the_points_spacing
 
 
 def test_fetch_log_segment_when_batches_are_large_then_just_what_was_asked_for_is_read() -> None:
-    """Both ends of a batch above the points' spacing are known, so a read begins within it."""
+    """Both ends of a batch above the points' spacing are known, so a read can begin within it."""
     store = WatchedStorage()
     log = b"".join(batches_of([300_000] * 8))
     manager, metadata = copied_log(store, log)

@@ -21,7 +21,7 @@ PADDING = bytes.fromhex("fedcdead")
 def streamed(
     *entries: tuple[int, int, int], block_bytes: int = 400
 ) -> tuple[BlockStream, list[bytes]]:
-    """The blocks of entries (ledger id, entry id, length)."""
+    """Write entries (ledger id, entry id, length); return the stream and its blocks."""
     stream = BlockStream(block_bytes=block_bytes)
     blocks: list[bytes] = []
     for ledger_id, entry_id, length in entries:
@@ -31,7 +31,7 @@ def streamed(
 
 
 def content_of(block: bytes) -> tuple[int, int, list[tuple[int, bytes]], bytes]:
-    """A block's ledger, first entry, entries and padding, by the proposal's byte table."""
+    """Return a block's ledger, first entry, entries and padding, by the proposal's byte table."""
     magic, header_bytes, block_bytes, first_entry_id, ledger_id = HEADER.unpack_from(block)
     assert (magic, header_bytes, block_bytes) == (0x26A66D32, 128, len(block))
     assert block[HEADER.size : 128] == bytes(128 - HEADER.size)

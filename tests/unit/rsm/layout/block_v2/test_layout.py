@@ -44,7 +44,7 @@ Ledger = tuple[int, int, list[bytes]]
 
 
 def ledgers_of(*sizes: Sequence[int], first_entry_ids: Sequence[int] = ()) -> list[Ledger]:
-    """Ledgers with the ids 1000, 1000 + the number of batches before, and so on."""
+    """Return ledgers; each id is 1000 + the number of batches in the ledgers before."""
     batches = iter(batches_of([size for each in sizes for size in each]))
     starts = accumulate(map(len, sizes), initial=1000)
     firsts = [*first_entry_ids, *([0] * len(sizes))]
@@ -94,7 +94,7 @@ def index_of(store: WatchedStorage, metadata: RemoteLogSegmentMetadata) -> Strea
 def pulsars_entries(
     store: WatchedStorage, metadata: RemoteLogSegmentMetadata, ledger_id: int
 ) -> list[tuple[int, bytes]]:
-    """What the offloader reads of a ledger, from the two objects under Pulsar's bare names."""
+    """Return what the offloader reads of a ledger from two objects with Pulsar's bare names."""
     bucket = WatchedStorage()
     for stored in metadata.objects[:2]:
         bucket.create_with_content(
@@ -265,7 +265,7 @@ def test_fetch_when_any_byte_of_the_index_is_changed_then_corrupt_or_the_log() -
 
 
 def assert_reported(error: CorruptError) -> None:
-    """Say where: in the index, or which range of the data does not exist."""
+    """Check that the error names the position in the index, or the missing range of the data."""
     found = error.context.keys()
     assert found >= {"object", "position", "expected", "found"} or found >= {"key", "wanted"}
 
@@ -273,7 +273,7 @@ def assert_reported(error: CorruptError) -> None:
 def rewritten(
     store: WatchedStorage, metadata: RemoteLogSegmentMetadata, index: bytes
 ) -> tuple[SegmentStorageManager, RemoteLogSegmentMetadata]:
-    """Another index, recorded as it is; a manager that has not read the first one."""
+    """Replace the index, and its record; return a manager that has not read the first one."""
     data, stored, companion = metadata.objects
     store.rewrite(stored.key, index)
     stored = replace(stored, length_bytes=len(index), crc32c=None)

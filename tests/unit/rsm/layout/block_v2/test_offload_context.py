@@ -106,7 +106,7 @@ def test_context_when_encoded_then_the_numbers_are_the_proposals() -> None:
 
 
 def fields_of(content: Any) -> dict[int, Any]:
-    """A message's fields by their numbers, read by a message that knows none of them."""
+    """Return a message's fields by their numbers, read by a message that knows none of them."""
     unknown = UnknownFieldSet(Empty.FromString(content))
     fields = [unknown[number] for number in range(len(unknown))]
     return {field.field_number: field.data for field in fields}

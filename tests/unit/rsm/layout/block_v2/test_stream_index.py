@@ -24,7 +24,7 @@ from tests.golden_ledger import INDEX_FILE, STREAM_INDEX_FILE, STREAM_UUID
 def ledger_of(
     ledger_id: int, *blocks: tuple[int, int, int], end: int, entry_count: int | None = None
 ) -> StreamedLedger:
-    """Blocks are (first entry, part, position)."""
+    """Return a ledger with these blocks: (first entry, part, position)."""
     return StreamedLedger(
         ledger_id=ledger_id,
         info=LedgerInfo(ledger_id=ledger_id, entry_count=entry_count, size_bytes=70),
@@ -238,7 +238,7 @@ def test_decode_when_cut_anywhere_then_corrupt() -> None:
 
 
 def test_decode_when_cut_with_a_length_that_agrees_then_corrupt() -> None:
-    """Cut at a ledger's end it is a whole index of fewer ledgers, whose data is longer."""
+    """An index cut at a ledger's end is a whole index of fewer ledgers with longer data."""
     for length in range(INDEX_HEADER_BYTES, len(CONTENT)):
         content = CONTENT[:4] + struct.pack(">i", length) + CONTENT[8:length]
         if length == SECOND_AT:

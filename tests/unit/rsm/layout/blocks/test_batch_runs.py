@@ -13,7 +13,7 @@ from tests.segment_builder import build_batch, build_legacy_message, record
 
 
 class Pieces:
-    """A log that comes in these pieces, of the length that it announces."""
+    """A log that comes in these pieces, and announces `length_bytes`."""
 
     def __init__(self, pieces: Sequence[bytes], length_bytes: int | None = None) -> None:
         self.length_bytes = length_bytes
@@ -34,7 +34,7 @@ def cut(log: bytes, cuts: Sequence[int]) -> list[bytes]:
 
 
 def batches_of(log: Pieces) -> list[tuple[int, int, bytes]]:
-    """Position, base offset and content of each batch."""
+    """Return position, base offset and content of each batch."""
     found = []
     for run in batch_runs(log):
         for number, (begin, end) in enumerate(pairwise(run.bounds)):

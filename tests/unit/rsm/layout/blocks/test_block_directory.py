@@ -1,4 +1,4 @@
-"""The bytes of a block that a directory accepts: whole entries, and a last one that is cut."""
+"""The bytes of a block that a directory accepts: whole entries, and a last one cut short."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND = ENTRY_HEADER_BYTES + len(BATCHES[0])
 
 
 def stored(store: WatchedStorage, *, block_bytes: int = 1 << 20) -> tuple[BlockDirectory, str]:
-    """The directory of two batches, and the key of its data object."""
+    """Return the directory of two batches, and the key of its data object."""
     _, metadata = copied_log(store, b"".join(BATCHES), block_bytes=block_bytes)
     data, index, _ = metadata.objects
     content = store.read_range(index.key, WHOLE)
@@ -32,7 +32,7 @@ def stored(store: WatchedStorage, *, block_bytes: int = 1 << 20) -> tuple[BlockD
 
 
 def directory_and_run() -> tuple[BlockDirectory, EntryRun, bytearray]:
-    """A directory of two batches in one block, the run of both, and its bytes."""
+    """Return a directory of two batches in one block, the run of both, and its bytes."""
     store = WatchedStorage()
     directory, data_key = stored(store)
     (run,) = directory.runs(ByteRange(start_position=0, end_position=directory.log_bytes))
@@ -130,7 +130,7 @@ def test_batches_when_just_the_length_of_a_batch_was_read_then_it_is_checked() -
 
 
 def test_batches_when_of_a_later_magic_then_corrupt() -> None:
-    """No CRC covers the magic, so that of version 2 still agrees."""
+    """No CRC covers the magic, so the CRC of version 2 still matches."""
     directory, run, content = directory_and_run()
     content[ENTRY_HEADER_BYTES + MAGIC_POSITION] = 3
 

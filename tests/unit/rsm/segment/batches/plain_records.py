@@ -12,7 +12,7 @@ from rsm.segment.errors import CorruptError
 def plain_records(header: BatchHeader, batch: bytes) -> tuple[Record, ...]:
     """Return the records of a user's batch v2.
 
-    CorruptError for bytes that contradict the header.
+    Raises CorruptError for bytes that contradict the header.
     """
     payload = batch[HEADER_BYTES:]
     data = decompress(header.compression_id, payload) if payload else b""

@@ -59,7 +59,7 @@ class RandomLog:
 
 @st.composite
 def random_logs(draw: st.DrawFn) -> RandomLog:
-    """Batches of all codecs, control batches, empty ones and messages of older versions."""
+    """Draw batches of all codecs, control batches, empty ones and messages of older versions."""
     offset = start_offset = end_offset = draw(st.sampled_from([0, 7]))
     epochs = [(0, offset)]
     batches: list[bytes] = []
@@ -87,7 +87,7 @@ def random_logs(draw: st.DrawFn) -> RandomLog:
 
 
 def _batch(draw: st.DrawFn, offset: int, epoch: int) -> tuple[bytes, int]:
-    """A batch at an offset, and how many offsets it takes."""
+    """Draw a batch at an offset, and the number of offsets that it takes."""
     kind, count = draw(st.integers(0, 6)), draw(st.integers(1, 5))
     if kind <= 1:
         return build_legacy_message(offset, b"value" * count, magic=kind), 1

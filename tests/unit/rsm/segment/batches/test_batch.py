@@ -30,7 +30,7 @@ MAGIC_POSITION = 16
 
 
 def with_field(batch: bytes, position: int, layout: str, value: int) -> bytes:
-    """`batch` with one field replaced, CRC untouched."""
+    """Return `batch` with one field replaced and its CRC untouched."""
     changed = bytearray(batch)
     struct.pack_into(layout, changed, position, value)
     return bytes(changed)

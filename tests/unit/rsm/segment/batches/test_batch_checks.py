@@ -49,7 +49,7 @@ def checked(
     metadata: RemoteLogSegmentMetadata = SEGMENT,
     until: RunEnd | None = None,
 ) -> list[tuple[int, int]]:
-    """The offsets of the batches up to `until`."""
+    """Return the offsets of the batches up to `until`."""
     run = BatchRun(0, at_least_offset=metadata.offsets.start_offset)
     check(*batches, run=run, metadata=metadata, until=until)
     return offsets_of(run)
@@ -72,7 +72,7 @@ def check_one(
 
 
 def with_field(batch: bytes, position: int, value: int) -> bytes:
-    """The batch with another number at the position, under a right CRC."""
+    """Return the batch with another number at the position, and a right CRC."""
     data = bytearray(batch)
     struct.pack_into(">i", data, position, value)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
@@ -109,7 +109,7 @@ def test_run_when_it_is_started_then_continues_after_it() -> None:
 
 
 def test_run_when_a_batch_comes_again_then_corrupt() -> None:
-    """Its offsets are below those that the run has."""
+    """Its offsets are below the offset that the run expects next."""
     run = BatchRun(0)
     with pytest.raises(CorruptError, match="offsets are not the expected ones"):
         check(BATCHES[1], BATCHES[0], run=run)

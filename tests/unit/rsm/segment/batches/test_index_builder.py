@@ -18,7 +18,7 @@ HEADER_ONLY = 61
 
 
 def header(base_offset: int, last_offset: int, max_timestamp_ms: int, size: int) -> BatchHeader:
-    """The header of a batch of `size` bytes."""
+    """Return the header of a batch of `size` bytes."""
     return parse_header(
         memoryview(
             pack_batch(
@@ -50,7 +50,7 @@ def time_index(*entries: tuple[int, int]) -> TimeIndex:
 
 @st.composite
 def any_batches(draw: st.DrawFn) -> list[BatchHeader]:
-    """The batches of one segment: gaps between them, timestamps in any order or none."""
+    """Draw the batches of one segment: gaps between them, timestamps in any order or none."""
     headers = []
     offset = BASE_OFFSET + draw(st.integers(0, 3))
     for _ in range(draw(st.integers(1, 15))):

@@ -18,7 +18,7 @@ def decode(message: bytes) -> tuple[Record, ...]:
 
 
 def wrap(magic: int, offset: int, inner: list[bytes], attributes: int = 1) -> bytes:
-    """A compressed message around `inner`."""
+    """Return a compressed message around `inner`."""
     payload = compress_payload(CompressionType(attributes & 7), b"".join(inner))
     return build_legacy_message(
         offset, payload, magic=magic, attributes=attributes, timestamp_ms=99_000

@@ -35,7 +35,7 @@ _LENGTHS = st.sampled_from([0, 1, 63, 64, 65, 200, 8191, 8192, 8193, 1 << 20])
 
 @st.composite
 def ascending_records(draw: st.DrawFn) -> list[Record]:
-    """Records as they lie in a batch: sparse offsets, any timestamps, any content."""
+    """Draw records as a batch has them: sparse offsets, any timestamps, any content."""
     offsets = draw(st.sets(st.integers(0, 5_000), min_size=1, max_size=8))
     base = draw(st.integers(0, 1 << 60))
     nullable = st.none() | st.binary(max_size=300)
@@ -112,7 +112,7 @@ def test_decode_when_bytes_of_the_records_are_others_then_as_read_number_by_numb
 def _outcome(
     decoded: Callable[[bytes], tuple[Record, ...]], batch: bytes
 ) -> tuple[Record, ...] | None:
-    """None if the batch is corrupt."""
+    """Return the decoded records, or None if the batch is corrupt."""
     try:
         return decoded(batch)
     except CorruptError:

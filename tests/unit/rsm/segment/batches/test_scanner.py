@@ -38,7 +38,7 @@ def scan_whole(
 
 
 def batch_of_bytes(size: int, *, leader_epoch: int = 0) -> memoryview:
-    """A batch of any size, around zeros that take no memory."""
+    """Return a batch of any size, around zeros that take no memory."""
     batch = memoryview(bytearray(size))
     fields = [0, size - LOG_OVERHEAD_BYTES, leader_epoch, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1]
     V2_HEADER.pack_into(batch, 0, *fields)
@@ -116,7 +116,7 @@ def test_feed_when_a_byte_of_any_batch_is_changed_then_corrupt_at_that_batch() -
 def test_feed_when_any_byte_of_a_log_is_changed_then_it_is_not_accepted_as_it_was(
     position: int, flip: int
 ) -> None:
-    """R21. What the batch CRC doesn't cover shows in offsets, epochs or lengths."""
+    """R21. Changes that no batch CRC covers show in offsets, epochs or lengths."""
     log = bytearray(b"".join(build_batches(3, records_per_batch=5)))
     before = scan_whole(bytes(log))
     log[position % len(log)] ^= flip

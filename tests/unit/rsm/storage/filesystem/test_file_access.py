@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def written(root: Path, access: FileAccess | None) -> tuple[set[str], set[str]]:
-    """The modes of all files and of all directories that a chunk with attributes leads to."""
+    """Return the modes of all files and of all directories that a chunk with attributes creates."""
     access = FileAccess() if access is None else access
     storage = FilesystemChunkStorage(root, access=access)
     storage.create_with_content(NAME, source_of(b"records"), attributes={"role": "data"})

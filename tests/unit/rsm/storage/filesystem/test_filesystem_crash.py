@@ -19,7 +19,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 def run_crashes(directory: Path, verb: str) -> list[Path]:
-    """The roots of the killed processes, and the last one that was not killed."""
+    """Run the program; return the roots of the killed processes and of the one not killed."""
     finished = subprocess.run(
         [sys.executable, str(crash_program.__file__), str(directory), verb],
         check=True,
@@ -135,6 +135,6 @@ def test_create_when_its_source_pauses_for_as_long_as_a_stream_may_then_succeeds
 def test_create_when_its_source_pauses_for_longer_than_any_stream_then_its_file_is_removed(
     tmp_path: Path,
 ) -> None:
-    """This bounds the space if the file system never unlocks the files of a host that is gone."""
+    """This bounds the space if the file system never unlocks the files of a dead host."""
     with pytest.raises(RetriableError):
         create_while_another_waits(tmp_path, age_ms=9 * DAY_MS)

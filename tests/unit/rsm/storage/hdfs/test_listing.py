@@ -12,7 +12,7 @@ _names = st.lists(_segments, min_size=1, max_size=3).map("/".join)
 
 
 def lister(names: set[str]) -> ListDirectory:
-    """Lists as HDFS does: by directory, in another order than rlm."""
+    """Return a lister like HDFS: by directory, and not in the order of `rlm`."""
 
     def list_directory(directory: str) -> Iterator[Entry]:
         below = {name.removeprefix(directory) for name in names if name.startswith(directory)}

@@ -128,7 +128,7 @@ def test_send_when_a_part_fails_then_only_the_parts_that_were_sent_are_acknowled
 def test_send_when_a_part_fails_while_the_reader_waits_then_the_request_ends(
     senders: PartSenders,
 ) -> None:
-    """A slow partition fills no other part before its rollover time."""
+    """The reader does not wait for the next part, which a slow partition may fill much later."""
     content = PieceBuffer[None]()
     reader = PartReader(content, "a")
 
@@ -194,7 +194,7 @@ def test_send_when_as_many_streams_as_parts_wait_for_content_then_copies_and_all
 
 
 def taking(room: UploadRoom, size_bytes: int, taken: list[int]) -> threading.Thread:
-    """A thread that waits for room, and reports when it has it."""
+    """Start a thread that waits for room, and adds the size to `taken` when it has room."""
 
     def take() -> None:
         room.take(size_bytes)

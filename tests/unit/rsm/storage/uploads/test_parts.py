@@ -35,7 +35,7 @@ def test_reader_when_source_lies_about_its_length_then_corrupt(announced_bytes: 
 
 
 def test_reader_when_source_fails_after_its_last_byte_then_the_last_part_is_not_given() -> None:
-    """A source may find out at its very end that its content must not be kept."""
+    """A source may find only at its very end that its content must not be stored."""
     reader = PartReader(failing_source(b"abc", b""), "a")
 
     with pytest.raises(RetriableError, match="the source broke"):
@@ -57,7 +57,7 @@ def test_read_when_the_store_accepts_as_it_reads_then_acknowledged_before_the_pa
 
 
 def test_read_when_a_chunk_ends_with_a_part_then_acknowledged_once_the_next_part_is_read() -> None:
-    """A caller that reads on has sent the part."""
+    """A caller that asks for the next part has sent this one."""
     source = CountingSource(pieces=(b"abcd", b"ef"))
     reader = PartReader(source, "a", accepts_as_read=True)
 

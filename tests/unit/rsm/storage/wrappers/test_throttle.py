@@ -62,7 +62,7 @@ def test_gate_when_used_at_any_times_then_the_rate_is_kept(
     for pause_ms, amount in steps:
         clock.advance(pause_ms)
         gate.pass_through(amount)
-        # The bytes before this step fit the elapsed time and one second.
+        # The bytes before this step fit the elapsed time plus one second.
         assert passed * 1_000 <= (clock.monotonic_ms() + 1_001) * rate
         passed += amount
 
