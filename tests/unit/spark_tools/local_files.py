@@ -13,7 +13,7 @@ class KilledError(Exception):
 
 
 class LocalFiles(Files):
-    """`changes_left` is after how many changes the process is killed."""
+    """`changes_left` is the number of changes before the process is killed."""
 
     def __init__(self, directory: Path, changes_left: int = 1_000_000) -> None:
         self._directory = directory

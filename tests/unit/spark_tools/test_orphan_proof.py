@@ -75,7 +75,7 @@ def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
 
 
 def test_proof_when_the_partition_is_unknown_then_alive() -> None:
-    """R22: another cluster's object, or a metadata topic that was made again."""
+    """R22: another cluster's object, or a metadata topic that was created again."""
     assert "another cluster" in why(5, state=PartitionState())
 
 

@@ -1,4 +1,4 @@
-"""The settings that the Kafka client refuses before it asks a broker."""
+"""Settings that the Kafka client refuses before it connects, and writes without an answer."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ PARSERS: Mapping[str, JobParser] = {parser.prog: parser for parser, _ in JOBS}
 
 
 def valued() -> Iterator[tuple[JobParser, Action]]:
-    """All options with a value."""
+    """Yield all options with a value."""
     for parser in PARSERS.values():
         yield from ((parser, each) for each in parser.arguments if each.nargs != 0)
 
@@ -102,7 +102,7 @@ def test_meanings_when_listed_then_each_finding_and_outcome_has_one() -> None:
 
 
 def exported() -> RangeReport:
-    """All that an export can report, with and without `--dry-run`."""
+    """Return all that an export can report, with and without `--dry-run`."""
     report = RangeReport(PARSERS["rlm-export"].parse_args(["--json", "orders", "lake"]))
     skipped = SkippedRange.of(ORDERS, OFFSETS, SkipCause.UNREADABLE, "damaged")
     file = FileRange(topic_id_partition=ORDERS, offsets=OFFSETS, pieces=())
@@ -119,7 +119,7 @@ def exported() -> RangeReport:
 
 
 def ended_reports(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """A report of each job that has all of its fields."""
+    """Return a report of each job, with all of its fields."""
     dead_letters = orphan_dead_letters([orphan("a")], OrphanTreatment.DELETE, SEEN)
     orphans = treated_json(
         OrphanTreatment.DELETE, [orphan("b", why_kept="alive")], dead_letters, is_requested=True

@@ -24,7 +24,7 @@ _SECRETS = (build.secret(201), build.secret(202))
 
 
 def _log_with_secrets() -> MemoryLog:
-    """A stored segment; a secret, one that replaces it, and records of it that are damaged."""
+    """Return a log with a stored segment, a secret, the next one, and damaged records of these."""
     log = MemoryLog(ManualClock())
     stored = build.segment_metadata(1, 0, 10)
     for event in (
@@ -44,7 +44,7 @@ def _log_with_secrets() -> MemoryLog:
 
 
 def _forms(secret: SigningSecret) -> tuple[str, ...]:
-    """Eight bytes of a key as they would be printed."""
+    """Return eight bytes of a key in all forms in which they could be printed."""
     part = secret.key[:9]
     return (part.hex(), repr(part)[2:-1], base64.b64encode(part).decode(), str(list(part))[1:-1])
 

@@ -24,7 +24,7 @@ def orphan(name: str, *, is_quarantined: bool = False, why_kept: str = "") -> Or
 
 
 def test_dead_letters_when_orphans_are_dead_then_each_says_what_was_seen_and_read() -> None:
-    """R22: two sightings, and the position of the metadata."""
+    """R22: the two sightings, and the position up to which the metadata was read."""
     (dead_letter,) = orphan_dead_letters([orphan("a")], OrphanTreatment.DELETE, SEEN)
 
     assert (dead_letter.object_key, dead_letter.length_bytes, dead_letter.last_modified_ms) == (

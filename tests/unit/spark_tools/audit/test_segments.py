@@ -41,7 +41,7 @@ def record(
 
 
 def open_record(number: int, start: int) -> SegmentRecord:
-    """A copy that is under way, whose end is not known yet."""
+    """Return the record of a copy in progress, whose end is not known yet."""
     metadata = open_segment_metadata(number, start)
     return SegmentRecord(metadata=metadata, copy_deadline_ms=0, changed_ms=CUT_OFF_MS)
 
@@ -67,7 +67,7 @@ def test_examine_when_segments_overlap_then_found() -> None:
 
 
 def test_examine_when_a_merged_segment_and_its_parts_are_stored_then_the_parts_are_found() -> None:
-    """The bytes of the findings are what the store has twice, not the merged segment as well."""
+    """The findings count the bytes that the store has twice, not also the merged segment."""
     merged, *parts = record(9, 0, 30), record(1, 0, 10), record(2, 10, 20), record(3, 20, 30)
 
     assert found(*parts, merged) == [("overlap", 0, 10), ("overlap", 10, 20), ("overlap", 20, 30)]

@@ -95,7 +95,7 @@ def settled(
 
 
 def found(by: SettledFindings) -> list[tuple[str, str]]:
-    """Kind and object of findings that are of objects."""
+    """Return kind and object of each finding that names an object."""
     return [(each.kind, each.object_key) for each in by.findings if each.object_key]
 
 

@@ -62,7 +62,7 @@ def parts(pieces: list[Piece], *ranges: PlannedRange) -> list[str]:
 def test_cut_when_segments_are_smaller_than_a_file_then_joined_and_nothing_left_out(
     pieces: list[Piece], expected: list[str]
 ) -> None:
-    """Recorded gaps between segments, of which there are no pieces, are in the file before."""
+    """A recorded gap between segments has no piece, and belongs to the file before it."""
     assert parts(pieces, planned(0, 30)) == expected
 
 

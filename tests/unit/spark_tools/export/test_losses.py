@@ -139,7 +139,7 @@ def test_begin_when_killed_after_more_was_exported_then_what_the_plan_skipped_is
 
 
 def attempted(files: LocalFiles, attempt: str) -> list[WrittenFiles]:
-    """[0, 300) in two files, the first read up to 50 and damaged there up to 60."""
+    """Write [0, 300) to two files: the first was read up to 50, and is damaged up to 60."""
     pieces = (piece(0, 60), piece(60, 100))
     damaged = FileRange(topic_id_partition=ORDERS, offsets=offsets(0, 100), pieces=pieces)
     whole = FileRange(topic_id_partition=ORDERS, offsets=offsets(100, 300), pieces=())
@@ -163,7 +163,7 @@ def attempted(files: LocalFiles, attempt: str) -> list[WrittenFiles]:
 def test_add_lines_when_killed_at_any_point_then_what_they_lack_is_reported_when_it_expires(
     tmp_path: Path,
 ) -> None:
-    """This includes later offsets of the same file, which the next run tries again."""
+    """The report includes the file's later offsets, which the next run tries again."""
     kills = 0
     for changes in range(100):
         directory = tmp_path / str(changes)

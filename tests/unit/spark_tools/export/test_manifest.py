@@ -22,7 +22,7 @@ NOW = datetime(2030, 5, 17, tzinfo=UTC)
 
 
 def written(files: LocalFiles, attempt: str, start: int, end: int) -> WrittenFiles:
-    """A range whose files are written, two of them."""
+    """Write two files, and return their range."""
     directory = Manifest(files).directory(attempt)
     names = []
     middle = (start + end) // 2
@@ -40,7 +40,7 @@ def written(files: LocalFiles, attempt: str, start: int, end: int) -> WrittenFil
 
 
 def prepared(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]:
-    """The lines of ranges that one attempt has written; those that touch are one."""
+    """Write ranges in one attempt, and return its lines; adjacent ranges have one line."""
     attempt = Manifest(files).new_attempt(NOW)
     every = [written(files, attempt, *each) for each in ranges]
     files.write(f"{Manifest(files).directory(attempt)}/_SUCCESS", "")
@@ -48,7 +48,7 @@ def prepared(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]
 
 
 def added(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]:
-    """Add them as the job does."""
+    """Write ranges, and add their lines as the job does."""
     manifest = Manifest(files)
     manifest.lines()
     lines = [manifest.add(line) for line in prepared(files, *ranges)]

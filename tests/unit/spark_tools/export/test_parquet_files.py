@@ -22,7 +22,7 @@ def rows(first_offset: int, times_us: list[int]) -> pa.RecordBatch:
 
 
 def in_files(directory: Path, files: ParquetFiles, dates: int) -> list[int]:
-    """All offsets; those of a file ascend and are of its date."""
+    """Return all offsets; check that a file's offsets ascend and are of its date."""
     found = []
     for name in files.names:
         offsets = parquet.read_table(directory / name, partitioning=None)["offset"].to_pylist()

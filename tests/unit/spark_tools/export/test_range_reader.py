@@ -43,9 +43,9 @@ def batches(base_offset: int, count: int) -> list[bytes]:
 
 
 def undecodable(batch: bytes) -> bytes:
-    """A batch that its checksum fits, whose last record ends too early."""
+    """Return a batch with a right checksum, whose last record ends too early."""
     data = bytearray(batch)
-    data[-1] = 0xFF  # a number that continues
+    data[-1] = 0xFF  # a varint that continues
     struct.pack_into(">I", data, _CRC_POSITION, crc32c.crc32c(bytes(data[_CRC_FROM:])))
     return bytes(data)
 
@@ -61,7 +61,7 @@ def piece(start: int, end: int, size_bytes: int) -> SegmentPiece:
 def read(
     logs: dict[int, bytes | TieredStorageError], *pieces: SegmentPiece | Hole
 ) -> tuple[list[int], WrittenFiles]:
-    """The offsets of the rows, and the outcome."""
+    """Return the offsets of the rows, and the outcome."""
     offsets = OffsetRange(start_offset=0, end_offset=pieces[-1].offsets.end_offset)
     whole = FileRange(topic_id_partition=ORDERS, offsets=offsets, pieces=pieces)
     reader = RangeReader(whole, cast("RemoteStorageManager", Logs(logs)), OPTIONS)

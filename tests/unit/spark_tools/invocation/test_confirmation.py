@@ -20,7 +20,7 @@ _DANGER = "Data loss:"
 
 
 def deletions(parser: JobParser) -> Iterator[tuple[str, ...]]:
-    """The options with which a job deletes, by its help; no option if it always does."""
+    """Yield the options with which a job deletes, from its help; no option if it always deletes."""
     if _DANGER in str(parser.description):
         yield ()
     for argument in parser.arguments:

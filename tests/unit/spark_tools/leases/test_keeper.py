@@ -23,7 +23,7 @@ from tests.unit.spark_tools.leases.test_renewal import TOPIC, Written, lease
 
 
 class Application:
-    """`works`: whether a job of it runs."""
+    """A Spark application; `works`: whether one of its jobs runs."""
 
     works = False
 
@@ -59,7 +59,7 @@ def test_leases_when_handed_over_then_renewed_while_the_application_works() -> N
 
 
 def test_leases_when_nothing_has_run_yet_then_kept_for_a_while() -> None:
-    """A query's first job begins after it was planned."""
+    """The first job of a query begins after the query was planned."""
     written = Written()
     with keeper(written, Application(), idle_s=60) as made:
         with batch_leases(made.address) as leases:

@@ -165,7 +165,7 @@ def test_leases_when_more_are_being_taken_then_none_is_released() -> None:
 
 
 def test_lease_when_another_plan_widens_it_then_what_was_held_before_is_not_written() -> None:
-    """Between the two, the topic has the wider one already, which the older would replace."""
+    """The topic has the wider lease already, and the older one would replace it."""
     written = Written()
     with renewal(written) as made:
         made.hold(TOPIC, lease(duration_ms=3_000))

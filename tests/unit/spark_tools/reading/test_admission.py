@@ -9,7 +9,7 @@ from spark_tools.reading.admission import Backlog, TriggerLimits, admitted_ends
 
 
 def backlog(start: int, *parts: tuple[int, int]) -> Backlog:
-    """Parts of (offsets, bytes) one after the other."""
+    """Return parts of (offsets, bytes), one after the other."""
     found: list[tuple[OffsetRange, int]] = []
     offset = start
     for count, size_bytes in parts:
@@ -81,7 +81,7 @@ def test_ends_when_repeated_then_all_is_read_and_no_batch_is_above_its_limit(
         if ends == wanted:
             return
         waiting = {n: _behind(each, ends[n]) for n, each in waiting.items()}
-    pytest.fail("it does not end")
+    pytest.fail("the trigger limits never admit everything")
 
 
 def _behind(waiting: Backlog, offset: int) -> Backlog:

@@ -35,7 +35,7 @@ BOTH = (ORDERS, SECOND)
 
 
 def two_partitions() -> MemoryLog:
-    """Each with a segment of 100 offsets."""
+    """Return the metadata of two partitions, each with a segment of 100 offsets."""
     log = MemoryLog(ManualClock())
     for number, tip in enumerate(BOTH, start=1):
         append(log, claim(partition=tip))
@@ -168,7 +168,7 @@ def test_tasks_when_cores_are_known_then_small_segments_are_joined_unless_more_a
 
 
 def three_segments() -> MemoryLog:
-    """One partition with three segments that follow each other."""
+    """Return the metadata of a partition with three adjacent segments."""
     log = MemoryLog(ManualClock())
     append(log, claim())
     for number, start_offset in enumerate((0, 100, 200), start=1):

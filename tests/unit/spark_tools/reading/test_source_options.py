@@ -30,7 +30,7 @@ AMOUNTS = [
 
 
 def parsed(option: SourceOption, value: str | None) -> ReadOptions:
-    """Parse the option, None for without it, and those that it needs to have an effect."""
+    """Parse the option (None: without it), with the options that it needs to have an effect."""
     given = {} if option.name in TOPICS else {"subscribe": "orders"}
     if option in DECODE_OPTIONS or option in REGISTRY_OPTIONS:
         given[f"{REGISTRY_PREFIX}url"] = "http://registry"

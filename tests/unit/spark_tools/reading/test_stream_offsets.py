@@ -64,7 +64,7 @@ def test_latest_when_a_partition_is_new_then_from_its_beginning() -> None:
 
 
 def test_initial_when_nothing_is_stored_yet_then_begins_with_what_comes_first() -> None:
-    """The log of a topic that is tiered late begins above 0; that is no hole to wait before."""
+    """The log of a topic tiered late begins above 0; the stream waits for no lower offset."""
     latest = ReadOptions.of({"subscribe": "orders", "startingOffsets": "latest"})
     started = initial_offsets([stored()], OPTIONS)
 
@@ -91,7 +91,7 @@ def test_initial_when_an_offset_is_named_then_is_kept_though_nothing_is_stored()
 def test_latest_when_what_is_wanted_has_expired_then_is_asked_for_and_fails(
     stored_now: tuple[tuple[int, int], ...],
 ) -> None:
-    """The stream neither skips them nor waits for them silently."""
+    """The stream neither skips expired offsets nor waits for them silently."""
     partition, start = stored(*stored_now, log_start=1_000), {"orders": {"0": 500}}
 
     end = latest_offsets([partition], start)
@@ -115,7 +115,7 @@ def test_between_when_a_partition_is_new_then_is_read_from_its_beginning(startin
 
 
 def test_between_when_the_end_does_not_name_a_partition_then_nothing_of_it_is_read() -> None:
-    """It was stored after the end was returned, and comes with the next batch."""
+    """The partition was stored after the end was returned, and comes with the next batch."""
     assert plan(stored((3, 10)), between(OPTIONS, {}, {})) == []
 
 

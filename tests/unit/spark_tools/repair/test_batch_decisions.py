@@ -38,7 +38,7 @@ def name_of(segment: RemoteLogSegmentMetadata, suffix: str) -> str:
 
 
 def segment_of(number: int) -> RemoteLogSegmentMetadata:
-    """[100, 200), of two objects."""
+    """Return the metadata of a segment of [100, 200), of two objects."""
     segment = segment_metadata(number, 100, 200, state=DELETE_STARTED)
     objects = tuple(StoredObject(key=name_of(segment, suffix)) for suffix in ("log", "meta"))
     return replace(segment, objects=objects)
@@ -124,7 +124,7 @@ def test_dead_letter_when_its_segment_is_unknown_without_proof_then_refused(
 
 
 def test_dead_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
-    """A newer version can read the metadata, and then refuses the other segment's object."""
+    """A newer version can read the metadata, and then refuses another segment's object."""
     unread = replace(decisions(None).source, unread={"newer_version": 1})
     forged = dead_letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
 

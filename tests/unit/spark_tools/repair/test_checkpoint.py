@@ -25,7 +25,7 @@ def noted(checkpoint: Path) -> Path:
 
 
 def test_checkpoint_when_it_has_no_id_then_the_one_that_is_found_is_noted(tmp_path: Path) -> None:
-    """Return whether it is new, or of a version that noted none."""
+    """The checkpoint is new, or of a version that noted no id."""
     require_ours(tmp_path)
 
     assert noted(tmp_path).read_text() == id_to_text(_OURS)

@@ -1,4 +1,4 @@
-"""Letters of both kinds: how they are read, tried again, and which objects are shown theirs."""
+"""Dead letters of both kinds: reading them, retrying them, and whose objects they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BatchDecisions on letters of segments, by their keys, from metadata that was read from memory."""
+"""Decisions on dead letters of segments by their keys, from a metadata topic in memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def named(segment: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
 
 ALIVE, UNKNOWN = (named(segment_metadata(number)) for number in (1, 3))
 DYING = segment_metadata(2)
-"""Its objects are below another prefix."""
+"""A segment whose objects are below another prefix."""
 DYING_TOO = named(segment_metadata(4, 100, 200))
 
 
@@ -92,7 +92,7 @@ def decided(
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]],
     misplaced: Collection[DeadLetterLocation] = (),
 ) -> BatchDecisions:
-    """On letters whose keys and, where the driver is to read them, values are these."""
+    """Decide on dead letters with these keys, and these values where the driver reads them."""
     records = [
         {"partition": partition, "offset": offset, "key": key, "value": value}
         for (partition, offset), (key, value) in rows.items()
@@ -164,7 +164,7 @@ def test_decide_on_batch_when_a_record_can_not_be_read_then_gone_is_no_proof(
 def test_decide_on_batch_when_somebody_reads_a_segment_then_its_letter_waits(
     metadata: MetadataSnapshot,
 ) -> None:
-    """R13: for as long as the lease is held, and only where it is on."""
+    """R13: it waits while the lease lasts, and only if the lease covers its offsets."""
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(DYING), None)}
     terms = LeaseTerms(holder="a Spark job", duration_ms=60_000)

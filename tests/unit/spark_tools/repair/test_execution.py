@@ -1,4 +1,4 @@
-"""Letters carried out over a store that may refuse, without Spark."""
+"""Dead letters carried out over a store that may refuse, without Spark."""
 
 from __future__ import annotations
 
@@ -382,7 +382,7 @@ def test_carry_out_when_a_name_says_nothing_then_deleted_only_if_the_metadata_li
 def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
     objects: tuple[StoredObject, ...],
 ) -> None:
-    """R22: otherwise no record would list these objects."""
+    """R22: otherwise no record would name these objects."""
     proved = replace(
         dead_letter(1),
         metadata=replace(segment(1), objects=objects),
@@ -434,7 +434,7 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
 
 
 def test_judgement_when_gone_after_its_own_deletion_then_swept() -> None:
-    """R22: from the dead letter's own topic, and read beyond the position in the dead letter."""
+    """R22: the metadata is of the dead letter's topic, read beyond the dead letter's position."""
     proved = replace(
         dead_letter(1),
         delete_started=MetadataPosition(partition=0, offset=17),

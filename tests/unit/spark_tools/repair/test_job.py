@@ -1,4 +1,4 @@
-"""How long a job that runs without end rests after a batch, by a clock that only it moves."""
+"""The pause of a repair job after a batch, by a clock that only the job moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters about orphans decided by metadata that was read from a topic in memory."""
+"""Dead letters about orphans, decided by metadata that was read from a topic in memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class World:
         self.snapshot = MetadataSnapshot(self.manager, cache, partial(topic.ensure, create=False))
 
     def dead_letter(self) -> OrphanDeadLetter:
-        """About an object of offset 7 of a segment that nobody knows: all is proved."""
+        """Return one about an object of an unknown segment from offset 7 on: all is proved."""
         partition = metadata_partition(ORDERS, PARTITIONS)
         offset = self.snapshot.positions()[partition]
         return OrphanDeadLetter(
@@ -124,7 +124,7 @@ def test_decide_when_anything_is_not_proved_then_refused(world: World) -> None:
 def test_decide_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
     world: World,
 ) -> None:
-    """0 is no time: the letter does not say."""
+    """0 means that the dead letter has no such time."""
     seen, never = (replace(world.dead_letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
 
     assert world.decided(seen) == [(RepairAction.DELETE_OBJECTS, "")]
@@ -142,7 +142,7 @@ def test_decide_when_it_was_registered_since_then_refused(world: World) -> None:
 
 
 def test_decide_when_it_is_too_young_then_it_waits(world: World) -> None:
-    """R22: time cures it."""
+    """R22: the grace ends later, so the dead letter waits."""
     young = replace(world.dead_letter(), last_modified_ms=2_000)
 
     assert world.decided(young) == [
@@ -163,7 +163,7 @@ def test_decide_when_the_metadata_is_not_whole_then_it_waits(world: World) -> No
 def test_decide_when_the_metadata_topic_is_created_again_then_nothing_is_decided(
     world: World,
 ) -> None:
-    """R22: the same topic."""
+    """R22: the proof must come from the same topic."""
     dead_letter = world.dead_letter()
     world.log.recreate("topic-2")
 

@@ -1,4 +1,4 @@
-"""Removing from a store that cannot be reached at all, or only refuses."""
+"""Removals from a store that is unreachable, or that refuses them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_remove_when_the_store_is_out_of_reach_then_it_is_no_attempt_of_a_letter
     removals = remove(storage, decided(SEGMENT, SEGMENT, ORPHAN), ObjectKeys())
 
     assert storage.asked_count == 1
-    assert not removals[0, 2].failure  # it is not there
+    assert not removals[0, 2].failure  # the orphan does not exist
     found = outcome_of(received, SEGMENT, PROVED, removals[0, 0], TOPICS, 9)
     assert (found.name, "refused" in found.reason) == (outcome, is_reachable)
     assert found.record is not None

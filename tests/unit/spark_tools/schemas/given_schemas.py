@@ -13,17 +13,17 @@ from spark_tools.schemas.schema_text import ColumnSchema, SchemaFormat, SchemaTe
 
 
 def avro_text(schema: object, *references: tuple[str, SchemaText]) -> SchemaText:
-    """A schema of Avro."""
+    """Return an Avro schema."""
     return SchemaText(format=SchemaFormat.AVRO, text=json.dumps(schema), references=references)
 
 
 def json_text(schema: object, *references: tuple[str, SchemaText]) -> SchemaText:
-    """A JSON Schema."""
+    """Return a JSON Schema."""
     return SchemaText(format=SchemaFormat.JSON, text=json.dumps(schema), references=references)
 
 
 def protobuf_text(text: str, *references: tuple[str, SchemaText]) -> SchemaText:
-    """A file of Protobuf."""
+    """Return a Protobuf file."""
     return SchemaText(format=SchemaFormat.PROTOBUF, text=text, references=references)
 
 
@@ -33,7 +33,7 @@ def column_of(schema: SchemaText, message: str | None = None) -> ColumnSchema:
 
 
 def decoded(column: ColumnSchema, payloads: Sequence[bytes]) -> list[object]:
-    """Values of a column, of payloads without a header."""
+    """Decode payloads without a header to the values of a column."""
     decode = column.decoder(None)
     array = column.array([decode(payload) for payload in payloads])
     assert array.type == column.arrow_type
@@ -43,7 +43,7 @@ def decoded(column: ColumnSchema, payloads: Sequence[bytes]) -> list[object]:
 
 
 def avro_bytes(schema: object, value: object) -> bytes:
-    """A value as fastavro writes it."""
+    """Encode a value with fastavro."""
     written = BytesIO()
     fastavro.schemaless_writer(written, fastavro.parse_schema(schema), value)  # type: ignore[arg-type]  # JSON
     return written.getvalue()

@@ -120,7 +120,7 @@ class CountingSource(SchemaSource):
         raise NotFoundError("no such subject", subject=subject, version=version)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def avro_decoder(source: SchemaSource) -> ColumnDecoder:

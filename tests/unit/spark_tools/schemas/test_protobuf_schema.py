@@ -143,7 +143,7 @@ def test_writers_schema_when_older_or_newer_then_fields_by_number() -> None:
 
 
 def test_schema_when_a_descriptor_in_base64_then_the_same() -> None:
-    """Confluent's serializer of Python registers them so."""
+    """Confluent's Python serializer registers descriptors in base64."""
     file = FileDescriptorProto()
     file_descriptor(_EVERY.references[0][1]).CopyToProto(file)
     text = base64.b64encode(file.SerializeToString()).decode()

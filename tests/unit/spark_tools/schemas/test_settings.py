@@ -115,7 +115,7 @@ def test_registry_when_a_key_is_misspelt_then_the_nearest_is_reported(
 
 
 def test_registry_when_an_unknown_key_is_like_none_then_none_is_suggested() -> None:
-    """All keys have the prefix: it makes none of them similar."""
+    """All keys have the prefix, so the prefix makes no key similar."""
     with pytest.raises(InvalidConfigError) as caught:
         settings(**_URL, **{"schema.registry.verbose": "x"})
 

@@ -81,7 +81,7 @@ def test_connector_when_its_jar_is_there_then_nothing_is_said(tmp_path: Path) ->
 
 
 class SparkOf:
-    """A session of some master."""
+    """A session with this master."""
 
     def __init__(self, master: str) -> None:
         self.conf = {"spark.master": master}

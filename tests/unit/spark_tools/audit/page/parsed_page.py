@@ -31,7 +31,7 @@ class Element:
         return found
 
     def rows(self) -> list[list[str]]:
-        """The text of a table's cells, without its titles."""
+        """Return the text of a table's cells, without its titles."""
         (body,) = self.every("tbody")
         return [
             [cell.text for cell in row.parts if isinstance(cell, Element)]
@@ -67,7 +67,7 @@ class _Reader(HTMLParser):
 
 
 def parsed(page: str) -> Element:
-    """The document."""
+    """Parse a page into its document."""
     reader = _Reader()
     reader.feed(page)
     reader.close()
@@ -76,7 +76,7 @@ def parsed(page: str) -> Element:
 
 
 def table_of(page: Element, caption: str) -> Element:
-    """The table with a caption."""
+    """Return the table whose caption begins with this text."""
     (found,) = [
         each for each in page.every("table") if each.every("caption")[0].text.startswith(caption)
     ]

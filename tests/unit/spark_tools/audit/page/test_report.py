@@ -241,12 +241,12 @@ def test_page_when_names_are_hostile_then_they_are_text(names: list[str]) -> Non
     assert _without_words(found) == _without_words(plain)
     assert page.encode("utf-8").decode("utf-8") == page
     assert all(each.isprintable() or each == "\n" for each in page)
-    shown = (names[location] for location in (0, 1, 3, 4))  # of a segment only its id
+    shown = (names[location] for location in (0, 1, 3, 4))  # a segment is shown by its id alone
     assert all(not each.isprintable() or " ".join(each.split()) in found.text for each in shown)
 
 
 def _without_words(page: Element) -> list[tuple[str, tuple[str, ...]]]:
-    """Its elements and their attributes' names, except for commands."""
+    """Return the page's elements and the names of their attributes, except for commands."""
     return [
         (each.tag, tuple(each.attributes))
         for each in page.every()

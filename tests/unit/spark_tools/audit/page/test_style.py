@@ -15,13 +15,13 @@ _ROOT = "*"
 
 
 def block_of(media: str) -> str:
-    """The text of the only block of rules for that medium."""
+    """Return the text of the only block of rules for that medium."""
     (block,) = re.findall(rf"@media {re.escape(media)}\{{\n(.*?)\n\}}", STYLE, re.DOTALL)
     return str(block)
 
 
 def rules_of(media: str) -> dict[str, dict[str, str]]:
-    """The declarations by selector; of a selector in several rules, all of them."""
+    """Return the declarations by selector; those of several rules are joined."""
     rules: dict[str, dict[str, str]] = {}
     for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", block_of(media)):
         declarations = dict(each.split(":", 1) for each in body.split(";") if each.strip())

@@ -42,7 +42,7 @@ class ByFastavro(AvroColumn):
 
 @st.composite
 def flat_records(draw: st.DrawFn) -> tuple[Any, st.SearchStrategy[Any]]:
-    """A schema of plain and nullable leaves, some in a record of their own; and values of it."""
+    """Draw a schema of plain and nullable leaves, some in a nested record, and its values."""
     names = draw(st.lists(st.sampled_from(list(_LEAVES)), min_size=1, max_size=6, unique=True))
     fields, values = [], {}
     for name in names:
@@ -88,7 +88,7 @@ def test_records_when_read_by_compiled_code_then_the_same_values_and_errors(
 
 
 def _numbers(rows: pa.Array) -> tuple[str, ...]:
-    """The columns as text; days and times as numbers, as Python has none after the year 9999."""
+    """Return the columns as text; dates as numbers, as Python's dates end with the year 9999."""
     if isinstance(rows, pa.StructArray):
         inner = (text for column in rows.flatten() for text in _numbers(column))
         return (str(rows.is_null().to_pylist()), *inner)

@@ -44,7 +44,7 @@ _SCALARS = {
 
 @st.composite
 def schemas_with_values(draw: st.DrawFn, depth: int = 2) -> tuple[Any, st.SearchStrategy[Any]]:
-    """A schema, and values of it."""
+    """Draw a schema, and values of it."""
     kinds = [*_SCALARS, "nullable", *(("array", "map", "record") if depth else ())]
     kind = draw(st.sampled_from(kinds))
     if kind == "record":
@@ -186,7 +186,7 @@ def test_references_when_given_then_named_types_are_theirs() -> None:
 
 
 def _wide(depth: int) -> Any:
-    """A schema of a few lines that has 2 ** depth fields."""
+    """Return a schema of a few lines that has 2 ** depth fields."""
     kind: Any = "null"
     for number in range(depth):
         name = f"N{number}"
