@@ -1,4 +1,4 @@
-"""The worker that fills the pauses of the others, and its units."""
+"""The test worker that fills pauses with tests that need no services, and its units."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ And so on.
 
 
 def test_committed_page_when_generated_from_the_committed_results_then_is_the_same() -> None:
-    """A part of the page without results is not compared: it is the only text of its figures."""
+    """A part without committed results is not compared: only the page has its figures."""
     page = PAGE.read_text()
 
     assert page_of(TEMPLATE.read_text(), read_results(COMMITTED), page) == page

@@ -43,7 +43,7 @@ README_FIGURES = {
         "data source ÷ Kafka source, 1 core",
     ),
 }
-# In prose of docs/performance.md: how the runs were made, and never what they measured.
+# Numbers in prose of docs/performance.md: they say how runs were made, never what was measured.
 SETTINGS_IN_PROSE = {
     "# Performance": "",
     "## How fast are segments copied to a directory?": "1 GiB, 1 KiB, 64 MiB",
@@ -124,7 +124,7 @@ def test_page_when_it_quotes_results_then_they_are_the_committed_ones(page: str)
 
 
 def test_template_when_its_prose_has_numbers_then_they_are_settings_of_runs() -> None:
-    """A result in prose is a placeholder: a typed one would stay when the results change."""
+    """A result in prose is a placeholder: a typed number stays when the results change."""
     parts = [part.partition("\n") for part in _PART.split(TEMPLATE.read_text()) if part]
 
     found = {heading: _numbers(prose) for heading, _, prose in parts}
@@ -151,7 +151,7 @@ def _figure(bench: str, metric: str) -> Measurement:
 
 
 def _missed(figure: Measurement) -> str:
-    """Return the mark of a goal that is missed: the README shows no such figure without it."""
+    """Return the mark of a missed goal, which the README must show with the figure."""
     if figure.goal is None or figure.goal.outcome(figure.value) is GoalOutcome.MET:
         return ""
     return f" (goal {figure.goal} **missed**)"

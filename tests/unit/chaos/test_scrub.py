@@ -19,7 +19,7 @@ NOW_MS = 1 << 60
 
 
 def stored_world() -> World:
-    """Three segments, stored."""
+    """Return a world with three stored segments."""
     world = World()
     world.segments(3)
     world.start()

@@ -11,7 +11,7 @@ PLACE: Place = ("orders", 0)
 
 
 def log() -> PartitionLog:
-    """Offsets 0 to 9."""
+    """Return the log of a partition with offsets 0 to 9."""
     digests = {offset: b"%d" % offset for offset in range(10)}
     return PartitionLog(digests=digests, next_offset=10)
 

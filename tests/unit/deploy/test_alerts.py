@@ -60,7 +60,7 @@ def test_runbooks_when_the_documented_command_adds_an_address_then_are_links() -
 
 
 def test_rules_when_they_aggregate_then_keep_clusters_apart() -> None:
-    """Topics of two clusters may have one name, and so may hosts."""
+    """Topics of two clusters may have the same name, and so may hosts."""
     found = [
         labels for rule in _RULES for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
     ]
@@ -96,7 +96,7 @@ def test_blocked_copies_when_rlm_status_expects_the_reason_or_a_pause_then_are_n
 
 
 def test_blocked_trims_when_a_person_should_act_then_are_an_alert_for_each_reason() -> None:
-    """Excluded are a pause, reasons that end by themselves, and those with a rule of their own."""
+    """The rule excludes pauses, reasons that end by themselves, and reasons with their own rule."""
     expressions = {rule["alert"]: rule["expr"] for rule in _RULES}
     (excluded,) = re.findall(r'reason!~"([\w|]+)"', expressions.pop("RlmTrimBlocked"))
     own = set(re.findall(r'rlm_trim_blocked\{reason="(\w+)"', " ".join(expressions.values())))
@@ -131,7 +131,7 @@ def test_cases_of_promtool_when_read_then_name_rules_that_exist() -> None:
 
 
 def _cases(alert: str) -> Iterator[tuple[bool, set[str]]]:
-    """For each case of an alert: whether it fires there, and the metrics of the test's series."""
+    """Yield, for each case of an alert, whether it fires and the metrics of the test's series."""
     for test in _TESTS:
         series = {each["series"].partition("{")[0] for each in test["input_series"]}
         for case in test["alert_rule_test"]:

@@ -75,7 +75,7 @@ def test_board_when_rendered_then_its_viewer_chooses_clusters_and_gauges_stay_ap
     dashboard = json.loads(render(board))
     variables = {each["name"]: each for each in dashboard["templating"]["list"]}
 
-    assert variables["cluster"]["allValue"] == ".*"  # also of series without the label
+    assert variables["cluster"]["allValue"] == ".*"  # also matches series without the label
     assert variables["cluster"]["includeAll"] is True
     merged = [
         query.expression

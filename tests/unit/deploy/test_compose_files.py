@@ -20,14 +20,14 @@ from tests.services.containers.images import IMAGES_OF_TESTS
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _COMPOSE = yaml.safe_load((_CHECKOUT / "docker-compose.yml").read_text())
 _SERVICES: dict[str, dict[str, Any]] = _COMPOSE["services"]
-# The others are programs that end: Kafka's tools, and the driver of a Spark job.
+# Services that restart. The others are programs that end: Kafka's tools and a Spark job's driver.
 _LASTING = sorted(name for name, each in _SERVICES.items() if each["restart"] != "no")
 _OF_SPARK = sorted(each for each in _SERVICES if each.startswith("spark"))
 _HOSTS = sorted(path.stem for path in (_CHECKOUT / "deploy" / "compose").glob("*.properties"))
 _SERVER_VERSIONS = {"apache/kafka": ("tests/services/pom.xml", "<kafka.version>{}</kafka.version>")}
 _SERVER_VERSIONS |= {"versity/versitygw": ("Makefile", "VERSITYGW_VERSION = {}")}
-# Tests use it where there is no package of Debian. Its Go module has major version 0: v3.16.0 is
-# v0.316.0 there.
+# Tests use this build of Prometheus if Debian's package is not installed. The Go module has major
+# version 0: v3.16.0 is v0.316.0 there.
 _SERVER_VERSIONS |= {"prom/prometheus:v3.": ("Makefile", "PROMETHEUS_VERSION = v0.3{}")}
 _PROMETHEUS = _CHECKOUT / "deploy" / "prometheus"
 
@@ -58,7 +58,7 @@ def test_services_when_they_restart_then_are_all_but_programs_that_end() -> None
 def test_service_when_it_restarts_then_has_a_health_check_that_podman_understands(
     service: str,
 ) -> None:
-    """Podman 4 splits an argument of another form of check at its spaces."""
+    """Podman 4 splits the argument of any other form of check at spaces."""
     assert _SERVICES[service]["healthcheck"]["test"][0] == "CMD-SHELL"
 
 
@@ -134,7 +134,7 @@ def test_service_when_its_profile_is_started_then_has_all_that_it_depends_on(ser
 
 
 def test_images_when_built_then_one_service_of_a_profile_builds_each_and_none_is_pulled() -> None:
-    """Compose builds all services at once, and an engine refuses a second image of one tag."""
+    """Compose builds all services at once, and an engine refuses a second image of the same tag."""
     own = {name: each for name, each in _SERVICES.items() if "localhost/" in each["image"]}
     profiles = {
         (each["image"], *each.get("profiles", ())) for name, each in own.items() if name != "spark"
@@ -166,7 +166,7 @@ def test_configurations_when_compared_then_differ_in_the_gateways_lines_only() -
 
 
 def test_stand_ins_when_named_then_are_the_images_that_are_used() -> None:
-    """Except Grafana: no registry of packages has it."""
+    """Grafana has no stand-in, because no package registry has it."""
     services = [each for name, each in _SERVICES.items() if name != "grafana"]
     texts = [(_CHECKOUT / "Dockerfile").read_text(), *(each["image"] for each in services)]
 

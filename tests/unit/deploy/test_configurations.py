@@ -56,7 +56,7 @@ def test_examples_when_read_then_there_is_one_for_each_built_in_store() -> None:
 
 
 def _on_host(text: str, root: Path) -> str:
-    """The settings, with all paths below `root`, where the files and directories are."""
+    """Create the files and directories below `root`; return the settings with paths to these."""
     make_log_dir(root / "var/lib/kafka/data")
     (root / "mnt/archive").mkdir(parents=True)
     authority = CertificateAuthority(root / "etc/rlm")

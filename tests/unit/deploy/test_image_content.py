@@ -12,7 +12,7 @@ from tests.containers.image_content import image_content
 
 
 def _archive(files: Mapping[str, bytes], *, mode: str = "w") -> bytes:
-    """A tar archive; `mode` may name a compression."""
+    """Return a tar archive; `mode` may name a compression."""
     written = BytesIO()
     with tarfile.open(fileobj=written, mode=mode) as archive:  # type: ignore[call-overload]  # a mode of the caller
         for name, content in files.items():

@@ -41,7 +41,7 @@ def jars(tmp_path: Path) -> Path:
 
 
 def _make(directory: Path, *arguments: str, python: str) -> subprocess.CompletedProcess[str]:
-    """Run make with a Python of its own, and nothing to install."""
+    """Run make with this Python, and with all packages installed already."""
     stamps, programs = directory / "stamps", directory / "bin"
     for each in (stamps, programs):
         each.mkdir()
@@ -62,7 +62,7 @@ def _make(directory: Path, *arguments: str, python: str) -> subprocess.Completed
 
 
 def _locks_of_images() -> set[str]:
-    """The lock files from which the images are built."""
+    """Return the lock files from which the images are built."""
     return set(re.findall(r"requirements\S*\.txt", (_CHECKOUT / "Dockerfile").read_text()))
 
 
@@ -92,7 +92,7 @@ def test_wheels_when_a_package_of_spark_has_none_then_fails(tmp_path: Path) -> N
 
 
 def test_lock_of_spark_when_compared_then_has_all_packages_of_the_first_image() -> None:
-    """`make sbom` describes the second image by it and the lock of pyspark."""
+    """`make sbom` describes the second image by this lock and the lock of pyspark."""
     assert _packages("requirements-image.txt") <= _packages("requirements-spark.txt")
 
 

@@ -18,7 +18,7 @@ _CONFIGURATION = _CHECKOUT / "deploy" / "configurations" / "s3-sasl-ssl.properti
 
 
 def _examples() -> tuple[str, str]:
-    """Service and StatefulSet, and the part of the pod template."""
+    """Return the example of a Service and a StatefulSet, and the part of the pod template."""
     page = (_CHECKOUT / "docs" / "deployment.md").read_text()
     around, pod = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     return around, pod
@@ -104,5 +104,5 @@ def test_container_when_the_secret_ends_with_or_without_a_newline_then_adds_its_
 
 
 def test_volumes_when_the_pod_starts_again_then_their_group_is_not_set_again() -> None:
-    """Otherwise each start changes all files of the broker's log."""
+    """Otherwise each start changes the group of all files of the broker's log."""
     assert _pod()["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"

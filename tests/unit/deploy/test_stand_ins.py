@@ -1,4 +1,4 @@
-"""Stand-ins for official images are built again if anything that they are made of changed."""
+"""Stand-ins for official images are built again if any of their inputs changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of tests.containers end with a test that fails, whatever they wait for."""
+"""If a test fails, the clients of tests.containers end, whatever they wait for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.services.waiting import wait_until
 
 @pytest.fixture
 def process() -> subprocess.Popen[str]:
-    """A shell that waits for a program, which has its pipes, too."""
+    """A shell that waits for a program; the program has the shell's pipes, too."""
     return subprocess.Popen(
         ["sh", "-c", "sleep 900 & echo started; wait"],
         stdin=subprocess.PIPE,

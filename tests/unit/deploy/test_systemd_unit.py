@@ -1,4 +1,4 @@
-"""The systemd unit agrees with the product and the example configurations."""
+"""The systemd unit agrees with `rlm` and the example configurations."""
 
 from __future__ import annotations
 

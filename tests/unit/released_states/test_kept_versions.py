@@ -159,7 +159,7 @@ def _written(records: Iterable[TopicRecord]) -> list[tuple[bytes, bytes]]:
 
 
 def _companions(state: StateDirectory) -> Iterator[bytes]:
-    """The protobuf of each companion, without the header before it."""
+    """Yield the protobuf of each companion, without the header before it."""
     storage = FilesystemChunkStorage(state.store)
     for info in storage.list(""):
         data = content(storage, info)
@@ -186,7 +186,7 @@ def _present(message: Message) -> Iterator[str]:
 
 
 def _known() -> Iterator[str]:
-    """All fields and enum values of the schemas, but for values that mean unknown."""
+    """Yield all fields and enum values of the schemas, except the values that mean unknown."""
     for module in SCHEMAS:
         for message in module.DESCRIPTOR.message_types_by_name.values():
             yield from (field.full_name for field in message.fields)

@@ -64,7 +64,7 @@ def test_pieces_when_one_reads_then_the_whole_log() -> None:
 
 
 class _Consumer(Executor):
-    """Reads nothing, in no time; notes its number and the address."""
+    """Reads nothing, and ends at once; records its number and the address."""
 
     def __init__(self, number: int, seen: list[tuple[int, str]]) -> None:
         self._number = number
