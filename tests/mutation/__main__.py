@@ -50,7 +50,7 @@ def main() -> int:
     result.
     """
     options = _options()
-    # Ctrl-C works also in a background process; kill ends the run in the same way.
+    # Ctrl-C also works in a background process, and kill ends the run in the same way.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:

@@ -48,7 +48,7 @@ def read_explanations(text: str) -> list[Explanation]:
 def outdated(
     explanations: Iterable[Explanation], mutants: Mapping[str, Sequence[Mutant]]
 ) -> list[Explanation]:
-    """Return the entries without a mutant, among those of these files."""
+    """Return the entries of these files that have no mutant."""
     return [
         entry
         for entry in explanations

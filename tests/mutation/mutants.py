@@ -167,7 +167,7 @@ class _Finder(cst.CSTVisitor):
 
 
 def _narrowed(node: cst.CSTNode, changed: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
-    """Return the parts of both nodes that hold all of their difference.
+    """Return the parts of both nodes that contain all differences.
 
     Replacing the text of a small part takes a thousandth of the time of replacing a tree.
     """

@@ -1,7 +1,7 @@
 """Probes: loaded source files that note which of their statements run.
 
-A tracer slows down all code of a test, most of which is not in these files. A probe is one store in
-front of each statement of these files alone.
+A tracer slows down all code of a test, of which these files are a small part. A probe is one
+assignment before a statement, and only these files have probes.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def run_tasks(tasks: Iterable[Task], *, jobs: int, directory: Path) -> Iterator[
 def end_with_parent() -> None:
     """Let the kernel kill this process when its parent ends, even by kill -9.
 
-    For a process in a group of its own, which Ctrl-C does not reach.
+    A process in a group of its own needs this, because Ctrl-C does not reach the process.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

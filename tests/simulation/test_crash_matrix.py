@@ -135,7 +135,7 @@ def test_simulation_when_the_process_dies_at_any_effect_then_a_restart_finishes_
 
 
 def test_simulation_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None:
-    """Scenario 10: each run ends after five effects, and the work still comes to its end."""
+    """Scenario 10: each run ends after five effects, and the work is still completed."""
     undisturbed = play(copy_trim_expire)
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE)
     world.segments(2)

@@ -124,7 +124,7 @@ class Replica:
             entries[:] = [e for e in entries if e.start_offset < end_offset]
         self.high_watermark = min(self.high_watermark, self.end_offset)
         self.log_start_offset = min(self.log_start_offset, end_offset)
-        if is_empty:  # all that was there went; nothing of the history is on disk any more
+        if is_empty:  # nothing of the history is on disk any more
             self.roll()
             self.first_file = len(self.files) - 1
 

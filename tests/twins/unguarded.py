@@ -57,14 +57,14 @@ class ViewedMetadata(FreshMetadata):
 
 
 class UnfinishedCounts(ViewedMetadata):
-    """Without the rule that only a finished copy counts as stored."""
+    """Metadata without the rule that only a finished copy counts as stored."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         return replace(metadata, state=FINISHED) if metadata.state is STARTED else metadata
 
 
 class HolesCount(ViewedMetadata):
-    """Without the rule that the stored range has no hole: the furthest end counts."""
+    """Metadata without the rule that the stored range has no hole: the furthest end counts."""
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         return replace(
@@ -75,7 +75,7 @@ class HolesCount(ViewedMetadata):
 
 
 class ExpectsAnything(FreshMetadata):
-    """Without the rule that a deletion names the state that it was decided on."""
+    """Metadata without the rule that a deletion names the segment's state when it was decided."""
 
     def publish(self, event: Event) -> PublishResult:
         result = super().publish(event)
@@ -91,7 +91,7 @@ class ExpectsAnything(FreshMetadata):
 
 
 class UnconfirmedTrimmer(Trimmer):
-    """Without the check, a moment before the cut, of the leader and of the newest claim."""
+    """A trimmer that does not check the leader and the newest claim a moment before the cut."""
 
     def _confirm(
         self, plans: Mapping[TopicIdPartition, TrimPlan]
@@ -101,7 +101,7 @@ class UnconfirmedTrimmer(Trimmer):
 
 
 class UnrecordedTrimmer(Trimmer):
-    """Without a record of the trim before the cut."""
+    """A trimmer that writes no record of the trim before the cut."""
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
         return True
@@ -117,7 +117,7 @@ class UnverifiedSegment:
 
 
 class UnverifiedSource(LogSource):
-    """Without the check of the file after its last byte."""
+    """A log source that does not check the file after its last byte."""
 
     def __init__(self, inner: LogSource) -> None:
         self._inner = inner
@@ -191,7 +191,7 @@ class WithoutVerification(Process):
 
 
 class WithoutShareGroups(Process):
-    """Without the check of where share groups start."""
+    """A manager that does not check where share groups start."""
 
     def _make_ports(self, external: Outside) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))

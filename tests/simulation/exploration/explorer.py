@@ -195,7 +195,7 @@ class Explorer:
     def _executed(
         self, execution: _Execution, schedule: Schedule, parent: StageState
     ) -> StageState | None:
-        """Execute the last step of a schedule; return where it leads, or None if that is broken."""
+        """Execute a schedule's last step; return its state, or None if an invariant is broken."""
         *_, number = schedule
         stage = execution.after(schedule[:-1], parent)
         try:

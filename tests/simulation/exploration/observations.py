@@ -1,10 +1,10 @@
 """The observations of a manager, as a digest: equal observations mean an equal state.
 
-The managers are deterministic: the memory of one is a function of the answers that it got, in their
-order, and of nothing else. So this module records everything that a manager can ask: through its
-effects, its metadata, the clock, and the log dirs. Each manager has its own source of ids, so ids
-need no record. Metadata is recorded only when it is asked for, because every question first reads
-the topic to its end.
+A manager is deterministic: its memory is a function of the answers that it got, in their order, and
+of nothing else. So this module records everything that a manager can ask: through its effects, its
+metadata, the clock, and the log dirs. Each manager has its own source of ids, so ids need no
+record. Metadata is recorded only when it is asked for, because every question first reads the topic
+to its end.
 """
 
 from __future__ import annotations

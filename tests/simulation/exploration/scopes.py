@@ -1,4 +1,4 @@
-"""The small scopes: a few managers and events each, of which every interleaving is explored.
+"""The small scopes: each has a few managers and events, whose interleavings are all explored.
 
 A scope prepares its world without interruptions, then names its actors. Each scope must detect the
 loss of certain guards (tests.simulation.unguarded_managers).

@@ -1,4 +1,4 @@
-"""The example configurations: `rlm config check` accepts each on a host that has what it names."""
+"""The example configurations: `rlm config check` accepts each on a host with the named files."""
 
 from __future__ import annotations
 

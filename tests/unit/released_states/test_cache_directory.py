@@ -1,4 +1,4 @@
-"""A cache that a version left is continued or rebuilt by every later one, and never misread."""
+"""Every later version continues or rebuilds the cache of a version, and never misreads it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_cache_when_its_schema_is_another_then_nothing_of_it_is_believed(
 
 
 def _pretend_schema(store: OrderedStore, topic: MemoryLog, schema_version: int) -> None:
-    """Make the cache one of another schema, in which a row of each table means something else."""
+    """Give the cache another schema version, and reverse the value of each row."""
     identity = topic.identity
     batch = store.batch()
     with store.read(*Table) as reader:

@@ -1,4 +1,4 @@
-"""Records that a version wrote are folded by every later one to the same answers."""
+"""Every later version folds the records of a version to the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that a version stored are read by every later one: bytes, records, indexes."""
+"""Every later version reads the objects of a version: bytes, records, indexes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_store_when_compared_with_the_metadata_then_each_object_is_as_recorded(
     storage: ChunkStorage,
     tips: tuple[TopicIdPartition, ...],
 ) -> None:
-    """Scenario 102: lengths and CRC32C of all objects, and none that is named by nothing else."""
+    """Scenario 102: each object is as recorded, and only known orphans have no record."""
     recorded = [
         (each.key, each.length_bytes, each.crc32c)
         for tip in tips

@@ -20,7 +20,7 @@ from tests.remote_world import TIP, RemoteWorld, segment_of
 def test_locate_when_segments_reach_equally_far_then_the_one_that_begins_last(
     world: RemoteWorld,
 ) -> None:
-    """As Kafka's lookup by epoch chooses."""
+    """Kafka's lookup by epoch chooses the same."""
     world.claim()
     world.store(segment_of(0))
     later = world.store(segment_of(50, batch_count=5))

@@ -1,4 +1,4 @@
-"""Every later version reads what topics have already: nothing of its format changes.
+"""Every later version reads what topics have already: the published format never changes.
 
 `published_schema.txt` lists each field and each enum value there is, `published_records.txt` one
 record of each kind as it was written. Add new parts of the schema there; never change or remove a

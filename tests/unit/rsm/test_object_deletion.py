@@ -110,7 +110,7 @@ def test_delete_when_a_segment_has_only_a_companion_then_it_is_deleted() -> None
 
 
 def test_delete_log_segment_data_when_the_store_cannot_be_reached_then_names_the_rest() -> None:
-    """As its SPI requires, even if the store refuses the whole request."""
+    """The SPI requires this, even if the store refuses the whole request."""
     storage = UnreachableStorage(stored(segment(1)))
     manager = SegmentStorageManager(storage=storage, keys=ObjectKeys(), layouts=[RawLayout()])
 

@@ -49,7 +49,7 @@ class ReadingManager:
 def test_wait_when_what_is_waited_for_comes_then_continues_else_ends(
     missing: list[int | None], *, ready: bool
 ) -> None:
-    """It also ends if one partition has no leader while others are written to."""
+    """The wait also ends if one partition has no leader while others are written to."""
     manager = ReadingManager(missing)
 
     found = wait_while_reading(cast("TopicBasedRemoteLogMetadataManager", manager), 10)

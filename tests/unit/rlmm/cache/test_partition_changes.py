@@ -1,4 +1,4 @@
-"""Which partitions' metadata changed since an earlier look."""
+"""Which partitions' metadata has changed since an earlier query."""
 
 from __future__ import annotations
 

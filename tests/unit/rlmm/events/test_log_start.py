@@ -11,7 +11,7 @@ from tests.metadata_builder import log_start_request
 
 
 def test_request_when_its_leader_epoch_is_unknown_then_its_message_has_none() -> None:
-    """As in records of version 0.1.0."""
+    """Records of version 0.1.0 have none, either."""
     message = pb.MetadataEvent.FromString(encode(log_start_request(5)).value)
 
     assert not message.log_start_requested.HasField("leader_epoch")

@@ -38,7 +38,7 @@ def test_policy_when_its_record_has_no_deletion_lag_and_no_lag_start_then_the_de
 
 
 def test_policy_when_an_outage_only_holds_copies_then_its_message_says_nothing_of_outages() -> None:
-    """As in records from before other outage policies existed."""
+    """Records from before other outage policies existed are the same."""
     message = pb.MetadataEvent.FromString(encode(build.policy()).value).topic_policy_changed
 
     assert message.outage_policy == 0
@@ -52,7 +52,7 @@ def test_policy_when_managers_decide_the_deletion_lag_then_a_command_writes_minu
 
 
 def test_policy_when_managers_decide_the_offload_then_its_message_says_nothing_of_it() -> None:
-    """As in records of 0.3.0 and earlier, which a manager reads as its own settings."""
+    """Records of 0.3.0 and earlier are the same; a manager applies its own settings to them."""
     message = pb.MetadataEvent.FromString(encode(build.policy()).value).topic_policy_changed
 
     assert not message.HasField("offload_segment_max_bytes")

@@ -42,12 +42,12 @@ EVENTS: dict[str, Callable[[], Event]] = {
 
 
 def test_records_of_a_deleted_partition_when_removed_then_claims_come_last() -> None:
-    """Without its claims, a fold of the other records would refuse accepted events."""
+    """Without the claims, a fold of the other records would refuse accepted events."""
     assert [family.kind for family in PARTITION_FAMILIES][-1] is RecordKind.CLAIM
 
 
 def test_kinds_of_keys_when_shared_by_families_then_only_by_those_of_segments() -> None:
-    """The fold of a tombstone sees only the key; both remove the segment."""
+    """The fold of a tombstone sees only the key; in all these families it removes the segment."""
     kinds = [family.kind for family in FAMILIES]
 
     shared = {kind for kind in kinds if kinds.count(kind) > 1}
@@ -60,7 +60,7 @@ def test_events_when_listed_here_then_are_those_of_all_families() -> None:
 
 @pytest.mark.parametrize("field", EVENTS)
 def test_family_when_it_reuses_keys_then_a_later_event_has_the_same_key(field: str) -> None:
-    """Otherwise each event has its own key, so that compaction keeps each record."""
+    """A family that reuses no key has a key per event, so that compaction keeps each record."""
     first, second = EVENTS[field](), EVENTS[field]()
 
     assert family_of(first).field == field

@@ -78,7 +78,7 @@ def test_fold_when_any_prefixes_were_compacted_then_equals_the_live_one(
 def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
     world: World, data: st.DataObject
 ) -> None:
-    """R11: also after only some of an owner's tombstones, and some of these compacted away."""
+    """R11: even if an owner wrote only some tombstones, and compaction removed some of these."""
     log = prefix(world.log, data.draw(st.integers(0, world.log.end_offset(0))))
 
     assert answers(folded(compacted(log, data))) == answers(folded(log))
@@ -87,7 +87,7 @@ def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
 @settings(max_examples=examples(3))
 @given(worlds(), st.data())
 def test_segment_when_retired_then_never_lives_again(world: World, data: st.DataObject) -> None:
-    """R11: whatever zombies write afterwards, and whatever compaction took."""
+    """R11: whatever zombies write afterwards, and whatever compaction removed."""
     cache = folded(compacted(world.log, data))
 
     living = {record.metadata.segment_id for record in cache.segments(ORDERS)}

@@ -1,4 +1,4 @@
-"""Deleting all that is stored of a partition, read leases, gaps, requests and pauses."""
+"""The fold of a partition's deletion, read leases, gaps, requests and pauses."""
 
 from __future__ import annotations
 

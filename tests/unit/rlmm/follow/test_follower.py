@@ -37,7 +37,7 @@ def test_follower_when_new_then_is_ready_once_all_that_was_there_is_applied() ->
 
 
 def test_segment_when_deleted_and_forgotten_in_one_batch_then_its_partition_has_changed() -> None:
-    """A process that caches data made of a partition's metadata learns of all changes."""
+    """A process that caches data made from a partition's metadata learns of all changes."""
     world = World()
     world.write(claim(), step(SEGMENT, FINISHED))
     world.step(2)

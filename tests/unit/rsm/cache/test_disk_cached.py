@@ -273,7 +273,7 @@ def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
 def test_read_when_kept_then_other_users_of_the_host_can_not_read_it(
     inner: WatchedStorage, directory: Path, clock: FakeClock
 ) -> None:
-    """Also where version 0.1.0 has made the directory."""
+    """This is so even if version 0.1.0 made the directory."""
     before = os.umask(0o022)
     try:
         directory.mkdir(mode=0o755)

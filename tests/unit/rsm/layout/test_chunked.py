@@ -1,4 +1,4 @@
-"""Layout `chunked`: plans, ranges across chunks, and records that are not the segment."""
+"""Layout `chunked`: plans, ranges across chunks, and chunks that do not match the segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of Pulsar's writer, which leaves the first entry of each block out of its length."""
+"""Objects of Pulsar's writer, which leaves the first entry of a block out of the block's length."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_read_offloaded_when_a_ledger_is_in_several_objects_then_its_entries_com
 def test_entries_when_a_segment_begins_late_in_its_ledger_then_from_any_entry(
     first_entry_id: int,
 ) -> None:
-    """Pulsar's reader takes the next block's magic for a length from entry 128 on."""
+    """From entry 128 on, Pulsar's reader mistakes the next block's magic for a length."""
     store = WatchedStorage()
     offloader = offloader_of(store)
     entries = entries_of(5, first_entry_id, *[100] * 7)

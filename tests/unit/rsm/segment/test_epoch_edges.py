@@ -75,10 +75,10 @@ def test_common_end_when_a_segment_has_no_epochs_then_its_end() -> None:
         # The checkpoint begins where the stored epoch does: no record of that epoch is left.
         (((0, 0), (1, 100)), ((3, 100),), ((0, 0), (3, 100)), None),
         (((0, 0), (1, 99)), ((3, 100),), ((0, 0), (1, 99), (3, 100)), None),
-        # Of an epoch that both have, the lower start counts.
+        # If both have an epoch, its lower start counts.
         (((0, 0), (1, 120)), ((1, 100),), ((0, 0), (1, 100)), None),
         (((0, 0), (1, 80)), ((1, 100),), ((0, 0), (1, 80)), None),
-        # A newer stored epoch was cut off where the checkpoint begins; below that it contradicts.
+        # A newer stored epoch was cut off where the checkpoint begins; below, the two conflict.
         (((0, 0), (1, 100), (3, 100)), ((1, 100),), ((0, 0), (1, 100)), None),
         (((0, 0), (1, 90), (3, 99)), ((1, 100),), ((0, 0), (1, 90)), 100),
         # The stored lineage lacks the checkpoint's first epoch.

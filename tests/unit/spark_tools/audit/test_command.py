@@ -53,7 +53,7 @@ def test_audit_when_what_is_given_would_say_nothing_then_reported_before_any_wor
 def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_connects(
     treatment: str, tmp_path: Path
 ) -> None:
-    """As in `rlm`: the tests have no terminal."""
+    """The tests have no terminal; `rlm` refuses in the same way."""
     with pytest.raises(InvalidConfigError, match="Look with --dry-run, then give --yes"):
         audit(arguments(tmp_path / "away", treatment))
     with pytest.raises(InvalidConfigError, match="cannot find the store's root"):

@@ -54,7 +54,7 @@ def audit(error: Exception, unread: Mapping[str, int], root: Path) -> Audit:
 def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
     error: Exception, tmp_path: Path
 ) -> None:
-    """Scenario 107: a listing that did not come to its end."""
+    """Scenario 107: an incomplete listing proves nothing."""
     with pytest.raises(IncompleteError, match="the store cannot be read completely"):
         audit(error, {}, tmp_path).run()
 

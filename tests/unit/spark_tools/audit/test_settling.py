@@ -46,7 +46,7 @@ def segment(
     )
 
 
-# Two segments of each partition, which overlap, and one of the first that was deleted.
+# Two overlapping segments of each partition, and a deleted one of the first partition.
 FINISHED_ONES = (
     segment(1, 0, 100, ORDERS, suffixes=("log", "meta")),
     segment(2, 90, 200, ORDERS, suffixes=("log",)),

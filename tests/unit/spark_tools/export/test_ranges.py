@@ -72,7 +72,7 @@ def left(pieces: list[SegmentPiece], exported: list[ExportedRange]) -> list[str]
 def test_remaining_when_exported_before_then_what_was_not(
     exported: list[tuple[int, int]], expected: list[str]
 ) -> None:
-    """Also if the missing ranges are below exported ones: a segment may be recorded late."""
+    """Ranges below exported ones count, too: a segment may be recorded late."""
     assert left([piece(0, 10), piece(10, 30)], done(*exported)) == expected
 
 

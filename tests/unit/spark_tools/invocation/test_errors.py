@@ -138,7 +138,7 @@ def ended(command: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
 
 
 def reviewed(name: str, commands: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """Compare with the golden file; AssertionError for an error that does not say what to do."""
+    """Compare with the golden file; AssertionError if an error does not say what to do."""
     lines = [line for command in commands for line in (*ended(command, capsys), "")]
 
     errors = [line for line in lines if _JOB_ERROR.match(line)]

@@ -1,4 +1,4 @@
-"""Leases that one process sends, by a real socket, to the keeper of another."""
+"""Leases that one process sends over a real socket to the keeper of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision of one dead letter by the metadata that the driver sent."""
+"""The decision about one dead letter, by the metadata that the driver sent."""
 
 from __future__ import annotations
 

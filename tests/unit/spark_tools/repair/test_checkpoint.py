@@ -1,4 +1,4 @@
-"""Whose checkpoint it is, by the id that is kept in it."""
+"""A checkpoint belongs to the topic whose id is stored in it."""
 
 from __future__ import annotations
 

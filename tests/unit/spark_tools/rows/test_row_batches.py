@@ -144,7 +144,7 @@ def test_rows_when_a_byte_of_the_records_is_another_then_corrupt_or_as_decoded_o
 def test_rows_when_bytes_are_cut_or_added_then_corrupt_as_for_one_by_one(
     content: list[Record], data: st.DataObject
 ) -> None:
-    """Whatever a header says of its records, nothing is read beyond them."""
+    """Whatever the header says, the decoder reads nothing beyond the records."""
     plain = build_batch(content)
     header = parse_header(memoryview(plain))
     payload = plain[HEADER_BYTES:]

@@ -1,4 +1,4 @@
-"""Schemas of tests, and columns by them."""
+"""Schemas for tests, and the columns that they describe."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_environment_when_the_user_said_nothing_then_this_python_and_errors_only
     added = environment_of({"SPARK_SUBMIT_OPTS": "-Xmx1g"})
 
     assert added["PYSPARK_PYTHON"] == sys.executable
-    # Of two options of one name the JVM uses the second, which is the user's.
+    # If an option comes twice, the JVM uses the second one, which is the user's.
     log_settings, users = added["SPARK_SUBMIT_OPTS"].split(" ")
     path = Path(log_settings.removeprefix("-Dlog4j2.configurationFile=file://"))
     assert "rootLogger.level = error" in path.read_text()

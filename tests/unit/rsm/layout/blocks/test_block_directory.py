@@ -19,7 +19,7 @@ from tests.unit.rsm.layout.block_v1.test_layout import WHOLE, batches_of, copied
 
 BATCHES = batches_of([40, 60])
 SECOND = ENTRY_HEADER_BYTES + len(BATCHES[0])
-"""Where the second entry begins in the run."""
+"""The position in the run at which the second entry begins."""
 
 
 def stored(store: WatchedStorage, *, block_bytes: int = 1 << 20) -> tuple[BlockDirectory, str]:
@@ -107,7 +107,7 @@ def test_batches_when_nothing_of_a_batch_was_read_then_corrupt(entry_bytes: int)
 
 
 def test_batches_when_an_entry_is_longer_than_the_rest_of_its_block_then_corrupt() -> None:
-    """Also if the batch has the same length."""
+    """It is corrupt even if the batch states the same length."""
     directory, run, content = directory_and_run()
     length_bytes = len(BATCHES[1])
     struct.pack_into(">i", content, SECOND, length_bytes + 1)

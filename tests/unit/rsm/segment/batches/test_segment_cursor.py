@@ -90,7 +90,7 @@ def test_feed_when_pieces_are_smaller_than_a_batch_then_one_run_for_each_batch(s
 
 
 def test_feed_when_the_last_offsets_were_compacted_away_then_done_with_the_last_byte() -> None:
-    """Also where reading began after the first batch."""
+    """This is so even if reading began after the first batch."""
     segment = segment_of(0)
     metadata = stored(segment).metadata
     offsets = OffsetRange(start_offset=0, end_offset=120)
@@ -204,7 +204,7 @@ def test_feed_when_the_index_is_wrong_then_nothing_is_served() -> None:
 
 @pytest.mark.parametrize("first_batch", [0, 2, 9])
 def test_feed_when_segment_ends_within_a_batch_then_corrupt(first_batch: int) -> None:
-    """Wherever reading began."""
+    """It does not matter where reading began."""
     whole = segment_of(0)
     torn_log = whole.log[:-7]
     metadata = replace(stored(whole).metadata, segment_size_bytes=len(torn_log))

@@ -204,7 +204,7 @@ def test_page_when_its_commands_are_copied_then_their_parsers_take_them() -> Non
 
 
 def _require_parsed(program: str, *arguments: str) -> None:
-    """Parse the command; SystemExit or an error of typer's if the program would refuse it."""
+    """Parse the command; raises SystemExit or a typer error if the program would refuse it."""
     parsers: dict[str, argparse.ArgumentParser] = {
         "rlm-audit": audit_parser(),
         "rlm-repair": repair_parser(),

@@ -1,4 +1,4 @@
-"""Compiled code reads the same values of records as fastavro."""
+"""Compiled code reads the same values from records as fastavro does."""
 
 from __future__ import annotations
 
