@@ -1,8 +1,8 @@
 """Lists the responses that contain hosts and ports of brokers.
 
-A client that connects there bypasses the gateway. Every such response is in one of the two tables,
-for every version that `BROKER_APIS` allows. A test compares the tables with Kafka's own schemas.
-The gateway does not offer a new version or API until it is listed here.
+A client that connects to these bypasses the gateway. Every such response is in one of the two
+tables, for every version that `BROKER_APIS` allows. A test compares the tables with Kafka's own
+schemas. The gateway does not offer a new version or API until it is listed here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
 from rlm.wire.api.share_fetch import SHARE_FETCH
 from rlm.wire.schema import Api
 
-# Their addresses must be replaced; streamed Fetch and ShareFetch responses lose them instead.
+# The gateway replaces their addresses; in streamed Fetch and ShareFetch responses it removes them.
 REWRITTEN: Mapping[int, Api[Any, Any]] = MappingProxyType(
     {
         api.key: api

@@ -10,9 +10,10 @@ import re
 
 
 def _token(beginning: str, rest: str) -> str:
-    """A form that begins no later than a name does.
+    """Return the pattern of a token at the start of a word.
 
-    As its beginning is fixed, a search takes a twentieth of the time of one after a border.
+    A pattern that begins with fixed text takes a twentieth of the time of one that begins with a
+    word boundary.
     """
     return rf"{beginning}(?<=\b{beginning}){rest}"
 

@@ -1,6 +1,6 @@
 """Selects the prose and names that the language tests check, and lists banned words with reasons.
 
-Prose is what is not in code spans, code blocks and link targets. In Python it is docstrings,
+Prose is the text outside of code spans, code blocks and link targets. In Python it is docstrings,
 comments and string literals with a space in them; a literal without one is a name.
 """
 
@@ -22,7 +22,7 @@ from tests.architecture.tree import (
 MAX_SENTENCE_WORDS = 35
 _TOP_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
-# Banned everywhere, in tests too. The right side is what to say.
+# Banned everywhere, in tests too. The right side has what to write instead.
 WORDS_EVERYWHERE = {
     r"anew": "again, from the start",
     r"for ?ever": "permanently, without limit",
@@ -47,7 +47,7 @@ WORDS_EVERYWHERE = {
     r"(?:go|going|went) on": "continue",
 }
 
-# Banned in the product, its programs and the docs; tests may have a world and its parts.
+# Banned in the code, the programs and the docs; tests may have a world and its parts.
 METAPHORS = {
     r"doors?|doorkeepers?": "endpoint, listener",
     r"guests?": "stray connection",
@@ -94,7 +94,7 @@ ALLOWED_NAMES = {
     "word": "one of a text",
 }
 ALLOWED_IN_FILES = {
-    # The names that managers up to 0.2.0 answer with.
+    # The names in the responses of managers up to 0.2.0.
     "rlm/status/document.py": {"copy_held", "trim_held", "expiry_held"},
     "rlm/status/retention_preview.py": {"trim_held", "expiry_held"},
     "rlm/status/explanation.py": {"place"},
@@ -117,34 +117,34 @@ _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def pages() -> list[Path]:
-    """The pages that users read."""
+    """Return the pages that users read."""
     tops = (CHECKOUT / name for name in _TOP_PAGES)
     return [*(path for path in tops if path.exists()), *sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
 def product_files() -> list[SourceFile]:
-    """Product code and its programs."""
+    """Return the files of the product packages and of the programs."""
     return handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS)
 
 
 def name_of(path: Path) -> str:
-    """A path below the checkout."""
+    """Return a path relative to the checkout."""
     return path.relative_to(CHECKOUT).as_posix()
 
 
 def page_prose(path: Path) -> str:
-    """A page without code and link targets; a code span counts as one word."""
+    """Return a page without code and link targets; a code span counts as one word."""
     text = _INDENTED.sub("\n", _FENCE.sub("\n\n", path.read_text()))
     return _LINK_TARGET.sub("] ", without_spans(text))
 
 
 def without_spans(text: str) -> str:
-    """A text with one word for each code span."""
+    """Return a text with one word in place of each code span."""
     return _SPAN.sub("code", text)
 
 
 def sentences(prose: str) -> Iterator[str]:
-    """The sentences of paragraphs, list items, headings and table cells."""
+    """Yield the sentences of paragraphs, list items, headings and table cells."""
     for block in _BLOCK_END.split(prose):
         for sentence in _SENTENCE_END.split(block):
             if sentence and sentence.strip():
@@ -158,13 +158,13 @@ def word_count(sentence: str) -> int:
 
 @cache
 def python_prose(file: SourceFile) -> str:
-    """Docstrings, comments and messages of a Python file."""
+    """Return docstrings, comments and messages of a Python file."""
     comments = (match[1] for match in _COMMENT.finditer(file.text))
     return "\n".join(map(without_spans, (*comments, *_texts(file))))
 
 
 def bare_errors(file: SourceFile) -> list[str]:
-    """Sentences that name an error and do not say what raises it."""
+    """Return sentences that name an error but not what raises it."""
     return [each for each in _texts(file) if _BARE_ERROR.search(each)]
 
 
@@ -173,7 +173,7 @@ def _texts(file: SourceFile) -> Iterator[str]:
 
 
 def build_prose(path: Path) -> str:
-    """Comments of a Makefile or a TOML file, and the words of contracts' ids and names."""
+    """Return comments of a Makefile or TOML file, and words of contracts' ids and names."""
     text = path.read_text()
     contracts = (match[1].replace("-", " ") for match in _CONTRACT.finditer(text))
     comments = (match[1] for match in _BUILD_COMMENT.finditer(text))
@@ -181,7 +181,7 @@ def build_prose(path: Path) -> str:
 
 
 def banned_in(prose: str, *, metaphors: bool) -> list[str]:
-    """The banned words that a text has, with what to say."""
+    """Return the banned words of a text, each with what to write instead."""
     words = WORDS_EVERYWHERE | (METAPHORS if metaphors else {})
     found = {match.lastgroup: match[0] for match in _search(metaphors).finditer(prose)}
     return [
@@ -193,7 +193,10 @@ def banned_in(prose: str, *, metaphors: bool) -> list[str]:
 
 @cache
 def _search(metaphors: bool) -> re.Pattern[str]:
-    """Allowed uses come first, without a group, so that the search skips their matches."""
+    """Return a pattern whose groups match banned words.
+
+    Allowed uses come first and have no group, so a search skips them.
+    """
     words = WORDS_EVERYWHERE | (METAPHORS if metaphors else {})
     allowed = "|".join(rf"\b(?:{each})" for each in ALLOWED_IN_PROSE)
     banned = "|".join(rf"(?P<w{number}>{word})" for number, word in enumerate(words))
@@ -201,7 +204,7 @@ def _search(metaphors: bool) -> re.Pattern[str]:
 
 
 def banned_names(file: SourceFile) -> list[str]:
-    """Names that a file defines and that hold a banned word."""
+    """Return the names that a file defines and that contain a banned word."""
     allowed = ALLOWED_IN_FILES.get(file.name, set())
     literals = set(filter(_NAME.fullmatch, file.outline.strings))
     return sorted({*filter(_is_banned, file.outline.defined_names | literals)} - allowed)

@@ -1,4 +1,4 @@
-"""The rules of language: each check returns the files that break it, with what breaks it."""
+"""The rules of language: each check returns the files that break a rule, with the findings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _words_in_schemas() -> Found:
 
 
 def _words_in_build_files() -> Found:
-    """Comments, the help of targets, and the ids and names of import contracts."""
+    """Search comments, the help of targets, and the ids and names of import contracts."""
     return _with_findings(
         (name, language.banned_in(language.build_prose(CHECKOUT / name), metaphors=True))
         for name in ("Makefile", "pyproject.toml")

@@ -1,4 +1,4 @@
-"""The operations page explains each reason that processes report, and each symptom in one form."""
+"""The operations page explains each reason that processes report; symptoms share one form."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def blocked_reasons() -> set[str]:
 
 
 def _rows_below(heading: str) -> list[str]:
-    """The rows of the tables between a heading and the next one."""
+    """Return the rows of the tables between a heading and the next one."""
     page = (CHECKOUT / "docs" / "operations.md").read_text()
     _, _, section = page.partition(f"\n{heading}\n")
     assert section, f"no heading {heading!r}"
@@ -93,7 +93,7 @@ def _names(row: str, reason: str) -> bool:
 
 
 def _reasons(file: SourceFile) -> Iterator[str]:
-    """The reasons that a file passes to `Blocked(reason=…)`, as texts or by names of constants."""
+    """Yield the reasons that a file passes to `Blocked(reason=…)`, as texts or constants."""
     if "Blocked" not in file.text:
         return
     nodes = list(ast.walk(file.parse()))

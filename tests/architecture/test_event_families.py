@@ -49,7 +49,7 @@ GENERIC = (
     "rlmm/manager.py",
     "rlmm/spi.py",
 )
-"""Where not even an identifier may name a family, for example that of a row or a method."""
+"""Modules whose identifiers, such as names of rows or methods, may not name a family."""
 
 
 def test_events_of_the_proto_when_registered_then_each_has_one_family() -> None:
@@ -221,7 +221,7 @@ def _is_distinguishing(tree: ast.AST) -> bool:
 
 
 def _tested(node: ast.AST) -> Iterator[ast.expr | None]:
-    """Yield the expressions that name the types which a node tests for."""
+    """Yield the expressions for the types that a node tests."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
             yield kinds

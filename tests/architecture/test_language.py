@@ -1,4 +1,4 @@
-"""The words of the project: those that are banned, how long sentences are, one class for a name."""
+"""The language of the project: banned words, the length of sentences, one class for each name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.architecture.tree import CHECKOUT
 
 MAX_TERMS = 80
 
-# Classes that are named as Kafka's message schemas name them; a module there is one API.
+# Classes here have the names of Kafka's message schemas; each module is one API.
 NAMED_BY_KAFKA = "rlm/wire/api/"
 
 

@@ -1,4 +1,4 @@
-"""Links between pages, and paths of the checkout in them: the file exists, and has the heading."""
+"""Links between pages, and paths in pages: the file exists, and has the heading."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_paths_when_a_page_names_them_then_exist(page: Path) -> None:
 
 
 def broken_links(page: Path) -> list[str]:
-    """Links of a page to files or headings that do not exist."""
+    """Return links of a page to files or headings that do not exist."""
     return [link for link in _LINK.findall(page.read_text()) if not _leads_somewhere(page, link)]
 
 
@@ -61,7 +61,7 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 
 @cache
 def _anchors(page: Path) -> frozenset[str]:
-    """The anchors that a page sets, and those of its headings, as GitHub names them."""
+    """Return the anchors that a page sets, and those that GitHub gives its headings."""
     text = _FENCE.sub("", page.read_text())
     seen: dict[str, int] = {}
     anchors = set(_NAMED.findall(text))

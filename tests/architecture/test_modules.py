@@ -17,7 +17,7 @@ from tests.architecture.tree import (
 
 NAMES_WITHOUT_A_CONCEPT = {"utils", "util", "helpers", "helper", "common", "misc"}
 
-# A user's program starts here; everything else exists because one of these leads to it.
+# Programs start here; each other module must be imported from one of these, directly or not.
 ENTRY_POINTS = {
     "rlm.__main__",
     "rlm.cli.main",
@@ -40,7 +40,7 @@ ENTRY_POINTS = {
     "spark_tools.submit.rlm_repair",
 }
 
-# Used from outside the process, by programs and tests without a disk or a broker.
+# For programs and tests without a disk or a broker.
 MEMORY_IMPLEMENTATIONS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
 
 # The modules that import an SDK (of a store, a format, an engine) or a compiler only when needed.
@@ -51,12 +51,12 @@ LAZY_IMPORTERS = {
     "tests/services/provider.py",
 }
 
-# A shorter module with a single importer, in its own folder, is part of that importer.
+# A shorter module whose only importer is in the same folder belongs in that importer.
 MIN_LINES_WITH_ONE_IMPORTER = 40
 SEPARATE_THOUGH_SHORT = {
-    # Pure rules; the importer is the binding of an SDK. That of S3 is divided in the same way.
+    # Pure rules; the importer is the binding of an SDK. The S3 binding is divided in the same way.
     "rsm.storage.gcs.lifecycle",
-    # One wrapper of a store, as its neighbors: the contract suite runs every wrapper by itself.
+    # A wrapper of a store, like its neighbors: the contract suite runs each wrapper separately.
     "rsm.storage.wrappers.slow",
     # Imports compiled code when needed (LAZY_IMPORTERS); the importer is pure.
     "spark_tools.rows.bindings",
@@ -124,7 +124,7 @@ def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -
 
 
 def test_short_modules_when_only_a_neighbor_imports_them_then_are_part_of_it() -> None:
-    """A stranger reads one flow in few files."""
+    """A reader can follow one flow in few files."""
     files = {file.module: file for file in handwritten_files(*PRODUCT_PACKAGES)}
     importers = _importers(files)
 
@@ -139,7 +139,7 @@ def test_short_modules_when_only_a_neighbor_imports_them_then_are_part_of_it() -
 
 
 def _importers(files: dict[str, SourceFile]) -> dict[str, set[str]]:
-    """The modules that import each one, or names in it."""
+    """Return, for each module, the modules that import it or names in it."""
     found: dict[str, set[str]] = {module: set() for module in files}
     for importer, file in files.items():
         for name in file.imported_names():
@@ -193,6 +193,6 @@ def _is_all(node: ast.stmt) -> bool:
 
 
 def _assigned(file: SourceFile) -> set[str]:
-    """The names that a module assigns at its top."""
+    """Return the names that a module assigns at its top level."""
     targets = (each.targets for each in file.parse().body if isinstance(each, ast.Assign))
     return {each.id for names in targets for each in names if isinstance(each, ast.Name)}

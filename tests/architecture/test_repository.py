@@ -1,4 +1,4 @@
-"""No file may contain a machine's paths, registries, unfinished parts, tests without a check."""
+"""No file may contain a machine's paths or registries, unfinished parts, or unchecked tests."""
 
 from __future__ import annotations
 

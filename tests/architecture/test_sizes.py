@@ -20,7 +20,7 @@ MAX_FUNCTION_LINES = 60
 P90_FUNCTION_LINES = 30
 MAX_FOLDER_MODULES = 15
 
-# Folders whose modules are the rows of a table.
+# Folders with one module for each row of a table may have more modules.
 TABLES = {"rlm/wire/api", "rlmm/events"}
 
 

@@ -19,7 +19,7 @@ _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Function(NamedTuple):
-    """A function or method, nested ones too, and the lines that it spans."""
+    """A function or method, also a nested one, and the lines that it spans."""
 
     lineno: int
     end_lineno: int
@@ -27,19 +27,19 @@ class Function(NamedTuple):
 
     @property
     def line_count(self) -> int:
-        """Lines, its signature and docstring included."""
+        """Number of lines, with the signature and the docstring."""
         return self.end_lineno - self.lineno + 1
 
 
 class Import(NamedTuple):
-    """An import statement, and the dotted names of what it imports: modules or parts of one."""
+    """An import statement, and the dotted names that it imports: modules, or names in modules."""
 
     lineno: int
     names: tuple[str, ...]
 
 
 class Outline(NamedTuple):
-    """The parts of most files that the rules need. It is small, and the tree is not kept."""
+    """The parts of a file that most rules need. It is small, unlike the syntax tree."""
 
     docstring: str | None
     functions: tuple[Function, ...]
@@ -52,13 +52,13 @@ class Outline(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Python file. It is read and outlined when first asked for, and parsed at each request."""
+    """One Python file. It is read and outlined once, on first use, and parsed at each call."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """Path below the checkout, as an editor opens it."""
+        """Path relative to the checkout, with slashes."""
         return self.path.relative_to(CHECKOUT).as_posix()
 
     @property
@@ -79,14 +79,14 @@ class SourceFile:
 
     @cached_property
     def line_count(self) -> int:
-        """Lines, blank ones and comments included."""
+        """Number of lines, with blank ones and comments."""
         return len(self.text.splitlines())
 
     def parse(self) -> ast.Module:
         """Return its syntax tree.
 
-        Nobody keeps it: with the trees of all files in memory, garbage collections take most of
-        the time of a run.
+        Do not keep the tree: with the trees of all files in memory, garbage collections take
+        most of the time of a run.
         """
         return ast.parse(self.text, self.name)
 
@@ -133,7 +133,7 @@ def _outline(tree: ast.Module) -> Outline:
 
 
 def _nodes(tree: ast.Module) -> list[ast.AST]:
-    """Return what `ast.walk` yields, in its order and in half of its time."""
+    """Return the nodes of `ast.walk`, in the same order, in half the time."""
     nodes: list[ast.AST] = [tree]
     for node in nodes:
         for value in vars(node).values():
@@ -161,23 +161,23 @@ def _defined_name(node: ast.AST) -> str | None:
 
 @cache
 def _source_file(path: Path) -> SourceFile:
-    """One object for each path, so that no file is outlined twice."""
+    """Return the same object at each call for a path, so that no file is outlined twice."""
     return SourceFile(path)
 
 
 def python_files(*roots: str) -> list[SourceFile]:
-    """The Python files below these top-level directories, generated ones included."""
+    """Return the Python files below these top-level directories, also generated ones."""
     found = (path for root in roots for path in (CHECKOUT / root).rglob("*.py"))
     return [_source_file(path) for path in sorted(found)]
 
 
 def handwritten_files(*roots: str) -> list[SourceFile]:
-    """The same without generated ones."""
+    """Return the same files without generated ones."""
     return [file for file in python_files(*roots) if not file.is_generated]
 
 
 def repository_files() -> Iterator[Path]:
-    """Every file that could be committed, whatever its kind."""
+    """Yield every file that could be committed, whatever its kind."""
     waiting = [CHECKOUT]
     while waiting:
         for path in sorted(waiting.pop().iterdir()):
