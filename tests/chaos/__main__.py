@@ -43,8 +43,8 @@ _REST_DEADLINE_S = 120.0
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--rounds", type=int, help="end earlier: each fault this many times")
-    parser.add_argument("--seed", type=int, default=1, help="decides on which brokers")
+    parser.add_argument("--rounds", type=int, help="end once each fault occurred ROUNDS times")
+    parser.add_argument("--seed", type=int, default=1, help="decides which brokers fail")
     parser.add_argument("--json", action="store_true", help="print nothing but one line of JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:

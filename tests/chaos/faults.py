@@ -23,9 +23,9 @@ _STORE_FAILS_S = 15.0
 
 
 class Faults:
-    """Injects faults in turn, on brokers that a seed chooses. One thread's.
+    """Injects faults in turn, on brokers that a seed chooses. Not thread-safe.
 
-    `injected` counts them by their names.
+    `injected` counts the faults by name.
     """
 
     def __init__(self, cluster: KafkaCluster, hosts: ChaosHosts, *, seed: int) -> None:

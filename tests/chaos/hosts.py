@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.e2e.three_brokers.three_hosts import ThreeHosts
 from tests.services.kafka import KafkaCluster
 
-TRIM_MIN_AGE_MS = 20_000  # a witness that reads the brokers themselves must be faster than a trim
+TRIM_MIN_AGE_MS = 20_000  # the witness, which reads from brokers, must be faster than a trim
 
 
 class ChaosHosts(ThreeHosts):
-    """`rlm run` next to each broker; half of the store's requests fail while a file is there."""
+    """`rlm run` next to each broker; half of the store's requests fail while a file exists."""
 
     def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
         super().__init__(directory, cluster)

@@ -21,10 +21,10 @@ _POLL_S = 0.2
 
 @dataclass(kw_only=True)
 class PartitionLog:
-    """The records that were read of one partition, as a digest by offset.
+    """The records that were read from one partition: a digest for each offset.
 
-    `next_offset` follows the last one. `repeated_count` counts records at an offset that was read
-    before. `skipped_count` counts how often the brokers had deleted the next offset.
+    `next_offset` is the offset after the last record. `repeated_count` counts records at an offset
+    that was read before. `skipped_count` counts how often the brokers had deleted the next offset.
     """
 
     digests: dict[int, bytes] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class PartitionLog:
 
 
 def digest_of(key: bytes | None, value: bytes | None, timestamp_ms: int) -> bytes:
-    """A few bytes that distinguish records."""
+    """Return a few bytes that distinguish records."""
     content = b"%d %d " % (timestamp_ms, -1 if key is None else len(key))
     return hashlib.blake2b(content + (key or b"") + (value or b""), digest_size=8).digest()
 
@@ -76,19 +76,19 @@ class LogReader:
                 self._begin_again(place)
 
     def positions(self) -> Mapping[Place, int]:
-        """The next offset of each partition, after transaction markers too."""
+        """Return the next offset of each partition, past transaction markers."""
         found = self._consumer.position([TopicPartition(*place) for place in self.logs])
         return {(each.topic, each.partition): each.offset for each in found}
 
     def end_offsets(self) -> Mapping[Place, int]:
-        """The current high watermarks; all partitions must have records."""
+        """Return the current high watermarks; all partitions must have records."""
         return {
             place: wait_until(partial(self._end_offset, place), describe=f"{place}")
             for place in self.logs
         }
 
     def read_to(self, ends: Mapping[Place, int], *, deadline_s: float) -> None:
-        """Read on up to these offsets. AssertionError if that takes too long."""
+        """Read on up to these offsets. Raises AssertionError if that takes too long."""
         give_up_at = time.monotonic() + deadline_s
         while any(self.positions()[place] < end for place, end in ends.items()):
             self.poll()
@@ -98,14 +98,14 @@ class LogReader:
         self._consumer.close()
 
     def _end_offset(self, place: Place) -> int:
-        """0 while its leader moves."""
+        """Return the partition's high watermark; 0 while its leader moves."""
         try:
             return self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=10.0)[1]
         except KafkaException:
             return 0
 
     def _begin_again(self, place: Place) -> None:
-        """Continue where the log begins now; the records in between are skipped.
+        """Continue at the current start of the log; the records in between are skipped.
 
         Equal bounds prove nothing: librdkafka can report a log as empty while its leader moves.
         """
@@ -120,7 +120,7 @@ class LogReader:
 
 
 class Witness:
-    """Reads the brokers while they are written to, on a thread of its own."""
+    """Reads the brokers on its own thread while producers write."""
 
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader

@@ -12,7 +12,7 @@ from tests.chaos.writers import Ledger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """One full read each, by partition: of all records, and of the committed ones."""
+    """The logs by partition, from one read of all records and one of the committed records."""
 
     everything: Mapping[Place, PartitionLog]
     committed: Mapping[Place, PartitionLog]
@@ -20,7 +20,7 @@ class Readings:
 
 @dataclass(kw_only=True)
 class Verdict:
-    """Counts; all except the first group must be 0."""
+    """The counts of a run. From `lost_count` on, all must be 0, and `problems` empty."""
 
     seconds: int
     records_count: int

@@ -18,14 +18,14 @@ from tests.chaos.log_reading import Place, digest_of
 _VALUE_BYTES = 2_000
 _PAUSE_S = 0.1
 _BATCH_RECORDS = (
-    8  # in each tenth of a second, for each partition: 1 MiB, a segment, in seven seconds
+    8  # in each tenth of a second, to each partition: fills a segment of 1 MiB in seven seconds
 )
 _ABORTED_EVERY = 3
 _TIMEOUT_S = 30.0
 
 
 class Ledger:
-    """Offsets and digests of the records, by what became of them. Thread-safe."""
+    """Offsets and digests of the records, by outcome. Thread-safe."""
 
     def __init__(self) -> None:
         self.kept: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
@@ -105,7 +105,7 @@ class Writer:
             for _ in range(_BATCH_RECORDS):
                 try:
                     self._produce_one(producer, place)
-                except BufferError:  # the brokers don't take it fast enough
+                except BufferError:  # the brokers do not accept records fast enough
                     producer.poll(_PAUSE_S)
 
     def _produce_one(self, producer: Producer, place: Place) -> None:

@@ -24,12 +24,12 @@ Answers = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallArguments:
-    """What the calls concern. The topics have one partition each."""
+    """The topics, groups and names that the calls use. Each topic has one partition."""
 
     tiered: str
     whole: str  # not tiered, with the same records
     written: str  # with records of an open transaction; the first record is deleted
-    groups: str  # an active one of the classic protocol, and one of KIP-848
+    groups: str  # two active groups: one of the classic protocol, one of KIP-848
     transaction: str
     time_ms: int
     scratch: str
@@ -44,7 +44,7 @@ def admin_calls(client: str, arguments: CallArguments, addresses: Sequence[str])
         timeout=_DEADLINE_S,
         check=True,
     )
-    # The Java client's log lines are among them.
+    # The output also has log lines of the Java client.
     lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
     return [json.loads(line) for line in lines]
 

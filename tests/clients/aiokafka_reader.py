@@ -70,7 +70,7 @@ async def _is_at_the_end(consumer: AIOKafkaConsumer, ends: dict[TopicPartition, 
 
 async def _pause(count: int) -> None:
     print_line({"paused": count})
-    # The loop runs on: a group's heartbeats are its tasks.
+    # The event loop must keep running, because its tasks send the group's heartbeats.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 
 

@@ -30,7 +30,7 @@ class ConsoleProducer:
 def console_producer(
     bootstrap_servers: str, topic: str, output: Path, **properties: str
 ) -> Iterator[ConsoleProducer]:
-    """A producer that retries without an end; it ends with the block. Dots in names are `_`."""
+    """Run a producer that retries without limit. Names of `properties` have `_` for dots."""
     settings = [
         argument
         for name, value in properties.items()

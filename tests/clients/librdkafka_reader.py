@@ -41,10 +41,10 @@ def _consumer(request: ReadRequest) -> Consumer:
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """Return the first offset and the end of a partition; the caller of the library must retry.
+    """Return the first offset and the end of a partition; retry, because librdkafka does not.
 
-    While a leader moves, the library may return the end as both (docs/gateway.md), so an empty log
-    must be found twice.
+    While a leader moves, librdkafka may return the end as both (docs/gateway.md), so only a second
+    answer of an empty log counts.
     """
     give_up_s = time.monotonic() + DEADLINE_S
     before: tuple[int, int] | None = None

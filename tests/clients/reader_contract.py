@@ -6,12 +6,12 @@ A reader asks for the end of each partition once, reads every partition from `st
 and prints one line of JSON: by partition, `count`, `first_offset`, `last_offset` and `digest` (see
 record_digests). `start` is
 
-- `earliest`: the offset that ListOffsets gives for it, asked for explicitly
-- `time:MS`: the offset that ListOffsets gives for this timestamp
+- `earliest`: the offset that ListOffsets returns for `earliest`, requested explicitly
+- `time:MS`: the offset that ListOffsets returns for this timestamp
 - `group:NAME`: the position of that consumer group; it subscribes, and commits nothing
 
 After `pause` records (0: never) it prints `{"paused": N}` and continues when a line comes in. It
-fetches at most `fetch_bytes` of a partition at a time, so that a paused reader holds little.
+fetches at most `fetch_bytes` of a partition at a time, so that a paused reader buffers little.
 `rack` is its rack, empty for none.
 
 It never resets an offset, but ends with an error instead. It also ends with an error if it does not
@@ -49,17 +49,17 @@ class ReadRequest:
 
     @property
     def group(self) -> str | None:
-        """The group whose offsets it starts at, if so."""
+        """The group whose committed offsets it starts at; None for other starts."""
         return self.start.removeprefix("group:") if self.start.startswith("group:") else None
 
     @property
     def time_ms(self) -> int | None:
-        """The timestamp to start at, if so."""
+        """The timestamp that it starts at; None for other starts."""
         return int(self.start.removeprefix("time:")) if self.start.startswith("time:") else None
 
 
 def parse_arguments(arguments: Sequence[str]) -> ReadRequest:
-    """The inverse of `ReadRequest.arguments`."""
+    """Return the request whose `ReadRequest.arguments` these are."""
     given = dict(argument.split("=", maxsplit=1) for argument in arguments)
     return ReadRequest(
         bootstrap=given["bootstrap"],
@@ -73,11 +73,11 @@ def parse_arguments(arguments: Sequence[str]) -> ReadRequest:
 
 
 def print_line(content: object) -> None:
-    """One line of JSON, at once."""
+    """Print one line of JSON, and flush it."""
     sys.stdout.write(json.dumps(content) + "\n")
     sys.stdout.flush()
 
 
 def print_reads(digests: RecordDigests) -> None:
-    """A reader's last line."""
+    """Print a reader's last line."""
     print_line({number: asdict(read) for number, read in digests.reads().items()})

@@ -27,8 +27,8 @@ _LATE_S = 20.0  # longer than a reader takes to report what it lacks
 
 READERS = ("librdkafka", "aiokafka", "java", "franz-go")
 READERS_WITH_RACKS = ("librdkafka", "java", "franz-go")
-# Not librdkafka, up to 2.16 at least: if metadata arrives when it is about to begin again, it does
-# not, and takes every later attempt for one that is under way already.
+# Not librdkafka, up to 2.16 at least. If metadata arrives when it is about to rebootstrap, it does
+# not rebootstrap, and it drops every later attempt, because it takes the first one for running.
 READERS_WITH_REBOOTSTRAP = ("java", "franz-go")
 
 Reads = Mapping[int, PartitionRead]
@@ -79,7 +79,7 @@ class RunningReader:
         self._process.stdin.flush()
 
     def reads(self) -> Reads:
-        """Return what it has read at its end. Raises ReaderFailedError."""
+        """Wait for its end, and return what it has read. Raises ReaderFailedError."""
         self._check(self._process.wait(DEADLINE_S + _LATE_S))
         found = json.loads(self._lines()[-1])
         return {int(number): PartitionRead(**read) for number, read in found.items()}
@@ -89,7 +89,7 @@ class RunningReader:
         return self._output.read_text(errors="replace")[-6000:]
 
     def _lines(self) -> list[str]:
-        """Return its lines of JSON, without log lines; without any, it has ended."""
+        """Return its lines of JSON so far; one empty line if it ended without any."""
         lines = self._output.read_text(errors="replace").splitlines()
         found = [line for line in lines if line.startswith("{") and line.endswith("}")]
         return found or ([] if self._process.poll() is None else [""])

@@ -1,8 +1,8 @@
 """Summarizes the records of each partition in a few numbers that tests can compare.
 
-The digest is the SHA-256 of all records in order: of each its offset, its timestamp, its key, its
-value and its headers. Numbers are big-endian, 8 bytes, those of lengths and counts 4; a missing key
-or value has the length -1. The readers in other languages compute the same.
+The digest is the SHA-256 of all records in order: the offset, timestamp, key, value and headers of
+each. Numbers are big-endian: lengths and counts have 4 bytes, others 8. A missing key or value has
+the length -1. The readers in other languages compute the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRead:
-    """`first_offset` and `last_offset` are -1 if `count` is 0."""
+    """What was read of a partition. `first_offset` and `last_offset` are -1 if `count` is 0."""
 
     count: int
     first_offset: int
