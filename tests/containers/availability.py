@@ -1,7 +1,7 @@
-"""Finds the engine of the tests of containers; root on Debian sets one up if none answers.
+"""Finds the engine for the container tests; if none answers, root on Debian sets one up.
 
-As a program it prepares that, so that the tests find the images of rlm built:
-`make test` runs it while the tests of other levels run.
+As a program it builds the images of rlm, so that the tests find them. `make test` runs it while the
+tests of other levels run.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WAY_OUT = (
 
 @contextmanager
 def engine_that_answers() -> Iterator[Engine]:
-    """The engine that answers; without one, a local one with the images it needs, until the end.
+    """Yield the engine that answers; if none does, run a local one until the block ends.
 
-    Raises SetUpError with what that printed.
+    Raises SetUpError with the output of the set-up.
     """
     engine = _answering()
     if engine is not None:
@@ -41,7 +41,7 @@ def engine_that_answers() -> Iterator[Engine]:
 
 
 def main() -> int:
-    """Build both images of rlm by the engine that answers, or by one that ends then."""
+    """Build both images of rlm with the engine that answers, or with one set up for this."""
     try:
         with engine_that_answers():
             subprocess.run([SCRIPT, "images"], stdin=subprocess.DEVNULL, check=True)
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _run_local_engine(command: str) -> None:
-    """Run it in a process of its own: the service that it starts is no child of this one."""
+    """Run the command in its own process, so that the service is no child of this process."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.containers.local_engine", command],
         cwd=local_engine.CHECKOUT,

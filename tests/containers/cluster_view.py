@@ -1,6 +1,6 @@
-"""What a broker knows of a topic, as a program that runs in a container of `rlm`.
+"""Prints what a broker knows of a topic; runs in a container of `rlm`.
 
-It takes a tenth of the time of Kafka's own tools, which start a Java machine each.
+This takes a tenth of the time of Kafka's own tools, each of which starts a JVM.
 
     python3 -c "$(cat cluster_view.py)" broker-1:9092 TOPIC
 """
@@ -22,7 +22,7 @@ _RESPONSE_S = 10.0
 
 
 def main(address: str, name: str) -> None:
-    """Print a list of the partitions: leader, replicas, those in sync, first offset or null."""
+    """Print the partitions: leader, replicas, in-sync replicas, first offset or null."""
     admin = AdminClient({"bootstrap.servers": address, "socket.timeout.ms": 5000})
     topic = admin.list_topics(name, timeout=_RESPONSE_S).topics[name]
     if topic.error is not None:

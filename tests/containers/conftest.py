@@ -1,6 +1,7 @@
 """The compose stack and a tiered topic in it, which all tests here share.
 
-A test leaves the stack running and ready. Tests of other folders run on if it does not start.
+A test leaves the stack running and ready. If the stack does not start, the tests of other folders
+still run.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the tests of trimmed records to the end, after those that need not wait for them."""
+    """Run the tests of trimmed records last: brokers trim the records while other tests run."""
     of_level = [each for each in items if each.path.is_relative_to(_FOLDER)]
     if of_level:
         first = items.index(of_level[0])
@@ -82,7 +83,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="package")
 def stack(engine: Engine, pytestconfig: pytest.Config) -> Iterator[ComposeStack]:
-    """Three brokers, a store, and three rlm of this checkout that are ready."""
+    """Three brokers, a store, and three ready `rlm run` of this checkout."""
     with ExitStack() as exits:
         with _failures_without_traceback():
             started = exits.enter_context(ComposeStack(engine))
@@ -108,6 +109,6 @@ def produced_topic(stack: ComposeStack) -> NumberedTopic:
 
 @pytest.fixture(scope="package")
 def trimmed_topic(produced_topic: NumberedTopic) -> NumberedTopic:
-    """A topic of which each partition's first records are in the store only."""
+    """A topic whose first records of each partition are in the store only."""
     produced_topic.wait_trimmed()
     return produced_topic

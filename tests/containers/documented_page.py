@@ -1,4 +1,4 @@
-"""The commands of a documentation page, and whether they print what the page shows."""
+"""Runs the commands of a documentation page, and checks that they print what it shows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.services.waiting import wait_until
 
 _LATE = re.compile(r"rlm status|kafka-get-offsets")
 _EFFECT_S = 300.0
-# A job of Spark is one command.
+# A Spark job is one command, and takes minutes.
 _COMMAND_S = 600.0
 _ALIAS = 'alias stack="deploy/stack.sh compose"'
-# What replaces the alias: this process has no terminal.
+# This function replaces the alias, because this process has no terminal.
 _STACK = """
 stack() { command=$1; shift; deploy/stack.sh compose "$command" -T "$@"; }
 """
@@ -26,7 +26,7 @@ stack() { command=$1; shift; deploy/stack.sh compose "$command" -T "$@"; }
 class Step:
     """A command of the page, and the lines that it prints; "…" is any text.
 
-    `given` are the numbers of all the page's commands.
+    `given` has the numbers that occur in any command of the page.
     """
 
     command: str
@@ -36,7 +36,7 @@ class Step:
     def is_shown_by(self, output: str) -> bool:
         """Return whether these lines are in the output, in this order.
 
-        Instead of a number that no command gives, the output may have any other, but not 0.
+        A number of the page that is in no command may be any number but 0 in the output.
         """
         at = 0
         for line in self.expected:
@@ -61,8 +61,8 @@ class Step:
 def follow(page: Path, printed: Mapping[str, str]) -> int:
     """Run all commands of a page, and return their number; the alias does not count.
 
-    `printed` has the output of those that were run already. Raises AssertionError for the first
-    command that prints something else than the page.
+    `printed` has the output of commands that ran before. Raises AssertionError for the first
+    command whose output differs from the page.
     """
     steps = [each for each in _steps(page.read_text()) if each.command != _ALIAS]
     for step in steps:
@@ -102,7 +102,7 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _steps(page: str) -> list[Step]:
-    """The commands of the page's code blocks: lines after `$`, and what follows until the next."""
+    """Return the steps in the page's code blocks: a command after `$`, output up to the next."""
     found = []
     for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, re.MULTILINE):
         text = re.sub(r"^    ", "", block, flags=re.MULTILINE)

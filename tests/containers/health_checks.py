@@ -1,4 +1,4 @@
-"""Health checks of containers, where Podman has no systemd that would start them."""
+"""Runs the health checks of containers where Podman has no systemd to start them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 _PAUSE_S = 1.0
 _SETTLED_PAUSE_ROUNDS = 15
-"""Containers that are healthy already are checked in one of as many rounds."""
+"""A healthy container is checked again only in each round whose number is a multiple of this."""
 
 
 def run_health_checks(
@@ -39,7 +39,7 @@ def _check_others_than(healthy: set[str], client: httpx.Client) -> set[str]:
         for container in running:
             if container in healthy:
                 continue
-            # A container without a health check answers with a conflict.
+            # For a container without a health check, Podman answers with a conflict.
             answer = client.get(f"/containers/{container}/healthcheck", timeout=30)
             if answer.json().get("Status") == "healthy" or answer.is_client_error:
                 passed.add(container)

@@ -1,4 +1,4 @@
-"""What an image consists of: the files of each layer, and its configuration."""
+"""Reads what an image consists of: the files of each layer, and its configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import IO
 
 
 def image_content(saved: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Names and content of all files of an image as an engine saves it.
+    """Yield names and content of all files of an image as an engine saves it.
 
     They include files that a later layer deletes, and the configuration with the environment and
     the command of each layer. `saved` must be seekable.

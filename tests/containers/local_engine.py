@@ -1,6 +1,6 @@
 """`make containers-here`: Podman on a Debian machine that reaches no image registry.
 
-Where no engine answers, the tests of containers set it up by themselves, and end it.
+If no engine answers, the container tests set this one up and end it themselves.
 It starts Podman's service on a socket below build/containers, and makes images that replace the
 official ones under their own names: Debian by debootstrap, Python by Debian's packages, Kafka and
 Hadoop from their Maven artifacts, versitygw and fake-gcs-server from their Go modules, Azurite from
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which `podman` uses the engine of this checkout."""
+    """Return the environment in which `podman` uses the engine of this checkout."""
     without_other_engines = {
         name: value
         for name, value in os.environ.items()
@@ -126,7 +126,7 @@ def _install_missing_packages() -> None:
         "${Package} ${db:Status-Status}\n",
         *_PACKAGES,
     ]
-    # It fails if it has never heard of one of them.
+    # dpkg-query fails if it does not know one of the packages.
     known = subprocess.run(status, capture_output=True, text=True, check=False).stdout.splitlines()
     missing = [each for each in _PACKAGES if f"{each} installed" not in known]
     if not missing:
@@ -140,7 +140,7 @@ def _install_missing_packages() -> None:
 
 
 def _run_unattended(command: list[str]) -> None:
-    """Run it without a terminal to ask; its errors go to this process's."""
+    """Run a command that cannot prompt; its errors go to this process's standard error."""
     subprocess.run(
         command,
         check=True,
@@ -153,7 +153,7 @@ def _run_unattended(command: list[str]) -> None:
 def _weigh_containers() -> None:
     """Give all containers together the share of eight threads of other processes.
 
-    Their group has that of one thread at most, which starves a cluster next to other tests.
+    By default their group has at most the share of one thread, too little for a cluster.
     """
     if (_CONTROL_GROUPS / "cgroup.controllers").exists():  # version 2
         group, name, of_one = _CONTROL_GROUPS / _GROUP_OF_CONTAINERS, "cpu.weight", 100
@@ -185,7 +185,7 @@ def _start_service() -> None:
 
 
 def _serve() -> None:
-    """Podman leaves health checks to systemd's timers, which this machine may lack."""
+    """Serve, and run the health checks that Podman leaves to systemd, which may be absent."""
     SOCKET.unlink(missing_ok=True)
     command = ["podman", "system", "service", "--time=0", f"unix://{SOCKET}"]
     with subprocess.Popen(command, env=environment()) as service:
@@ -207,7 +207,7 @@ def _down() -> None:
         os.kill(int(_PROCESS_ID.read_text()), signal.SIGTERM)
         wait_until(lambda: not _is_serving(), describe="Podman's service has ended")
     _PROCESS_ID.unlink(missing_ok=True)
-    # Podman binds it to itself; a mount point cannot be removed.
+    # Podman mounts this directory on itself; a mount point cannot be removed.
     subprocess.run(["umount", str(ROOM / "storage" / "overlay")], capture_output=True, check=False)
 
 

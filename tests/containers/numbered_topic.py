@@ -1,4 +1,4 @@
-"""A tiered topic whose records have numbers, so that each is known to be read once."""
+"""A tiered topic of numbered records, which shows whether clients read each record once."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class NumberedTopic:
         self._produced = 0
 
     def create_tiered(self) -> None:
-        """Create it with small segments, of which the brokers keep as little as they can."""
+        """Create it with small segments, which brokers trim as soon as possible."""
         sizes = ("--partitions", str(PARTITIONS), "--replication-factor", "3")
         segments = ("--config", f"segment.bytes={1024 * 1024}")
         self._stack.broker_tool("kafka-topics", "--create", "--topic", self.name, *sizes, *segments)
         self._stack.rlm("topic", "enable", self.name, "--local-retention-bytes", "1")
 
     def produce(self) -> None:
-        """Produce 12 MB through the gateways, from a container of its own."""
+        """Produce 12 MB through the gateways, from a separate container."""
         first, last = self._produced, self._produced + _RECORDS - 1
         lines = (
             f"awk 'BEGIN {{ for (i = {first}; i <= {last}; i++)"
@@ -73,14 +73,14 @@ class NumberedTopic:
             yield reader
 
     def read(self) -> list[int]:
-        """The numbers of all its records, sorted, read through the gateways in a new container."""
+        """Read all records through the gateways in a new container; return the sorted numbers."""
         of_topic = f"--bootstrap-server {GATEWAYS} --topic {self.name} --from-beginning"
         until = f"--max-messages {self._produced} --timeout-ms 60000"
         values = f"kafka-console-consumer.sh {of_topic} {until} | cut -c1-{_DIGITS}"
         return sorted(int(line) for line in self._stack.client(values).splitlines())
 
     def expected(self) -> list[int]:
-        """The numbers of all records that were produced, sorted."""
+        """Return the sorted numbers of all records that were produced."""
         return list(range(self._produced))
 
     def wait_trimmed(self) -> None:

@@ -1,4 +1,4 @@
-"""The image of the code before its last change, by its tag."""
+"""Builds the image of the code before its last change, under its own tag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUILT_S = 900.0
 
 
 def build_image() -> str:
-    """Build it, and return the short id of its commit. Raises CalledProcessError."""
+    """Build the image; return the short id of its commit. Raises CalledProcessError."""
     commit = commit_before_last_change(CHECKOUT)
     with TemporaryDirectory() as directory:
         _check_out(commit, Path(directory))
@@ -49,7 +49,7 @@ def _current(checkout: Path) -> str:
 
 
 def _git(checkout: Path, *arguments: str) -> str:
-    """What git prints; nothing if it fails."""
+    """Return the output of git; empty if git fails."""
     command = ["git", "-C", str(checkout), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -63,7 +63,7 @@ def _check_out(commit: str, directory: Path) -> None:
 
 
 def _take_times_of_equal_files(paths: Iterable[Path]) -> None:
-    """Podman compares times, too, when it looks for a layer that it has already built."""
+    """Copy the times of equal files: Podman compares times to find a layer that it has built."""
     for path in paths:
         current = CHECKOUT / path.name
         if current.exists() and current.read_bytes() == path.read_bytes():

@@ -34,15 +34,15 @@ _ENVIRONMENT = {"COMPOSE_PROJECT_NAME": _PROJECT, "BIND_ADDRESS": "127.0.0.93"}
 
 
 class ComposeStack:
-    """Runs within its `with` block, under a project name of its own. Not thread-safe."""
+    """The stack under its own project name; it runs in its `with` block. Not thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         """`engine` is the one that deploy/stack.sh finds."""
         self._engine = StackEngine(engine, _PROJECT)
         self.report: list[str] = []
-        """What a run shows of it: the layers of its image, its time to start, its status."""
+        """Lines for the summary of a run: layers of the image, time to start, status."""
         self.printed: dict[str, str] = {}
-        """What the scripts printed that make runs to build and start it, by make's commands."""
+        """By make's command: the output of the script that make runs to build or start it."""
 
     def __enter__(self) -> Self:
         """Build its image and start it. Raises ServiceError with the script's message."""
@@ -68,7 +68,7 @@ class ComposeStack:
 
     @contextmanager
     def spark(self) -> Iterator[None]:
-        """Spark's master and a worker, which end with the block."""
+        """Run Spark's master and a worker until the block ends."""
         spark = {"SPARK": "1"}
         self.printed["make images SPARK=1"] = self.script(
             "images", variables=spark, deadline_s=_BUILT_S
@@ -83,7 +83,7 @@ class ComposeStack:
 
     @contextmanager
     def one_broker(self, profile: str) -> Iterator[None]:
-        """The broker and the rlm of `quickstart` or `streaming`, which end with the block."""
+        """Run the broker and the rlm of `quickstart` or `streaming` until the block ends."""
         try:
             self.script("up", profile, deadline_s=_START_S)
             yield
@@ -92,7 +92,7 @@ class ComposeStack:
 
     @contextmanager
     def prometheus(self) -> Iterator[str]:
-        """The URL of the stack's Prometheus, which ends with the block."""
+        """Run the stack's Prometheus until the block ends; yield its URL."""
         (port,) = free_ports(1)
         started = ("compose", "--profile", "monitoring", "up", "-d", "--no-deps", "prometheus")
         try:
@@ -110,7 +110,7 @@ class ComposeStack:
         variables: Mapping[str, str] = MappingProxyType({}),
         deadline_s: float = 180.0,
     ) -> str:
-        """What deploy/stack.sh prints, with variables. Raises ServiceError with its message."""
+        """Run deploy/stack.sh; return its output. Raises ServiceError with its message."""
         done = subprocess.run(
             [SCRIPT, *arguments],
             env={**environment(), **variables},
@@ -126,24 +126,24 @@ class ComposeStack:
         return done.stdout
 
     def rlm(self, *arguments: str, host: int = 1) -> str:
-        """What a command of `rlm` prints next to the broker with this number."""
+        """Run a command of `rlm` next to the broker with this number; return its output."""
         return self._engine.run_in(f"rlm-{host}", "rlm", *arguments)
 
     def status(self, topic: str, *, host: int = 1) -> dict[str, Any]:
-        """The document of `rlm status`, next to the broker with this number."""
+        """Return the document of `rlm status`, run next to the broker with this number."""
         document: dict[str, Any] = json.loads(self.rlm("status", topic, "--json", host=host))
         return document
 
     def broker_tool(self, tool: str, *arguments: str) -> str:
-        """What one of Kafka's tools prints, next to broker 1, which no test stops.
+        """Run one of Kafka's tools next to broker 1, which no test stops; return its output.
 
-        A tool that knows a broker without a network by its name waits half a minute for it.
+        If a bootstrap broker has no network, a tool waits half a minute for it.
         """
         asked = ("--bootstrap-server", "broker-1:9092")
         return self._engine.run_in("broker-1", f"{_TOOLS}/{tool}.sh", *asked, *arguments)
 
     def partitions(self, topic: str) -> list[dict[str, Any]]:
-        """What broker 1 knows of the topic's partitions: tests.containers.cluster_view."""
+        """Return what broker 1 knows of the topic's partitions (tests.containers.cluster_view)."""
         asked = (_CLUSTER_VIEW.read_text(), "broker-1:9092", topic)
         rows: list[dict[str, Any]] = json.loads(
             self._engine.run_in("rlm-1", "python3", "-c", *asked)
@@ -152,12 +152,12 @@ class ComposeStack:
         return rows
 
     def client(self, pipeline: str) -> str:
-        """What a shell pipeline prints in a container of its own; Kafka's tools are on its PATH."""
+        """Run a shell pipeline in a new container with Kafka's tools on PATH; return its output."""
         command = f"PATH=$PATH:{_TOOLS}; {pipeline}"
         return self.script("compose", "run", "--rm", "-T", "client", "sh", "-euc", command)
 
     def client_process(self, pipeline: str) -> subprocess.Popen[str]:
-        """Start a shell pipeline in a container of its own, with a pipe to it and from it."""
+        """Start a shell pipeline in a new container, with pipes to its input and its output."""
         command = f"PATH=$PATH:{_TOOLS}; {pipeline}"
         return subprocess.Popen(
             [SCRIPT, "compose", "run", "--rm", "-T", "client", "sh", "-euc", command],
@@ -168,16 +168,16 @@ class ComposeStack:
         )
 
     def replace(self, *services: str, tag: str) -> None:
-        """Replace the services' containers that have another image by ones of that with a tag."""
+        """Replace the services' containers that do not have the image with this tag."""
         changed = ("compose", "up", "-d", "--no-deps", *services)
         self.script(*changed, variables={"RLM_TAG": tag})
 
     def image_id(self, service: str) -> str:
-        """The image of a service's container."""
+        """Return the id of the image of a service's container."""
         return self.script("compose", "images", "--quiet", service).strip()
 
     def image_content(self, service: str) -> Iterator[tuple[str, bytes]]:
-        """Names and content of all files of that image, and of its configuration."""
+        """Yield names and content of all files of that image, and of its configuration."""
         return self._engine.image_content(self.image_id(service))
 
     def kill(self, service: str) -> None:
@@ -217,7 +217,7 @@ class ComposeStack:
         return any(each["leader"] == number for each in self.partitions(topic))
 
     def elect_preferred_leaders(self) -> None:
-        """Let each partition be led by the first of its replicas, as in a balanced cluster."""
+        """Make the first replica of each partition its leader, as in a balanced cluster."""
         every = ("--election-type", "preferred", "--all-topic-partitions")
         self.broker_tool("kafka-leader-election", *every)
 
@@ -232,12 +232,12 @@ class ComposeStack:
         )
 
     def ready_processes(self) -> set[tuple[str, str]]:
-        """The roles and broker ids of what is ready."""
+        """Return the roles and broker ids of ready processes."""
         return ready_processes(json.loads(self.rlm("processes", "--json")))
 
 
 def _last_lines(text: str, first: str) -> list[str]:
-    """The lines from the one with such a beginning to the end."""
+    """Return the lines from the one with this beginning to the end."""
     lines = text.splitlines()
     return lines[next(i for i, line in enumerate(lines) if line.startswith(first)) :]
 
@@ -256,5 +256,5 @@ def ready_processes(document: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which deploy/stack.sh works on the tests' stack."""
+    """Return the environment in which deploy/stack.sh works on the tests' stack."""
     return {**os.environ, **_ENVIRONMENT}

@@ -1,6 +1,6 @@
-"""What compose has no command for, or only a slow one: the engine's own interface.
+"""Calls the engine's own interface where compose has no command, or a slow one.
 
-Each command of compose costs a second of a processor more, which the brokers lack meanwhile.
+A command of compose takes a second more of processor time, which the brokers then lack.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StackEngine:
         self._project = project
 
     def run_in(self, service: str, *command: str) -> str:
-        """What a command prints in a service's container. Raises ServiceError with its errors."""
+        """Run a command in a service's container; return its output. Raises ServiceError."""
         with self._client() as client:
             try:
                 done = self._container(client, service).exec_run(list(command), demux=True)
@@ -47,8 +47,8 @@ class StackEngine:
     def cut_off(self, service: str) -> Iterator[None]:
         """Take a service's container off the network until the block ends.
 
-        Packets to it are lost, as after a cable was pulled. It comes back under its name, but the
-        engine may give it another address.
+        Packets to it are lost, as after a cable was pulled. The container comes back under its
+        name, but the engine may give it another address.
         """
         with self._client() as client:
             network = client.networks.get(f"{self._project}_default")
@@ -66,7 +66,7 @@ class StackEngine:
                 client.volumes.get(f"{self._project}_{name}").remove()
 
     def image_content(self, image: str) -> Iterator[tuple[str, bytes]]:
-        """Names and content of all files of an image; see tests.containers.image_content."""
+        """Yield names and content of all files of an image; see tests.containers.image_content."""
         with self._client() as client, TemporaryFile() as saved:
             for chunk in client.images.get(image).save():
                 saved.write(chunk)

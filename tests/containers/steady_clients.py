@@ -1,4 +1,4 @@
-"""A producer and a reader in containers of their own, which run while a test changes the stack."""
+"""A producer and a reader in separate containers, which run while a test changes the stack."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SteadyProducer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop, and wait until the brokers have all of its records; not after a failure."""
+        """Stop, and wait until the brokers have all its records, unless the block failed."""
         self._stopped.set()
         try:
             if kind is None:
@@ -65,7 +65,7 @@ class SteadyProducer:
 class SteadyReader:
     """Collects the numbers that a console consumer prints, within its `with` block.
 
-    The process ends when its input does.
+    The process ends when its input ends.
     """
 
     def __init__(self, process: subprocess.Popen[str], *, digits: int) -> None:
@@ -75,7 +75,7 @@ class SteadyReader:
         self._numbers: list[int] = []  # in the order of arrival
 
     def sorted_numbers(self) -> list[int]:
-        """All that it has read; a record that it read twice is there twice."""
+        """Return the numbers of all records that it has read, twice if it read one twice."""
         return sorted(self._numbers)
 
     def wait_for_more(self) -> None:
@@ -125,9 +125,9 @@ class SteadyReader:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a process and what it started, if they still run. The stack's end ends the container."""
+    """Kill a process and its children, if they still run. The stack's end ends the container."""
     if process.poll() is None:
-        # The script's compose has the pipes, too.
+        # compose, which the script started, has the pipes, too.
         started = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         for child in started:

@@ -1,4 +1,4 @@
-"""The store, a broker or a whole host of the stack fails, and other containers are its clients."""
+"""The store, a broker or a whole host of the stack fails; clients are in other containers."""
 
 from __future__ import annotations
 

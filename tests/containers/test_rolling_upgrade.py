@@ -10,14 +10,14 @@ from tests.containers import previous_version
 from tests.containers.numbered_topic import NumberedTopic
 from tests.containers.stack import HOSTS, ComposeStack
 
-# On two cores it takes two minutes, and alone, with the stack, less than four.
+# On two cores it takes two minutes, or less than four if it also starts the stack.
 pytestmark = pytest.mark.timeout(480)
 _CURRENT = "latest"
 
 
 @pytest.fixture
 def previous_tag(stack: ComposeStack) -> Iterator[str]:
-    """The tag of the image of the previous commit; in the end, all hosts have the current one."""
+    """The tag of the previous commit's image; afterwards all hosts get the current image again."""
     commit = previous_version.build_image()
     stack.report.append(f"Hosts were upgraded from the image of {commit}, and rolled back to it.")
     if previous_version.is_current(commit):

@@ -91,7 +91,7 @@ def _hdfs(provider: ContainerProvider, directory: Path) -> Iterator[set[str]]:
 _SERVICES: Mapping[str, Callable[[ContainerProvider, Path], AbstractContextManager[set[str]]]] = (
     MappingProxyType({"kafka": _kafka, "s3": _s3, "azure": _azure, "gcs": _gcs, "hdfs": _hdfs})
 )
-"""Each starts a service, makes something of a name there, and yields the names that exist then."""
+"""Each starts a service, creates something named `_NAME` in it, and yields all names in it."""
 
 
 @pytest.mark.parametrize("kind", _SERVICES)

@@ -29,21 +29,21 @@ _BUILD = _ROOM.parents[2] / "build"
 _DEBIAN = "localhost/rlm-stand-in-debian"
 _MIRROR = "http://deb.debian.org/debian"
 _RELEASE = "bookworm"
-# What this machine trusts in addition, such as the certificate of a proxy.
+# Certificates that this machine trusts in addition, such as that of a proxy.
 _CERTIFICATES = Path("/usr/local/share/ca-certificates")
 _LABEL = "rlm.stand-in.made-of"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandIn:
-    """An image, its Dockerfile in this folder, and what its context has besides that."""
+    """An image, its Dockerfile in this folder, and the other files of its build context."""
 
     name: str
     dockerfile: str
     context: tuple[Path, ...] = ()
 
 
-# The first name is that of Dockerfile.
+# The first image is the base of the root Dockerfile.
 OF_THE_STACK = (
     StandIn(name="docker.io/library/python:3.11.14-slim-bookworm", dockerfile="python.Dockerfile"),
     StandIn(
@@ -82,7 +82,7 @@ OF_OTHER_SERVICES = (
 
 
 def build(images: Iterable[StandIn], environment: Mapping[str, str]) -> None:
-    """Build what is missing or changed of them, with the engine of `environment`."""
+    """Build the images that are missing or changed, with the engine of `environment`."""
     if _inspected(_DEBIAN, "{{.Id}}", environment) is None:
         _import_debian(environment)
     base = _inspected(_DEBIAN, "{{.Id}}", environment)
@@ -145,7 +145,7 @@ def _run_quietly(command: list[str], environment: Mapping[str, str]) -> None:
 
 
 def _inspected(name: str, form: str, environment: Mapping[str, str]) -> str | None:
-    """What the engine prints of an image in a form of Go; None if there is no such image."""
+    """Return the engine's output for an image and a Go template; None without such an image."""
     inspected = subprocess.run(
         ["podman", "image", "inspect", "--format", form, name],
         capture_output=True,
@@ -159,8 +159,8 @@ def _inspected(name: str, form: str, environment: Mapping[str, str]) -> str | No
 def content_hash(base: str, dockerfile: Path, context: Iterable[Path]) -> str:
     """Hash all that an image is made of: its base, its Dockerfile, and its context.
 
-    Of each file and directory of the context that includes its path, its permissions, and its
-    content or the target of a link.
+    For each file and directory of the context, the hash includes the path, the permissions, and
+    the content or the target of a link.
     """
     digest = hashlib.sha256()
     for part in (base.encode(), dockerfile.read_bytes()):
@@ -177,6 +177,6 @@ def content_hash(base: str, dockerfile: Path, context: Iterable[Path]) -> str:
 
 
 def _add(digest: hashlib._Hash, part: bytes) -> None:
-    """Add a part with its length, so that parts do not run into each other."""
+    """Add a part after its length, so that the hash shows where a part ends."""
     digest.update(len(part).to_bytes(8, "big"))
     digest.update(part)
