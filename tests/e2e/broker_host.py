@@ -36,8 +36,8 @@ _READY_DEADLINE_S = 120.0
 class BrokerHost:
     """The host of one of a cluster's brokers, the first by default.
 
-    `settings` win over the short times of tests. Hosts of one cluster share `store`, by default a
-    directory of its own.
+    `settings` replace the defaults of tests. Hosts of one cluster can share `store`; by default it
+    is a directory of the host.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class BrokerHost:
 
     @contextmanager
     def running(self) -> Iterator[ServiceProcess]:
-        """`rlm run`; ends with the block, cleanly."""
+        """Start `rlm run`; stop it at the end of the block, and require exit code 0."""
         with self.started("-m", "rlm", "run", "--config", str(self.config_path)) as process:
             yield process
             assert process.terminate(deadline_s=20.0) == 0, process.log_tail()
@@ -110,7 +110,7 @@ class BrokerHost:
             process.kill(children=True)
 
     def rlm(self, *arguments: str) -> str:
-        """A command's standard output. AssertionError if it fails."""
+        """Return a command's standard output. Raises AssertionError if the command fails."""
         done = self.try_rlm(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -154,7 +154,7 @@ class BrokerHost:
 
     @contextmanager
     def metadata(self) -> Iterator[RemoteLogMetadataManager]:
-        """The metadata topic (created if it is not there), read to its end and followed."""
+        """Follow the metadata topic from its end on; create the topic if it does not exist."""
         config = self.config
         topic = open_metadata_topic(config.cluster, config.metadata)
         manager = TopicBasedRemoteLogMetadataManager(

@@ -1,10 +1,10 @@
-"""A manager that kills itself with -9 right after a given effect on the outside.
+"""A manager that kills itself with SIGKILL right after a given external effect.
 
 Run with `--config F --journal J [--die-at LABEL [--once FILE]]`. An effect is a record written to
-the metadata topic, an object written or deleted, a request to delete records; its label is what it
-was and how often that has happened, `COPY_SEGMENT_STARTED#2`. `half .log#1` is in the middle of an
-object's content. All labels are appended to the journal as they happen. With `--once`, effects
-count only from when that file exists.
+the metadata topic, an object written or deleted, or a request to delete records. Its label is its
+kind and how often that kind has occurred, such as `COPY_SEGMENT_STARTED#2`. `half .log#1` is in the
+middle of an object's content. The manager appends each label to the journal. With `--once`, it
+counts effects only after that file exists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.e2e.composition import run_changed_manager
 
 
 class Effects:
-    """Counts what happens, notes it, and ends the process at the chosen event. Thread-safe."""
+    """Counts and logs effects, and kills the process at the chosen one. Thread-safe."""
 
     def __init__(self, journal: Path, die_at: str | None, once: Path | None) -> None:
         self._journal = journal
@@ -116,7 +116,7 @@ class CrashingStorage(ChunkStorageWrapper):
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix of an object's name, or its part of a streamed segment."""
+    """Return the suffix of an object's name; for streamed segments, which part it is."""
     key = ObjectKeys().parse(name)
     return key.part.name.lower() if isinstance(key, StreamedKey) else Path(name).suffix
 

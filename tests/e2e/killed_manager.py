@@ -20,7 +20,7 @@ _CLEAN_WITHIN_S = 60.0
 
 @contextmanager
 def journaling(host: BrokerHost, journal: Path, *options: str) -> Iterator[ServiceProcess]:
-    """A manager that notes its effects; `options` are further ones of the program."""
+    """Run a manager that logs its effects; `options` go to tests.e2e.crashing_manager."""
     with host.started(
         *("-m", "tests.e2e.crashing_manager", "--config", str(host.config_path)),
         *("--journal", str(journal), *options),
@@ -32,9 +32,9 @@ def journaling(host: BrokerHost, journal: Path, *options: str) -> Iterator[Servi
 def killed_at(
     label: str, host: BrokerHost, journal: Path, *, once: Path | None = None
 ) -> Iterator[None]:
-    """A manager that kills itself at an effect; the end of the block waits for that.
+    """Run a manager that kills itself at an effect; wait for its end when the block ends.
 
-    With `once`, effects count from when that file exists.
+    With `once`, it counts effects only after that file exists.
     """
     counted = () if once is None else ("--once", str(once))
     with journaling(host, journal, "--die-at", label, *counted) as process:

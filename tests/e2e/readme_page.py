@@ -22,7 +22,7 @@ _SHOWN_TEXT = re.compile(r"`([^`]+)` [^`]*ends with `([^`]+)`")
 _NUMBER = re.compile(r"\d+")
 _DURATION = re.compile(r"(?<=seconds=)\d+")
 _TOLERANCE = 0.1
-# What a run of make and pytest gives its processes, and a user's shell does not have.
+# Variables that make and pytest set for their processes, and a user's shell does not have.
 _UNSET = (
     *("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"),
     *("PYTHONPATH", "PYTHONPYCACHEPREFIX", "NUMBA_CACHE_DIR", "MPLCONFIGDIR"),
@@ -31,16 +31,16 @@ _UNSET = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickStart:
-    """Commands in their order, and how the README says that some of them end."""
+    """Commands in their order, and the last lines that the README shows for some of them."""
 
     commands: Sequence[str]
     endings: Mapping[str, str]
 
     def is_ending(self, command: str, line: str) -> bool:
-        """Return whether a last line is the README's, or the README shows no end of the command.
+        """Return whether a command's last line is the README's; True if the README shows none.
 
-        "…" is any text, and a duration any number. Other numbers differ by a tenth at most, and
-        are equal to each other where those of the README are.
+        "…" fits any text, and a duration fits any number. Other numbers may differ by a tenth;
+        those that are equal in the README must be equal.
         """
         expected = self.endings.get(command)
         if expected is None:
@@ -66,7 +66,7 @@ def quick_start(page: str) -> QuickStart:
 
 
 def clone_of_checkout(directory: Path) -> Path:
-    """Clone the last commit; where a copy of the checkout is without git, copy its files."""
+    """Clone the last commit; if the checkout has no git repository, copy its files."""
     clone = directory / "clone"
     if (CHECKOUT / ".git").exists():
         command = ("git", "clone", "--quiet", "--depth=1", CHECKOUT.as_uri(), str(clone))
@@ -80,7 +80,7 @@ def clone_of_checkout(directory: Path) -> Path:
 
 
 def lend_installed(clone: Path) -> Mapping[str, str]:
-    """Let a clone use the packages and the Kafka that are installed here; return variables for it.
+    """Lend a clone the packages and the Kafka installed here; return its variables.
 
     `make` still makes the clone's own environment, checks each locked package in it, and installs
     the clone's `rlm`. It fetches and formats nothing.
@@ -105,7 +105,7 @@ def lend_installed(clone: Path) -> Mapping[str, str]:
 def run_in(
     clone: Path, command: str, *, deadline_s: float, variables: Mapping[str, str] | None = None
 ) -> str:
-    """Run a command as a user's shell does, and return its output; AssertionError if it fails."""
+    """Run a command as a user's shell does; return its output. Raises AssertionError."""
     unset = (argument for name in _UNSET for argument in ("-u", name))
     process = ServiceProcess(
         ["env", *unset, "sh", "-c", command],

@@ -1,4 +1,4 @@
-"""A manager whose store refuses to delete some objects: `--config F --refuse TEXT` (in a name)."""
+"""A manager whose store does not delete objects with TEXT in their names: `--refuse TEXT`."""
 
 from __future__ import annotations
 

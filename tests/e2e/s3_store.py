@@ -14,14 +14,14 @@ BUCKET = "segments"
 
 @contextmanager
 def s3_with_bucket(services: ServiceProvider, directory: Path) -> Iterator[S3Server]:
-    """A server of its own with an empty bucket."""
+    """Run a separate server with an empty bucket until the block ends."""
     with services.s3(directory) as server:
         server.create_bucket(BUCKET)
         yield server
 
 
 def s3_store(server: S3Server) -> Mapping[str, str]:
-    """The settings of a host whose store is the bucket; credentials are in the environment."""
+    """Return settings of a host whose store is the bucket; the environment has credentials."""
     return {
         "rsm.config.storage.backend": "s3",
         "rsm.config.storage.s3.bucket.name": BUCKET,

@@ -1,4 +1,4 @@
-"""One partition under test that is streamed: its policy, and what must be stored of it."""
+"""A streamed partition under test: its policy, and what must be stored of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def set_mode(
     rollover_ms: int = ROLLOVER_MS,
     object_bytes: int = OBJECT_BYTES,
 ) -> None:
-    """Have the topic tiered in a mode, with small objects."""
+    """Publish a policy that tiers the topic in a mode, with small objects."""
     policy = TopicPolicy(
         topic=log.topic,
         topic_id=log.partition.topic_id,
@@ -47,7 +47,7 @@ def set_mode(
 
 
 def produce_transactions(cluster: KafkaCluster, log: TieredLog, count: int) -> dict[int, bytes]:
-    """Write transactions of three large records, every third one aborted; what readers must get."""
+    """Write transactions of three records, every third aborted; return the committed values."""
     settings = {"bootstrap.servers": cluster.bootstrap_servers}
     producer = Producer({**settings, "transactional.id": f"{log.topic}-{uuid4()}"})
     producer.init_transactions(30.0)
@@ -74,13 +74,13 @@ def produce_transactions(cluster: KafkaCluster, log: TieredLog, count: int) -> d
 def wait_stored(
     log: TieredLog, metadata: RemoteLogMetadataManager, content: bytes | None = None
 ) -> list[RemoteLogSegmentMetadata]:
-    """Wait until all of `content` is stored, by default the whole local log, active file too."""
+    """Wait until all of `content` is stored; by default the local log with its active file."""
 
     def is_stored() -> bool:
         wanted = local_content(log) if content is None else content
         segments = log.finished(metadata)
         if sum(each.segment_size_bytes for each in segments) != len(wanted):
-            return False  # reading them takes time
+            return False  # comparing sizes first avoids slow reads
         return b"".join(map(log.stored_content, segments)) == wanted
 
     wait_until(
@@ -97,6 +97,6 @@ def local_content(log: TieredLog) -> bytes:
 
 
 def assert_adjoining(segments: list[RemoteLogSegmentMetadata]) -> None:
-    """Require that each segment begins where the one before ends, and the first at 0."""
+    """Require that each segment begins where the previous one ends, and the first at 0."""
     assert segments[0].offsets.start_offset == 0
     assert all(a.offsets.end_offset == b.offsets.start_offset for a, b in pairwise(segments))

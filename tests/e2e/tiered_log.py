@@ -64,25 +64,25 @@ class TieredLog:
 
     @property
     def directory(self) -> Path:
-        """Where the broker keeps it."""
+        """The partition's directory on the broker."""
         (found,) = self.directories()
         return found
 
     def directories(self) -> list[Path]:
-        """The same, or none if it is not there yet."""
+        """Return the partition's directory; empty if it does not exist yet."""
         name = f"{self.topic}-0"
         log_dirs = self._cluster.broker.log_dirs
         return [log_dir / name for log_dir in log_dirs if (log_dir / name).is_dir()]
 
     @property
     def partition(self) -> TopicIdPartition:
-        """Its identity, from the broker's own files."""
+        """The partition's identity, from the broker's own files."""
         source = LogDirSource(self._cluster.broker.log_dirs, clock=SystemClock())
         (found,) = [each for each in source.partitions() if each.topic == self.topic]
         return found
 
     def produce(self, segments: int, *, timestamp_ms: int = 0) -> None:
-        """Write until that many more segments have been rolled; timestamp 0 is now."""
+        """Write until this many more segments are rolled; `timestamp_ms` 0 means now."""
         wanted = max(len(self.base_offsets()), 1) + segments  # the first file may not be there yet
         producer = Producer(
             {
@@ -104,7 +104,7 @@ class TieredLog:
         return sorted(int(path.stem) for path in self.directory.glob("*.log"))
 
     def files(self) -> list[SegmentFile]:
-        """The local segment files, including the active one, without those being deleted now."""
+        """Return the local segment files, also the active one, without those being deleted."""
         found = []
         for base_offset in self.base_offsets():
             with suppress(FileNotFoundError):
@@ -134,7 +134,7 @@ class TieredLog:
         retention_ms: int = UNLIMITED,
         local_retention_ms: int = 1,
     ) -> None:
-        """Have the topic tiered: publish the policy that `rlm topic set` ends with."""
+        """Tier the topic: publish the policy that `rlm topic set` would publish."""
         policy = TopicPolicy(
             topic=self.topic,
             topic_id=self.partition.topic_id,
@@ -146,23 +146,23 @@ class TieredLog:
         assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted
 
     def finished(self, metadata: RemoteLogMetadataManager) -> list[RemoteLogSegmentMetadata]:
-        """The stored segments, ascending."""
+        """Return the stored segments, ascending."""
         return self.in_states(metadata, SegmentState.COPY_SEGMENT_FINISHED)
 
     def in_states(
         self, metadata: RemoteLogMetadataManager, *states: SegmentState
     ) -> list[RemoteLogSegmentMetadata]:
-        """The segments in one of these states, ascending."""
+        """Return the segments in one of these states, ascending."""
         records = metadata.list_remote_log_segments(self.partition, states=states)
         return [record.metadata for record in records]
 
     def covered_end_offset(self, metadata: RemoteLogMetadataManager, from_offset: int) -> int:
-        """The end of the offsets that are stored without a gap from `from_offset` on."""
+        """Return the end of what is stored without a gap from `from_offset` on."""
         lineage = metadata.partition_state(self.partition).lineage
         return covered_end(stored_ranges(lineage, self.finished(metadata)), from_offset)
 
     def object_keys(self) -> set[str]:
-        """Everything that the store lists."""
+        """Return the names of all objects in the store."""
         storage = FilesystemChunkStorage(self._store)
         try:
             return {chunk.name for chunk in storage.list("")}
@@ -170,12 +170,12 @@ class TieredLog:
             storage.close()
 
     def segment_keys(self) -> set[str]:
-        """Return the same without the store's objects about topics."""
+        """Return these names without the objects about topics."""
         keys = OriginalsKeys()
         return {key for key in self.object_keys() if keys.parse(key) is None}
 
     def stored_content(self, segment: RemoteLogSegmentMetadata) -> bytes:
-        """A stored segment's log; in the layout `raw` the whole `.log` object."""
+        """Return a stored segment's log; in the layout `raw` the whole `.log` object."""
         if segment.layout == RAW:
             return self.object_path(segment, ".log").read_bytes()
         storage = open_segments(SegmentSettings(), FilesystemChunkStorage(self._store))
@@ -183,12 +183,12 @@ class TieredLog:
         return storage.fetch_log_segment(segment, whole)
 
     def object_path(self, segment: RemoteLogSegmentMetadata, suffix: str) -> Path:
-        """Where an object of a stored segment lies."""
+        """Return the path of a stored segment's object."""
         (key,) = [each.key for each in segment.objects if each.key.endswith(suffix)]
         return self._store / key
 
     def companion(self, segment: RemoteLogSegmentMetadata) -> Companion:
-        """A stored segment's companion, the last of its objects."""
+        """Return a stored segment's companion, the last of its objects."""
         return decode_companion((self._store / segment.objects[-1].key).read_bytes())
 
     def wait_tiered(
@@ -205,7 +205,7 @@ class TieredLog:
         wait_until(is_tiered, deadline_s, lambda: told, despite=KafkaException)
 
     def untiered(self, metadata: RemoteLogMetadataManager) -> str:
-        """Return what is still to do for the present local log; empty if nothing is."""
+        """Return what is not yet stored or trimmed of the local log; empty if nothing is."""
         bases = self.base_offsets()
         finished = self.finished(metadata)
         unfinished = self.in_states(
@@ -225,7 +225,7 @@ class TieredLog:
 def assert_readable(
     log: TieredLog, metadata: RemoteLogMetadataManager, produced: Iterable[SegmentFile]
 ) -> None:
-    """Every byte that was produced and not expired is stored once, or in the broker's log."""
+    """Check that each byte produced and not expired is stored once or in the broker's log."""
     originals = {each.base_offset: each.content for each in produced}
     finished = log.finished(metadata)
     log_start_offset = metadata.partition_state(log.partition).log_start_offset or 0
@@ -244,7 +244,7 @@ def assert_readable(
 def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, directory: Path) -> str:
     """Check that DumpLogSegments accepts the object, and the index in its companion.
 
-    Creates `directory`; returns what the tool prints of the index.
+    Creates `directory`; returns the tool's output for the index.
     """
     directory.mkdir()
     base_offset = segment.offsets.start_offset
@@ -265,7 +265,7 @@ def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, dire
 
 
 def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
-    """Lookups of its first and last offset must return this segment."""
+    """Check that lookups of a segment's first and last offset return the segment."""
     for offset in (segment.offsets.start_offset, segment.offsets.last_offset):
         found = metadata.remote_log_segment_metadata(segment.topic_id_partition, offset)
         assert found == segment

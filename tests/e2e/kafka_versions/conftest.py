@@ -14,7 +14,7 @@ from tests.services.kafka_versions import NEWEST_VERSION, VERSIONS, is_28, relea
 from tests.services.ports import free_ports
 
 collect_ignore = [] if any(map(is_28, VERSIONS)) else ["test_kafka_28.py"]
-# All other tests run on the newest version.
+# The tests of other folders run on the newest version.
 _PARAMETERS = [
     pytest.param(each, marks=pytest.mark.long if each == NEWEST_VERSION else ())
     for each in VERSIONS

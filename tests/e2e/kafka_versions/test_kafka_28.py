@@ -1,4 +1,4 @@
-"""What only Kafka 2.8 has: topics without ids, ids that are written late, old message formats."""
+"""What only Kafka 2.8 has: topics without ids, ids written late, old message formats."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
 def test_topic_id_when_the_controller_moves_then_written_by_every_broker(
     version: str, tmp_path: Path, topic_name: str, is_restarted: bool
 ) -> None:
-    """The two fixes of docs/operations.md."""
+    """The two remedies in docs/operations.md."""
     with KafkaCluster(tmp_path, brokers=3, release=release_of(version)) as cluster:
         cluster.create_topic(topic_name, replicas=_REPLICAS)
         directories = [each.log_dirs[0] / f"{topic_name}-0" for each in cluster.brokers]
@@ -90,7 +90,7 @@ def test_enable_when_topics_have_no_ids_then_refused_and_nothing_is_changed(
 def test_message_format_when_older_than_leader_epochs_then_named_until_it_is_raised(
     version: str, tmp_path: Path, topic_name: str
 ) -> None:
-    """First that of the metadata topic, which a new manager cannot write; then that of a topic."""
+    """First the metadata topic's format, which the manager cannot use; then a user topic's."""
     properties = {"log.message.format.version": "0.10.2"}
     release = release_of(version)
     with KafkaCluster(tmp_path / "kafka", properties=properties, release=release) as cluster:

@@ -118,7 +118,7 @@ def test_retention_when_it_passes_and_tiering_is_disabled_then_expired_and_resto
         left = log.finished(metadata)
         read = [offset for offset, _ in read_records(gateway, log.topic)]
         _require_no_problems(host, log)
-        # Until then the broker searches them for young records, and reports none (operations.md).
+        # Before that, the broker's search for young records reads these files and finds none.
         wait_until(
             lambda: log.base_offsets()[0] == log.local_start_offset(),
             90.0,
@@ -220,7 +220,7 @@ def _console_consumer(cluster: KafkaCluster, bootstrap: str, topic: str, count: 
 
 
 def _require_no_problems(host: BrokerHost, log: TieredLog) -> None:
-    """`rlm status` reports none, and each process is ready."""
+    """Check that `rlm status` reports no problems, and each process is ready."""
     shown = json.loads(host.rlm("status", log.topic, "--json"))
     assert shown["problems"] == []
     assert host.readiness() == (200, [])

@@ -1,9 +1,9 @@
-"""A supervisor over one tiny child that says what it does in files: `python … DIRECTORY MODE`.
+"""A supervisor of one tiny child that reports its actions in files: `python … DIRECTORY MODE`.
 
-With a further argument it is the child: `obedient` ends on SIGTERM; `hanging` ignores SIGTERM,
-never finishes its clean stop, and writes its stacks on SIGQUIT as a worker does. `serving` accepts
-clients on a socket that the supervisor bound, at the port that `DIRECTORY/port` holds, and greets
-them; `idle` runs and never listens there.
+With a further argument this program is the child. `obedient` ends on SIGTERM. `hanging` ignores
+SIGTERM, never finishes its clean stop, and writes its stacks on SIGQUIT as a worker does. `serving`
+greets clients on a socket that the supervisor bound, at the port in `DIRECTORY/port`. `idle` runs
+and never listens there.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ NEEDS = Needs(programs=(_ANALYZE,))
 
 
 def allowed_calls(unit: Path) -> frozenset[str]:
-    """The calls that remain after all lines `SystemCallFilter=` of a unit, as systemd reads them.
+    """Return the calls that all lines `SystemCallFilter=` of a unit allow, read as by systemd.
 
-    The first line must be a list of what is allowed.
+    The first line must list allowed calls.
     """
     sets = _sets()
     allowed = set(_members("@default", sets))
@@ -32,13 +32,13 @@ def allowed_calls(unit: Path) -> frozenset[str]:
 
 
 def allow_only(calls: Iterable[str]) -> None:
-    """Refuse all other calls of this thread with EPERM, and of what it starts from now on."""
+    """Refuse all other calls with EPERM, for this thread and what it starts from now on."""
     library = ctypes.CDLL("libseccomp.so.2", use_errno=True)
     library.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_REFUSE | errno.EPERM)))
     for name in calls:
         number = library.seccomp_syscall_resolve_name(name.encode())
-        if number >= 0:  # else of another architecture
+        if number >= 0:  # a negative number: this architecture does not have the call
             added = library.seccomp_rule_add(context, ctypes.c_uint32(_ALLOW), number, 0)
             assert added == 0, (name, added)
     assert library.seccomp_load(context) == 0
@@ -46,14 +46,14 @@ def allow_only(calls: Iterable[str]) -> None:
 
 
 def filter_count(pid: int) -> int:
-    """How many filters a process has."""
+    """Return the number of filters that a process has."""
     status = Path(f"/proc/{pid}/status").read_text()
     (count,) = re.findall(r"(?m)^Seccomp_filters:\s+(\d+)$", status)
     return int(count)
 
 
 def _sets() -> Mapping[str, tuple[str, ...]]:
-    """The members of each set of calls that systemd knows: calls, and other sets."""
+    """Return the members of each set of calls that systemd knows: calls and other sets."""
     done = subprocess.run(
         [program(_ANALYZE), "syscall-filter", "--no-pager"],
         check=True,

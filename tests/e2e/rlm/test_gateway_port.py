@@ -1,4 +1,4 @@
-"""The port of a gateway that cannot serve, because there is no cluster: closed to clients."""
+"""Clients cannot connect to the port of a gateway that cannot serve, because no cluster runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT_S = 10.0
 
 @contextmanager
 def _running(directory: Path, command: str, settings: str) -> Iterator[Path]:
-    """`rlm COMMAND` with no cluster; its log."""
+    """Run `rlm COMMAND` without a cluster; yield its log."""
     for name in ("logs", "store"):
         (directory / name).mkdir()
     (directory / "logs" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")

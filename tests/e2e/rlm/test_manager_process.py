@@ -27,7 +27,7 @@ from tests.unit.rlm.cli.stated_managers import Cluster
 
 
 class FakeManager:
-    """Does nothing but what `on_tick` says, about twice a second."""
+    """A manager that only calls `on_tick`, about twice a second."""
 
     def __init__(self, on_tick: Callable[[HostPort], TieredStorageError | None]) -> None:
         self._on_tick = on_tick

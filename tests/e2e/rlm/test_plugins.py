@@ -1,6 +1,6 @@
 """`rlm` with an installed distribution of plug-ins, and with classes that cannot be used.
 
-No cluster is asked anything.
+No test needs a cluster.
 """
 
 from __future__ import annotations

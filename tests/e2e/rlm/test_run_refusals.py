@@ -1,6 +1,6 @@
-"""`rlm run` with what cannot work: one plain line, and nothing touched.
+"""`rlm run` that cannot work prints one plain line and changes nothing.
 
-Exit code 2 for a wrong setting, and 1 for what can pass by itself.
+Exit code 2 means a wrong setting, and 1 a condition that can pass by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _rlm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _refusal(host: Path, *, code: int = 2) -> str:
-    """The one line that `rlm run` ends with."""
+    """Run `rlm run`, which must fail; return its one line of output."""
     result = _rlm("run", "--config", str(host / "rlm.properties"))
     (line,) = result.stderr.splitlines()
     assert (result.returncode, result.stdout) == (code, "")

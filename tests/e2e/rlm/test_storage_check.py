@@ -1,4 +1,4 @@
-"""`rlm storage check`: no cluster is asked anything."""
+"""`rlm storage check`, which needs no cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_storage_check_when_store_cannot_be_written_then_fails_and_names_the_ver
 def test_storage_check_when_the_store_answers_in_brackets_then_they_are_shown(
     tmp_path: Path,
 ) -> None:
-    """S3's client answers such a bucket with a regular expression that looks like markup."""
+    """The S3 client's error for such a bucket has a regular expression that looks like markup."""
     config = tmp_path / "rlm.properties"
     config.write_text(
         "bootstrap.servers=localhost:1\nrsm.config.storage.backend=s3\n"

@@ -43,7 +43,7 @@ def _wait_for_end(pid: int, *, deadline_s: float) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Return whether it runs; an ended process may still be a zombie."""
+    """Return whether a process runs; a zombie has ended."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -99,7 +99,7 @@ def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_
 
 
 def test_clients_when_no_process_listens_then_are_refused_at_once(tmp_path: Path) -> None:
-    """The address is bound nevertheless: the supervisor passes the socket to the child."""
+    """The address is bound, because the supervisor passes the socket to the child."""
     with _host(tmp_path, "idle"):
         _wait_for_start(tmp_path)
 
@@ -119,7 +119,7 @@ def test_clients_when_the_process_that_served_died_then_are_refused_at_once(
 
 
 def _meets(directory: Path) -> str:
-    """Return what happens to a client: greeted, refused or closed; TimeoutError without any."""
+    """Return what a client meets: greeted, refused or closed. Raises TimeoutError if none."""
     port = int((directory / "port").read_text())
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=_CLIENT_TIMEOUT_S) as client:

@@ -34,7 +34,7 @@ def test_run_when_it_may_only_make_the_calls_of_the_unit_then_stores_trims_and_s
 
 
 def _tier_and_read(host: BrokerHost, log: TieredLog, gateway: str) -> tuple[int, list[int]]:
-    """Tier a topic and read it through the gateway; the filters of `rlm run`, and the offsets."""
+    """Tier a topic, and read it through the gateway; return the filter count and the offsets."""
     log.produce(2)
     with host.metadata() as metadata:
         log.set_policy(metadata)
