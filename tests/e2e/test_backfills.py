@@ -58,10 +58,10 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str, address: str) -> 
 class _Backfills:
     """Fifty clients; each reads from its own position to the end, again and again.
 
-    One thread serves all of them, so that all request equally often: each client always has a fetch
+    One thread runs all clients, so that all request equally often: each client always has a fetch
     in flight, and no client gets a second response before the others have one. With a thread for
-    each client, a loaded machine would favor some of them. No fetch leaves the gateway's queue,
-    however slow the machine is.
+    each client, a loaded machine would favor some of them. A fetch may wait in the gateway's queue
+    for `_MAX_WAIT_MS`, so that none leaves it unserved, however slow the machine is.
     """
 
     def __init__(self, address: str, topic: TieredTopic) -> None:
@@ -114,7 +114,7 @@ def _records(client: WireClient) -> bytes:
 
 
 def _next_offset(records: bytes, offset: int) -> int:
-    """The position after the last whole batch; the same if there is none."""
+    """Return the offset after the last whole batch; `offset` if there is none."""
     position = 0
     while position + 61 <= len(records):
         size = 12 + int.from_bytes(records[position + 8 : position + 12], "big")
@@ -128,7 +128,7 @@ def _next_offset(records: bytes, offset: int) -> int:
 
 @contextmanager
 def _local_reader(address: str, topic: str) -> Iterator[list[float]]:
-    """Return how long each fetch of a reader of local data took."""
+    """Run a reader of local data until the block ends; yield how long each of its fetches took."""
     took_s: list[float] = []
     ended = threading.Event()
 

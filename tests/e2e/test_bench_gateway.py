@@ -7,7 +7,7 @@ from rich.console import Console
 from bench.gateway.__main__ import BENCHMARKS, measure_gateway
 from bench.gateway.stage import GatewaySizes
 
-# Of each benchmark the figures that have a goal.
+# The figures of each benchmark that have a goal.
 RATIOS = {
     "relayed ÷ direct, 1 consumer",
     "relayed ÷ direct, 8 consumers",

@@ -13,7 +13,7 @@ from tests.services.s3 import credentials_environment
 def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Scenario 21: requests are counted, and few."""
+    """Scenario 21: the benchmark counts requests, and they are few."""
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)  # so that the benchmark leaves no files
     sizes = BenchSizes(total_bytes=4 << 20, segment_bytes=1 << 20, runs=1)

@@ -48,10 +48,10 @@ def test_streaming_benchmarks_when_run_on_little_data_then_all_is_measured(
     measurements = measure_streaming(SIZES, LOAD, Console(quiet=True))
 
     assert {each.metric: each.unit for each in measurements} == UNITS
-    # So little data may need no more memory than the process has.
+    # For this little data the process may need no more memory than before.
     assert [each for each in measurements if min(each.runs) <= 0 and each.unit != "MiB"] == []
     assert all(each.peer in UNITS for each in measurements if each.unit == "ratio")
-    # Two objects for a copied segment of a MiB, three for a streamed one.
+    # Two objects for a copied segment of 1 MiB, three for a streamed segment.
     found = {each.metric: each.value for each in measurements}
     assert 2_000 <= found["segment mode: requests per GiB"] <= 8_000
     more = found["stream mode: requests per GiB"] - found["segment mode: requests per GiB"]

@@ -22,7 +22,7 @@ def _blocked(host: BrokerHost, log: TieredLog) -> str:
 
 
 def _refused(host: BrokerHost, *arguments: str) -> str:
-    """Return the standard error of a command that ends with a user's error."""
+    """Run a command that must end with a user error; return its standard error."""
     command = [sys.executable, "-m", "rlm", *arguments, "--config", str(host.config_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
     assert done.returncode == 2, (done.returncode, done.stderr)
@@ -75,7 +75,7 @@ def test_offload_when_interrupted_then_ends_at_once_and_the_copying_continues(
 
         code, output, errors = _interrupted_when_it_waits(host, "offload", log.topic)
         wait_until(lambda: len(log.finished(metadata)) == 2, describe="both are stored")
-        wait_until(lambda: host.report(log.topic).get("lag_segments") == 0, describe="it says so")
+        wait_until(lambda: host.report(log.topic).get("lag_segments") == 0, describe="lag is 0")
         asked_offset = metadata.partition_state(log.partition).offload_requested_offset
         again = json.loads(host.rlm("offload", log.topic, "--json"))["partitions"]
 
@@ -93,7 +93,7 @@ def test_offload_when_interrupted_then_ends_at_once_and_the_copying_continues(
 
 
 def _interrupted_when_it_waits(host: BrokerHost, *arguments: str) -> tuple[int, str, list[str]]:
-    """Exit code, standard output and the lines of standard error of a command that met a Ctrl-C."""
+    """Interrupt a waiting command by Ctrl-C; return its exit code, output and lines of errors."""
     command = [sys.executable, "-m", "rlm", *arguments, "--config", str(host.config_path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,6 +1,6 @@
 """Producers, and each fault once: kills, freezes, a failing store; then all is read and counted.
 
-`make chaos` does the same for as long as one likes.
+`make chaos` does the same for a chosen time.
 """
 
 from __future__ import annotations

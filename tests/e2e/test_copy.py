@@ -18,7 +18,7 @@ from tests.services.waiting import wait_until
 
 @contextmanager
 def _tiered(host: BrokerHost, log: TieredLog, *options: str) -> Iterator[RemoteLogMetadataManager]:
-    """`rlm run` next to the broker, the topic tiered by `rlm topic set`."""
+    """Run `rlm run` next to the broker, and tier the topic by `rlm topic set`."""
     with host.running():
         host.wait_ready()
         host.rlm("topic", "set", log.topic, *options)
@@ -154,4 +154,4 @@ def _trim_blocked(host: BrokerHost, log: TieredLog) -> str:
         held = report.get("trim_blocked") or {}
         return "" if report.get("lag_segments") else held.get("reason", "")
 
-    return wait_until(reason, describe=lambda: f"trim is held: {host.report(log.topic)}")
+    return wait_until(reason, describe=lambda: f"trim is blocked: {host.report(log.topic)}")

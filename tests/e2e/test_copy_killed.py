@@ -1,4 +1,4 @@
-"""kill -9 right after each effect of copying, trimming and expiring; then a start as usual."""
+"""kill -9 right after each effect of copying, trimming and expiring; then a normal start."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ COPY_STEPS = (
     "LocalLogTrimmed#1",
     "DeleteRecords#1",
 )
-# After these the next start finds the same as after one of the others. `make kills` has them, too,
-# and the simulation has a crash at every effect (test_crash_matrix).
+# A kill at one of these leaves the same state as a kill at another step. `make kills` runs these,
+# too, and the simulation crashes at every effect (test_crash_matrix).
 LONG_STEPS = (
     "ClusterSecretSet#1",
     "ProcessRegistered#1",
@@ -52,7 +52,7 @@ LONG_STEPS = (
     "tombstone#1",
     "delete .meta#1",
 )
-# Counts from the change of the retention on: copies may write tombstones before.
+# Counted after the change of the retention, because copies may write tombstones before.
 EXPIRY_STEPS = (
     "LogStartAdvanced#1",
     "tombstone#1",
@@ -64,7 +64,7 @@ EXPIRY_STEPS = (
 
 
 def _each(steps: Sequence[str]) -> list[ParameterSet]:
-    """Return them as parameters; those of LONG_STEPS run with `--long` alone."""
+    """Return the steps as parameters; those of LONG_STEPS run only with `--long`."""
     return [
         pytest.param(step, marks=pytest.mark.long if step in LONG_STEPS else ()) for step in steps
     ]
@@ -89,7 +89,7 @@ def metadata(host: BrokerHost) -> Iterator[RemoteLogMetadataManager]:
 def _started_again(
     host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
 ) -> Iterator[None]:
-    """A manager of `rlm`, after it has claimed the partition."""
+    """Run a manager of `rlm`; the block begins when it has claimed the partition."""
     before = metadata.partition_state(log.partition).owner
     with host.started("-m", "rlm", "manager-process", "--config", str(host.config_path)):
         wait_until(lambda: metadata.partition_state(log.partition).owner != before)
@@ -127,7 +127,7 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     produced: list[SegmentFile],
     tmp_path: Path,
 ) -> None:
-    """Add each new kind of effect to the list below."""
+    """If this fails, add the new kind of effect to the list below."""
     journal = tmp_path / "journal"
     log.set_policy(metadata)
 
@@ -188,7 +188,7 @@ def test_expiry_when_killed_at_a_step_then_the_next_start_finishes_it(
 def _wait_expired(
     log: TieredLog, metadata: RemoteLogMetadataManager, produced: list[SegmentFile]
 ) -> None:
-    """Wait until the first segment is expired and nothing dangles."""
+    """Wait until the first segment is expired and no deletion is unfinished."""
 
     def is_expired() -> bool:
         state = metadata.partition_state(log.partition)

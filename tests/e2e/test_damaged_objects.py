@@ -1,4 +1,4 @@
-"""Stored objects that somebody removes are copied again, restored, or given up."""
+"""Removed objects of stored segments are copied again, restored, or given up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reader:
         self.offsets: list[int] = []
 
     def wait_for(self, end_offset: int) -> None:
-        """Read until everything below an offset has arrived or was skipped."""
+        """Read until the reader has received or skipped everything below an offset."""
         wait_until(
             lambda: self._has_come_to(end_offset),
             describe=lambda: f"read up to {end_offset}: {self.offsets[-1:]}",
@@ -179,7 +179,7 @@ def _resolve(log: TieredLog, segment: RemoteLogSegmentMetadata) -> tuple[str, ..
 def _wait_copied_again(
     log: TieredLog, metadata: RemoteLogMetadataManager, damaged: RemoteLogSegmentMetadata
 ) -> None:
-    """Wait until the damaged segment is deleted; by then another one is finished."""
+    """Wait until the damaged segment is deleted; its new copy is finished before that."""
     over = (None, SegmentState.DELETE_SEGMENT_FINISHED)
     wait_until(
         lambda: _state_of(metadata, damaged) in over,

@@ -24,9 +24,9 @@ MAX_ATTEMPTS = 2
 def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_continue(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenario 73: keys, reason, attempts, and the offset of its DELETE_SEGMENT_STARTED.
+    """Scenario 73: it has keys, a reason, attempts, and its DELETE_SEGMENT_STARTED's offset.
 
-    `rlm dlq retry` finishes it.
+    `rlm dlq retry` finishes the deletion.
     """
     letters_topic = f"{topic_name}-letters"
     host.set(
@@ -95,7 +95,7 @@ def _only_letter(host: BrokerHost, topic: str) -> DeadLetter:
 
 
 def _event_at(host: BrokerHost, dead_letter: DeadLetter) -> object:
-    """The segment metadata of the metadata record that the letter points at."""
+    """Return the segment metadata in the metadata record that a dead letter names."""
     assert dead_letter.delete_started is not None
     topic = host.config.metadata.topic_name
     for message in _read(host, topic, [dead_letter.delete_started.partition]):
@@ -104,11 +104,11 @@ def _event_at(host: BrokerHost, dead_letter: DeadLetter) -> object:
             assert isinstance(event, SegmentEvent)
             assert event.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
             return event.metadata
-    raise AssertionError("the letter points at no record")
+    raise AssertionError("the dead letter names no record of the metadata topic")
 
 
 def _read(host: BrokerHost, topic: str, partitions: range | list[int]) -> list[Message]:
-    """All records of these partitions."""
+    """Return all records of these partitions."""
     consumer = Consumer(
         {
             "bootstrap.servers": host.cluster.bootstrap_servers,

@@ -21,7 +21,7 @@ STREAMED_LAST_LINE = re.compile(
 
 
 def test_demo_when_streamed_then_the_store_alone_has_every_record(tmp_path: Path) -> None:
-    """R23: the broker and its disk are lost after the rollover time, and nothing else is."""
+    """R23: the broker and its disk are lost after the rollover time, but no record is."""
     done = subprocess.run(
         _demo(tmp_path, "--stream"), cwd=CHECKOUT, capture_output=True, text=True, check=False
     )

@@ -15,7 +15,7 @@ _SEGMENTS = 4
 def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_before(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenarios 56 and 65: whole files without a batch, also in a layout that cannot hold them."""
+    """Scenarios 56 and 65: whole files without a batch, also if the layout cannot store those."""
     (port,) = free_ports(1)
     host.set(**{"gateway.listener": f"127.0.0.1:{port}", "rsm.config.layout": "block_v1"})
     admin = admin_client(host.cluster.bootstrap_servers)
@@ -40,8 +40,7 @@ def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_be
 def _is_compacted(log: TieredLog) -> bool:
     """Return whether the cleaner has removed all but the newest record below the active segment.
 
-    It replaces one file after the other, so the last one is complete while others are already
-    empty.
+    The cleaner replaces one file after the other: others may be empty before the last is done.
     """
     *emptied, last, _active = _sizes(log)
     return len(emptied) == _SEGMENTS - 1 and not any(emptied) and last < 2 * VALUE_BYTES

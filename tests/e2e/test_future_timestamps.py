@@ -53,5 +53,5 @@ def test_retention_when_records_are_of_the_future_then_kept_and_reported(
             lambda: f"the others stay: {host.report(topic)}",
         )
 
-    # The broker rolls with the first batch of the next segment: that one has some of them, too.
+    # The batch that rolls a segment is the first of the next, so two segments have such records.
     assert report["future_timestamps"] == {"segment_count": 2, "max_timestamp_ms": ahead_ms}

@@ -1,4 +1,4 @@
-"""Records that somebody deletes from the broker before they were stored."""
+"""Records that a user deletes from the broker before `rlm` has stored them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway's caches contain no data that no client can read; the test inspects the directory."""
+"""A gateway's caches drop data that no client can read; the test inspects the directory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _cached(cache: Path, values: list[bytes]) -> list[int]:
 def test_caches_when_the_log_start_moves_and_the_topic_is_deleted_then_hold_nothing_of_it(
     kafka: KafkaCluster, host: BrokerHost, gateway: str, cache: Path, topic_name: str
 ) -> None:
-    """Scenario 120: while the gateway runs; also data that was deleted while it did not run."""
+    """Scenario 120: both data deleted while the gateway runs, and while it does not run."""
     topic = TieredTopic(kafka, topic_name)
     topic.produce(4)
     values = topic.values[0]

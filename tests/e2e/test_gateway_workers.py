@@ -1,4 +1,4 @@
-"""A gateway of several processes at one address: all serve, and one that dies comes back alone."""
+"""A gateway of several processes at one address: all serve, and only a dead one is restarted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _workers(process: ServiceProcess) -> list[psutil.Process]:
 def _two_workers(
     process: ServiceProcess, *, without: psutil.Process | None = None
 ) -> list[psutil.Process]:
-    """Wait until two workers run, neither of them `without`; return them."""
+    """Wait until two workers run that are not `without`; return them."""
     return wait_until(
         lambda: found if len(found := _workers(process)) == 2 and without not in found else [],
         _DEADLINE_S,
@@ -55,13 +55,13 @@ def _registered(metadata: RemoteLogMetadataManager) -> list[ProcessRegistered]:
 
 
 def _connected(host: BrokerHost) -> list[float]:
-    """How many clients each process has."""
+    """Return the number of clients of each process."""
     found = host.metrics("rlm_gateway_connections")
     return [found.get(f"gateway-{worker}", 0.0) for worker in (1, 2)]
 
 
 def _all_connected(host: BrokerHost) -> list[float]:
-    """Return the same once all idle clients are accepted."""
+    """Return these numbers once all idle clients are accepted."""
     return wait_until(
         lambda: found if sum(found := _connected(host)) >= _CLIENT_COUNT else [],
         _DEADLINE_S,
@@ -84,7 +84,7 @@ def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
 ) -> None:
     """R15: each worker reports its position in the metadata, so that trims wait for all.
 
-    Each has a log of its own, which the killed one continues.
+    Each worker has its own log file; a restarted worker continues it.
     """
     with host.metadata() as metadata:
         log.set_policy(metadata)

@@ -1,4 +1,4 @@
-"""The ACLs of deploy/kafka/acls.sh: each role works with its own; the broker denies all else."""
+"""The ACLs of deploy/kafka/acls.sh: each role works with its own ACLs; brokers deny all else."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _DENIED = re.compile(r"Principal = User:(\w+) is Denied operation = (\w+) .*? on
 
 
 class _Secured:
-    """A broker whose users may do what an ACL allows; tests themselves are its super user."""
+    """A broker whose users may do only what an ACL allows; the tests are its super user."""
 
     def __init__(self, directory: Path) -> None:
         (self._port,) = free_ports(1)
-        # A process: images write what the authorizer denies to another file than the log.
+        # A process, because Kafka's images log what the authorizer denies to another file.
         self.cluster = KafkaCluster(directory)
         properties = self.cluster.broker.properties
         for key in ("listeners", "advertised.listeners"):
@@ -57,7 +57,7 @@ class _Secured:
         }
 
     def login(self, user: str) -> dict[str, str]:
-        """Settings of librdkafka that log a user in."""
+        """Return settings of librdkafka that log a user in."""
         return {
             "bootstrap.servers": f"127.0.0.1:{self._port}",
             "security.protocol": "SASL_PLAINTEXT",
@@ -67,7 +67,7 @@ class _Secured:
         }
 
     def settings(self, user: str) -> dict[str, str]:
-        """The same as a configuration of rlm has them."""
+        """Return the login of a user as settings of rlm."""
         login = self.login(user)
         servers = login.pop("bootstrap.servers")
         return {"bootstrap.servers": servers} | {f"client.{k}": v for k, v in login.items()}
@@ -96,7 +96,7 @@ class _Secured:
         )
 
     def denied(self) -> set[tuple[str, ...]]:
-        """The roles, operations and resources that the broker denied."""
+        """Return the roles, operations and resources that the broker denied."""
         log = (self.cluster.broker.directory / "broker.log").read_text()
         return {each for each in _DENIED.findall(log) if each[0] in _ROLES}
 
@@ -152,7 +152,7 @@ def test_roles_when_each_has_just_its_acls_then_nothing_that_they_do_is_denied(
             f"rlm-export --config {jobs} {_TOPIC} {tmp_path / 'lake'}",
             f"rlm-audit --config {jobs}",
         )
-        assert "repaired 2\n" in printed  # of the first, nothing was left to delete
+        assert "repaired 2\n" in printed  # the first has nothing left to delete
         assert f"{_TOPIC}-0 [" in printed
         assert _dead_letters(operator, "list") == []
         _rlm(operator, "topic", "disable", _TOPIC)
@@ -171,7 +171,7 @@ def test_user_when_no_acl_allows_a_topic_then_the_broker_denies_it(secured: _Sec
 def _config(
     host: BrokerHost, settings: Mapping[str, str], path: Path, *, without: tuple[str, ...] = ()
 ) -> Path:
-    """A copy of a host's configuration with other settings."""
+    """Write a copy of a host's configuration with other settings; return its path."""
     lines = host.config_path.read_text().splitlines()
     merged = {**dict(line.split("=", 1) for line in lines), **settings}
     path.write_text("".join(f"{k}={v}\n" for k, v in merged.items() if k not in without))
@@ -183,7 +183,7 @@ def _rlm(config: Path, *arguments: str) -> str:
 
 
 def _dead_letters(config: Path, command: str, *arguments: str) -> list[dict[str, object]]:
-    """What `rlm dlq` prints."""
+    """Return the dead letters that `rlm dlq` prints."""
     printed = json.loads(_rlm(config, "dlq", command, _TOPIC, "--json", *arguments))
     found: list[dict[str, object]] = printed["dead_letters"]
     return found
@@ -198,7 +198,7 @@ def _keep_segments(config: Path, count: int) -> None:
 
 @contextmanager
 def _refused_deletions(host: BrokerHost) -> Iterator[None]:
-    """A manager whose store deletes nothing; the first refusal makes a dead letter."""
+    """Run a manager whose store deletes nothing; the first refusal makes a dead letter."""
     host.set(**{"remote.delete.max.attempts": "1"})
     arguments = ("--config", str(host.config_path), "--refuse", "/")
     with host.started("-m", "tests.e2e.refusing_store_manager", *arguments):
@@ -218,7 +218,7 @@ def _run(*command: str) -> str:
 
 
 def _read(secured: _Secured, gateway: str) -> list[int]:
-    """The offsets that a client reads through a gateway, from 0 to the end."""
+    """Return the offsets that a client reads through a gateway, from 0 to the end."""
     settings = {**secured.login(_READER), "bootstrap.servers": gateway, "group.id": _READER}
     settings |= {"auto.offset.reset": "error"}
     with closing(Consumer({**settings, "enable.auto.commit": False})) as consumer:
@@ -235,7 +235,7 @@ def _read(secured: _Secured, gateway: str) -> list[int]:
 
 @contextmanager
 def _cluster_gateway(host: BrokerHost, secured: _Secured, directory: Path) -> Iterator[str]:
-    """`rlm gateway` of the whole cluster; its address."""
+    """Run `rlm gateway` for the whole cluster; yield its address."""
     port = free_port_range(3)
     settings = {
         **secured.settings("gateway"),

@@ -1,7 +1,7 @@
-"""kill -9 right after each effect of a merge of streamed segments; then a start as usual.
+"""kill -9 right after each effect of a merge of streamed segments; then a normal start.
 
-The short form kills in the middle of the merged object, and after the end of the merged segment,
-before the deletion of its parts. The long form, `make kills`, has each effect.
+The short form kills in the middle of the merged object, and between the finished merge and the
+deletion of its parts. The long form, `make kills`, has each effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALL_SEGMENTS = 4
 _ROLLOVER_MS = 1_000
 _MERGES = "offload.stream.merge.enabled"
 
-# In the order of a merge, in the layout `raw`, and of the deletion of its parts.
+# In the order of a merge to the layout `raw` and of the deletion of its parts.
 MERGE_EFFECTS = (
     "COPY_SEGMENT_STARTED",
     "half .log",
@@ -89,7 +89,7 @@ def test_merge_when_killed_after_an_effect_then_the_next_start_has_each_record_o
     small: list[RemoteLogSegmentMetadata],
     tmp_path: Path,
 ) -> None:
-    """At each moment a finished segment has every record; at the end exactly one has it."""
+    """At each moment a finished segment has each record; at the end exactly one has it."""
     content = local_content(log)
     with killed_at(f"{effect}#1", host, tmp_path / "journal"):
         pass
@@ -116,7 +116,7 @@ def test_merge_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     small: list[RemoteLogSegmentMetadata],
     tmp_path: Path,
 ) -> None:
-    """A new kind of effect must be given a step above."""
+    """If this fails, add the new kind of effect to the effects above."""
     journal = tmp_path / "journal"
 
     with journaling(host, journal):

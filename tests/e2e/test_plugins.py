@@ -48,7 +48,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def plugin_errors(host: BrokerHost) -> dict[tuple[str, str], float]:
-    """The errors that the processes have counted, by class and method."""
+    """Return the errors that the processes have counted, by class and method."""
     answer = plain_http.get(host.metrics_url)
     return {
         (sample.labels["class"], sample.labels["method"]): sample.value
@@ -59,7 +59,7 @@ def plugin_errors(host: BrokerHost) -> dict[tuple[str, str], float]:
 
 
 def offsets_exported_by_spark(host: BrokerHost, topic: str, directory: Path) -> list[int]:
-    """The offsets that executors in processes of their own read from the store, ascending."""
+    """Return the offsets that executors in separate processes read from the store, ascending."""
     command = (
         "make spark-zip >&2\n"
         "spark-submit --master spark://master:7077 build/spark/rlm_export.py "

@@ -1,4 +1,4 @@
-"""A pattern tiers topics that are created after it; what a user says of a topic wins."""
+"""A pattern tiers topics that are created after it; a topic's own settings win."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiered:
-    """A topic of which the older part is in the store only."""
+    """A topic whose older part is in the store only."""
 
     run: RlmRun
     cluster: KafkaCluster
@@ -74,7 +74,7 @@ class Tiered:
 
 
 def log_bytes(index: Path) -> int:
-    """The bytes of log in a stored segment, by its index object."""
+    """Return the number of log bytes in a stored segment, by its index object."""
     return decode_index(index.read_bytes(), name=index.name).metadata.length_bytes
 
 
@@ -86,7 +86,7 @@ def rlm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def tiered(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiered]:
-    # The records have old timestamps, for which neither broker nor manager may delete them.
+    # The records have old timestamps; neither broker nor manager may delete them for that.
     config = {"segment.bytes": str(1 << 20), "retention.ms": "-1"}
     kafka.create_topic(TOPIC, partitions=2, config=config)
     settings = {
@@ -115,7 +115,7 @@ def is_trimmed(row: Mapping[str, Any]) -> bool:
 
 
 def produce_transactions(cluster: KafkaCluster) -> Mapping[int, Produced]:
-    """Some 8 MB into partition 0, every fourth transaction aborted, batches of several codecs."""
+    """Write some 8 MB to partition 0, every fourth transaction aborted, with several codecs."""
     producers = [
         Producer(
             {
@@ -155,7 +155,7 @@ def produce_transactions(cluster: KafkaCluster) -> Mapping[int, Produced]:
 def note_offset(
     produced: dict[int, Produced], record: Produced, error: KafkaError | None, message: Message
 ) -> None:
-    """The broker writes markers at offsets that only it knows."""
+    """Note a record's offset, which depends on the markers that the broker writes."""
     offset = message.offset()
     assert error is None
     assert offset is not None
@@ -163,7 +163,7 @@ def note_offset(
 
 
 def produce_plainly(cluster: KafkaCluster) -> None:
-    """The same records into partition 1, each at the offset that is its number."""
+    """Write the same records to partition 1, where each record's offset is its number."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5})
     for number in range(TRANSACTION_COUNT * RECORDS_PER_TRANSACTION):
         record = record_of(number, committed=True)
@@ -197,7 +197,7 @@ def produced_of(row: Mapping[str, Any], *, committed: bool) -> Produced:
 def test_objects_when_a_manager_stored_them_then_say_its_version_and_cluster(
     tiered: Tiered,
 ) -> None:
-    """PIP-17's extra metadata of a ledger."""
+    """The user metadata that PIP-17 gives a ledger's objects."""
     indexes = list(tiered.run.store.rglob("*-index"))
     assert indexes
     for index in indexes:

@@ -22,7 +22,7 @@ STORED_WITHIN_S = 60.0
 
 
 def _consume(bootstrap: str, topic: str) -> dict[int, bytes]:
-    """What a consumer as anybody writes one gets, from the earliest offset to the end."""
+    """Return what a plain consumer gets, from the earliest offset to the end."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False}
     found: dict[int, bytes] = {}
     with closing(Consumer({**settings, "auto.offset.reset": "error"})) as consumer:
@@ -36,7 +36,7 @@ def _consume(bootstrap: str, topic: str) -> dict[int, bytes]:
 
 
 def _from_store(host: BrokerHost, name: str, *options: str) -> list[Mapping[str, Any]]:
-    """The rows of `rlm read --from-store`, with a file that has only the store's settings."""
+    """Run `rlm read --from-store` with only the store's settings; return its rows."""
     config = host.config_path.with_name("store.properties")
     config.write_text(f"rsm.config.storage.filesystem.root={host.store}\n")
     done = subprocess.run(
@@ -131,7 +131,7 @@ def test_read_from_store_when_layouts_are_mixed_and_trimmed_then_as_a_plain_cons
 def test_read_from_store_when_stored_twice_after_the_metadata_is_lost_then_every_record_once(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """The manager begins again with a new metadata topic, and stores what is local once more."""
+    """The manager starts with a new metadata topic, and stores the local log a second time."""
     _store_in_all_layouts(host, log)
     first = _values(_from_store(host, f"{log.topic}:0"))
     before = log.segment_keys()

@@ -71,7 +71,7 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
 
 
 def _checkpoint(log: TieredLog) -> list[str]:
-    """The entries of the broker's own leader-epoch checkpoint."""
+    """Return the entries of the broker's own leader-epoch checkpoint."""
     return (log.directory / "leader-epoch-checkpoint").read_text().splitlines()[2:]
 
 

@@ -15,7 +15,7 @@ RETENTION_MS = 3_600_000
 def test_retention_when_run_then_reaches_its_end_and_each_record_is_explained(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 67, 86: explains a record before and after; a run expires share after share."""
+    """Scenarios 67, 86: a record is explained before and after; a run expires in shares."""
     host.set(**{"remote.expiry.max.percent.per.cycle": "1"})
     log.produce(4, timestamp_ms=round(time.time() * 1000) - 2 * RETENTION_MS)
     log.produce(1)
@@ -42,7 +42,7 @@ def test_retention_when_run_then_reaches_its_end_and_each_record_is_explained(
 
 
 def log_keys(explained: dict[str, Any]) -> set[str]:
-    """The objects of the one finished segment that holds the record."""
+    """Return the objects of the only finished segment that has the record."""
     (segment,) = explained["segments"]
     assert segment["state"] == "COPY_SEGMENT_FINISHED"
     return set(segment["objects"])

@@ -1,4 +1,4 @@
-"""`rlm run` as a user runs it: ends, restarts, refusals, and what keeps it from being ready."""
+"""`rlm run` as a user runs it: its end, restarts, refusals, and reasons for not being ready."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPLICATION_FACTOR = CONFIG_PREFIX + "replication.factor"
 
 @contextmanager
 def _run(host: BrokerHost) -> Iterator[ServiceProcess]:
-    """`rlm run`, ready; its user ends it."""
+    """Run `rlm run` until it is ready; the test ends it."""
     with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as process:
         host.wait_ready()
         yield process
@@ -33,7 +33,7 @@ def _children(process: ServiceProcess) -> list[psutil.Process]:
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Return whether it runs; an ended process may still be a zombie."""
+    """Return whether a process runs; a zombie has ended."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -61,7 +61,7 @@ def test_run_when_killed_then_its_processes_end_by_themselves(host: BrokerHost) 
 def test_run_when_its_manager_is_killed_then_starts_it_again_and_continues(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenario 10: also under its supervisor."""
+    """Scenario 10, with the supervisor."""
     with host.metadata() as metadata, _run(host) as process:
         log.set_policy(metadata)
         log.produce(1)
@@ -137,7 +137,7 @@ def test_run_when_metadata_topic_is_repaired_then_gets_ready_by_itself(host: Bro
     with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
         reason = _wait_unready(host)
         topic = host.config.metadata.topic_name
-        admin = admin_client(host.cluster.bootstrap_servers)  # its requests end with this object
+        admin = admin_client(host.cluster.bootstrap_servers)  # if collected, it ends requests
         set_topic_configs(admin, topic, {"cleanup.policy": "compact"})
         host.wait_ready()
 

@@ -68,7 +68,7 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
                 range(end_offset + 1)
             )
             assert list((tmp_path / "chunks" / "worker-1").iterdir())
-            assert _requests(host, "put_object")["manager"] >= 6  # of each segment two objects
+            assert _requests(host, "put_object")["manager"] >= 6  # two objects a segment
             assert _requests(host, "get_object")["gateway"] >= 1
 
 

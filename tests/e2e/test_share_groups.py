@@ -27,7 +27,7 @@ def test_trim_when_a_share_group_lags_then_waits_until_it_has_moved_on(
         host.rlm("topic", "set", log.topic, "--local-retention-ms", "1")
         wait_until(
             lambda: log.local_start_offset() > first and _reason(host, log) == "share_group",
-            describe=lambda: f"a share group holds the trim: {host.report(log.topic)}",
+            describe=lambda: f"a share group blocks the trim: {host.report(log.topic)}",
         )
         held, local_start_offset = host.report(log.topic)["trim_blocked"], log.local_start_offset()
         _move(kafka, group, log.topic, "--to-latest")

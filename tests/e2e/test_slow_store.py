@@ -1,4 +1,4 @@
-"""A slow store, by the rehearsal settings: copies adapt, local reads are not affected."""
+"""A store made slow by the rehearsal settings: copies adapt, local reads are not affected."""
 
 from __future__ import annotations
 

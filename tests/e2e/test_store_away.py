@@ -26,7 +26,7 @@ def _retention_ms(kafka: KafkaCluster, topic: str) -> str | None:
 def test_manager_when_store_is_away_then_keeps_watch_and_catches_up(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """D1, R9, scenario 93: the lag is reported, the retention restored, and no record lost."""
+    """D1, R9, scenario 93: status shows the lag, the retention is restored, no record is lost."""
     away = host.store.with_name("away")
     log.produce(2)
     with host.metadata() as metadata, host.running():

@@ -1,10 +1,10 @@
-"""kill -9 right after each effect of a streamed segment's life; then a start as usual (PIP-76).
+"""kill -9 right after each effect of a streamed segment's life; then a normal start (PIP-76).
 
-The short form kills at four points. Each leaves another remainder, and no other point leaves more:
-a segment that is stored and of which nothing else is noted, an upload that was cut off, the same
-one fenced, and objects that are whole but not recorded. The long form, `make kills`, has each
-effect on each of three segments, all effects one after the other, those of the deletion of a
-segment that was cut off, and those of trims and of expiry.
+The short form kills at four points; no other point leaves more to finish. They leave a finished
+segment without its account, an interrupted upload, the same upload fenced, and whole objects that
+are not recorded as finished. The long form, `make kills`, has each effect on each of three
+segments, and all effects one after the other. It also has the effects of deleting an interrupted
+segment, of trims and of expiry.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.e2e.tiered_log import TieredLog
 from tests.services.waiting import wait_until
 
 RETENTION_MS = 3_600_000
-_OBJECT_SEGMENTS = 3  # of the broker, for one object
-_LOCAL_SEGMENTS = 7  # for three objects
+_OBJECT_SEGMENTS = 3  # segments of the broker that fill one object
+_LOCAL_SEGMENTS = 7  # they fill three objects
 
-# In the order of one segment's life; the account is written at its begin and at its end.
+# In the order of one segment's life; it writes its account at its begin and at its end.
 STREAM_EFFECTS = (
     "OffloadSegmentChanged",
     "COPY_SEGMENT_STARTED",
@@ -69,7 +69,7 @@ SHORT_EFFECTS = (
     "DELETE_SEGMENT_STARTED",
     "write companion",
 )
-# What was cut off is fenced and deleted by the next process, and that is killed, too.
+# The next process fences and deletes an interrupted segment; the test kills that process, too.
 FENCE_EFFECTS = tuple(
     effect for deletion in EXPIRY_EFFECTS[1:] for effect in ("half data", deletion)
 )
@@ -198,7 +198,7 @@ def test_expiry_when_killed_after_an_effect_then_the_next_start_finishes_it(
 def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
     host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager, tmp_path: Path
 ) -> None:
-    """A new kind of effect must be given a step above."""
+    """If this fails, add the new kind of effect to the effects above."""
     _produce_old_and_new(log)
     content = local_content(log)
     set_mode(metadata, log, local_retention_ms=0)
@@ -215,7 +215,7 @@ def test_manager_when_nothing_kills_it_then_its_effects_are_those_of_the_steps(
 
 
 def _wait_expired(log: TieredLog, metadata: RemoteLogMetadataManager, start_offset: int) -> None:
-    """Wait until the log starts there, and only segments from there on are stored."""
+    """Wait until the log starts at this offset, and the store has no earlier segments."""
 
     def is_expired() -> bool:
         starts = [each.offsets.start_offset for each in log.finished(metadata)]

@@ -32,7 +32,7 @@ SHORT_EFFECTS = ("half data", "half index")
 
 
 def _uploads(server: S3Server) -> list[str]:
-    """The names of all unfinished uploads."""
+    """Return the names of all unfinished uploads."""
     found = server.client().list_multipart_uploads(Bucket=BUCKET)
     return [each["Key"] for each in found.get("Uploads", ())]
 
@@ -64,7 +64,7 @@ def test_stream_when_killed_in_uploads_then_the_last_start_ends_them_and_stores_
     s3_gateway_port: int,
     tmp_path: Path,
 ) -> None:
-    """Scenario 27 on S3. What a killed process has sent of an object is no object."""
+    """Scenario 27 on S3. Parts that a killed process has sent are not an object."""
     committed: dict[int, bytes] = {}
     with host.metadata() as metadata:
         set_mode(metadata, log)

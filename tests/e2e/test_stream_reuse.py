@@ -20,11 +20,11 @@ _SENT_PARTS = 3
 
 
 def _sent(server: S3Server) -> dict[str, int]:
-    """Return the names of all unfinished uploads, and how many parts each one has."""
+    """Return the number of parts of each unfinished upload, by object name."""
     client = server.client()
     sent: dict[str, int] = {}
     for each in client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ()):
-        with suppress(client.exceptions.NoSuchUpload):  # it has ended meanwhile
+        with suppress(client.exceptions.NoSuchUpload):  # the upload has ended in the meantime
             listed = client.list_parts(
                 Bucket=BUCKET, Key=each["Key"], UploadId=each["UploadId"]
             ).get("Parts", ())
@@ -35,7 +35,7 @@ def _sent(server: S3Server) -> dict[str, int]:
 def test_stream_when_its_manager_is_killed_then_its_parts_are_not_sent_again(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, s3_server: S3Server, s3_gateway_port: int
 ) -> None:
-    """Scenario 27: the next process has no stored segment, so it ends the first one at once."""
+    """Scenario 27: the next process has no stored segment, so it ends its first one at once."""
     host.set(**{"rsm.config.storage.s3.multipart.upload.part.size": str(_PART)})
     with host.metadata() as metadata:
         set_mode(metadata, log, rollover_ms=_OPEN_MS, object_bytes=_OBJECT_BYTES)

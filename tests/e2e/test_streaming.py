@@ -55,7 +55,7 @@ def test_stream_when_produced_then_stored_trimmed_and_read_back(
 def test_stream_when_the_topic_has_history_then_divided_by_size_without_gap_or_overlap(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """PIP-76: the history first, in segments of the configured size, then the records that come."""
+    """PIP-76: first the history, in segments of the configured size, then new records."""
     log.produce(7)
     history_end = log.base_offsets()[-1]
     with host.running(), host.metadata() as metadata:

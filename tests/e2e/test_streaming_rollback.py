@@ -1,4 +1,4 @@
-"""docs/streaming-rollback.md: its commands, in their order, and what is left afterwards."""
+"""The commands of docs/streaming-rollback.md, in their order, and what they leave."""
 
 from __future__ import annotations
 

@@ -17,10 +17,9 @@ _DEADLINE_S = 60.0
 def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_the_new_stays(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 38, 76: all data of the old id is deleted, and nothing of the new one.
+    """Scenarios 38, 76: `rlm` deletes all data of the old topic id, and none of the new one.
 
-    An operator who notices the deletion within the grace pauses it. Nothing is deleted until it is
-    resumed.
+    An operator pauses deletions within the grace. `rlm` deletes nothing until they are resumed.
     """
     host.set(
         **{

@@ -1,4 +1,4 @@
-"""A store's directory that is not mounted looks like an empty store: nothing is done to it."""
+"""An unmounted store looks like an empty directory: the manager does nothing with it."""
 
 from __future__ import annotations
 
