@@ -1,10 +1,10 @@
 """Clients that ask for the first offset and the end of a topic's partitions again and again.
 
 They speak the wire protocol, because librdkafka's `query_watermark_offsets` (confluent-kafka's
-`get_watermark_offsets`) does not show what it was answered. It sends one request for each bound.
-Up to 2.16 at least, when the earliest fails with an error that it does not retry, such as the
-broker's NOT_LEADER_OR_FOLLOWER, and the latest succeeds, it forgets the error if it handles both
-answers in one go. It then returns the latest offset as both bounds, as of an empty log.
+`get_watermark_offsets`) hides the responses. That function sends one request for each bound. Up to
+2.16 at least, it can lose an error: the request for the earliest offset fails with an error that is
+not retried, such as NOT_LEADER_OR_FOLLOWER, and the request for the latest succeeds. If both
+responses arrive together, it returns the latest offset as both bounds, as for an empty log.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class _Bound(NamedTuple):
 
 @contextmanager
 def asking_for_bounds(bootstrap_servers: str, topic: WrittenTopic) -> Iterator[None]:
-    """Ask during the block, often as a new client; every answer is the log's own bound.
+    """Ask for the bounds during the block; require that each answer is the log's own bound.
 
-    Errors are no answers: a client may ask again. After the block this asks on, until each bound
-    was answered once: a leader whose followers are late answers nothing during a short block.
+    Errors do not count as answers, because a client may ask again. After the block, the requests
+    continue until each bound was answered once: a leader whose followers are late may answer only
+    errors during a short block.
     """
     wanted: dict[tuple[int, int], int] = {}
     for number, records in topic.records.items():
@@ -84,7 +85,7 @@ def asking_for_bounds(bootstrap_servers: str, topic: WrittenTopic) -> Iterator[N
 
 
 def _leaders(gateway: str, topic: str) -> dict[str, list[int]]:
-    """The partitions by their leader's gateway, as the one that is asked knows them."""
+    """Return the partitions by their leader's gateway, as `gateway` names it."""
     asked = MetadataRequest(topics=(MetadataRequestTopic(name=topic),))
     with WireClient(gateway) as client:
         metadata = client.ask(METADATA, _METADATA_VERSION, asked)
@@ -98,7 +99,7 @@ def _leaders(gateway: str, topic: str) -> dict[str, list[int]]:
 
 
 def _bounds(gateway: str, topic: str, partitions: list[int]) -> Iterator[_Bound]:
-    """Both bounds of each partition, several times; what ends the connection ends them."""
+    """Yield both bounds of each partition, several times, or until the connection ends."""
     with suppress(OSError), WireClient(gateway) as client:
         for number in partitions * _ROUNDS:
             for question in (_EARLIEST, _LATEST):  # one right after the other, as librdkafka does

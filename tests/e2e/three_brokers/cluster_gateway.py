@@ -32,7 +32,7 @@ class ClusterGateway:
         metadata_topic: str | None = None,
         further: Mapping[str, str] | None = None,
     ) -> None:
-        """`metadata_topic`: another one than the hosts'. `further` settings are added."""
+        """`metadata_topic` replaces the hosts' topic. `further` settings are added."""
         node_ids = [broker.node_id for broker in hosts.cluster.brokers]
         first_port = free_port_range(2 + max(node_ids))
         (rest_port,) = free_ports(1)
@@ -65,7 +65,7 @@ class ClusterGateway:
 
     @contextmanager
     def running(self) -> Iterator[ServiceProcess]:
-        """Serving, from when it is ready on; ends with the block, cleanly."""
+        """Start the process, and wait until it is ready; require a clean stop after the block."""
         with self.started() as process:
             wait_until(lambda: self._readiness()[0] == 200, _READY_DEADLINE_S, process.log_tail)
             yield process
@@ -76,13 +76,13 @@ class ClusterGateway:
         return self._readiness()[1]
 
     def metric(self, name: str) -> float:
-        """A metric without labels."""
+        """Return the value of a metric without labels."""
         text = plain_http.get(f"{self._rest_url}/metrics").text
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
         return float(line.split()[1])
 
     def led_to(self, asked: str) -> dict[int, str]:
-        """Return the brokers' addresses that a client of `asked` receives."""
+        """Return the brokers' addresses that a client of the endpoint `asked` receives."""
         metadata = admin_client(asked).list_topics(timeout=10.0)
         return {each.id: f"{each.host}:{each.port}" for each in metadata.brokers.values()}
 

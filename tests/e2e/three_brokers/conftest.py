@@ -38,14 +38,14 @@ def kafka_of_three(
 def hosts(
     kafka_of_three: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ThreeHosts]:
-    """A test leaves all of them running."""
+    """The hosts of the three brokers; a test leaves all of them running."""
     with three_hosts(tmp_path_factory.mktemp("three-hosts"), kafka_of_three) as hosts:
         yield hosts
 
 
 @pytest.fixture(scope="package")
 def written(hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory) -> WrittenTopic:
-    """Return three partitions, most of them in the store alone. Tests may write more to them."""
+    """Three partitions, most of them in the store alone. Tests may write more to them."""
     name = tmp_path_factory.mktemp("written").name
     topic = WrittenTopic(hosts.cluster, name, partitions=3)
     topic.produce(3)

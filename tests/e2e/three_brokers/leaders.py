@@ -1,4 +1,4 @@
-"""Moving the leaders of a topic's partitions, as an administrator does."""
+"""Moves the leaders of a topic's partitions, as an administrator does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEADLINE_S = 120.0
 
 
 def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
-    """Have each partition's second replica be the first one, and lead; wait until it does."""
+    """Swap each partition's first two replicas; wait until the new first replica leads."""
     metadata = admin_client(cluster.bootstrap_servers).list_topics(topic.name, 10.0)
     wanted = {
         number: [*found.replicas[1:], found.replicas[0]]
@@ -35,7 +35,7 @@ def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
 
 
 def reassign(cluster: KafkaCluster, topic: WrittenTopic, wanted: dict[int, list[int]]) -> None:
-    """Give partitions these replicas; wait until all are in sync and the first one leads."""
+    """Assign these replicas to partitions; wait until all are in sync and the first leads."""
     _execute(cluster, topic, wanted)
 
     def replicas() -> dict[int, tuple[list[int], list[int]]]:

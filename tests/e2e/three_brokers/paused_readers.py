@@ -25,7 +25,7 @@ def paused_readers(
     start: str = "earliest",
     rack: str = "",
 ) -> Iterator[list[RunningReader]]:
-    """One reader of each library, paused."""
+    """Run one reader of each library until the block ends; yield them paused."""
     request = ReadRequest(
         bootstrap=bootstrap_servers,
         topic=topic.name,

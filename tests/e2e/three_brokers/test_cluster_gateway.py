@@ -40,7 +40,7 @@ def gateway(
 def test_clients_when_they_begin_at_any_endpoint_then_get_an_endpoint_for_each_broker(
     gateway: ClusterGateway,
 ) -> None:
-    """R16: port + 1 + node id."""
+    """R16: the port of a broker's endpoint is the first port + 1 + node id."""
     for asked in (gateway.bootstrap_servers, *gateway.endpoints.values()):
         _wait_led_to_all_doors(gateway, asked)
     assert gateway.metric("rlm_gateway_unserved_brokers") == 0
@@ -88,7 +88,7 @@ def test_producer_when_it_knows_the_bootstrap_endpoint_then_writes_to_every_lead
 def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_once_in_order(
     hosts: ThreeHosts, gateway: ClusterGateway, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """Scenarios 41, 45 and 65: clients read while the broker is away, and when it leads again."""
+    """Scenarios 41, 45 and 65: clients read while the broker is down, and when it leads again."""
     request = ReadRequest(
         bootstrap=gateway.bootstrap_servers,
         topic=written.name,

@@ -39,7 +39,7 @@ _DEADLINE_S = 60.0
 def test_partition_when_shrunk_moved_expanded_and_grown_then_stored_once_and_read_whole(
     hosts: ThreeHosts, tmp_path: Path, topic_name: str
 ) -> None:
-    """Scenario 88: to fewer brokers, to an empty one, to all; scenario 24: partitions are added."""
+    """Scenario 88: to fewer brokers, an empty broker, all brokers; scenario 24: more partitions."""
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=1)
     topic.produce(2)
     topic.tier(hosts)
@@ -53,7 +53,7 @@ def test_partition_when_shrunk_moved_expanded_and_grown_then_stored_once_and_rea
 
     topic.wait_trimmed()
     with hosts.any_host.metadata() as metadata:
-        wait_until(lambda: not _unfinished(metadata, topic_name), describe="nothing is left begun")
+        wait_until(lambda: not _unfinished(metadata, topic_name), describe="all is finished")
         stored = [_stored(metadata, topic_name, number) for number in topic.records]
     assert all(map(_adjoin, stored))
     with paused_readers(
@@ -76,7 +76,7 @@ def test_partition_when_its_broker_lost_its_checkpoints_then_nothing_is_copied_o
     written.wait_trimmed()
 
     with hosts.any_host.metadata() as metadata:
-        wait_until(lambda: not _unfinished(metadata, written.name), describe="nothing is begun")
+        wait_until(lambda: not _unfinished(metadata, written.name), describe="all is finished")
         ranges = _stored(metadata, written.name, 0)
     assert _adjoin(ranges)
     with paused_readers(
@@ -90,7 +90,7 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
 ) -> None:
     """Scenarios 7, 8, 28; R5: copies continue; trims and deletions wait for the operator.
 
-    So for a copied topic and for a streamed one. What was cut off is never served.
+    This holds for a copied topic and for a streamed topic. Gateways never serve cut-off records.
     """
     topics = [_create(hosts, f"{topic_name}-{mode}", mode) for mode in ("segment", "stream")]
     current, lagging = (broker_of(hosts.cluster, node_id) for node_id in _REPLICAS)
@@ -113,7 +113,7 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
             _produce(hosts, topics, 300, _CUT_OFF)
             lost_ends = wait_stored_above(dict.fromkeys(topics, _ROLLED_RECORDS))
             current.kill()
-            # It leads with the records that it has, and receives more records than were lost.
+            # The follower leads with fewer records, and then receives more than were lost.
             hosts.cluster.restart(lagging)
             _produce(hosts, topics, 400)
         for topic in topics:
@@ -148,7 +148,7 @@ def _require_held_until_resolved(hosts: ThreeHosts, topic: str) -> None:
 
 
 def _stored(metadata: RemoteLogMetadataManager, topic: str, number: int) -> list[tuple[int, int]]:
-    """Return (base, end) of a partition's stored segments, ascending."""
+    """Return the base and end offsets of a partition's stored segments, ascending."""
     return [
         (record.metadata.offsets.start_offset, record.metadata.offsets.end_offset)
         for tip in _partitions(metadata, topic)
@@ -214,7 +214,7 @@ def _produce(hosts: ThreeHosts, topics: list[str], count: int, value: bytes = _V
 
 
 def _stored_end(metadata: RemoteLogMetadataManager, topic: str) -> int:
-    """Return the stored end of any history."""
+    """Return the end of what is stored, in any lineage."""
     policies = [each for each in topic_policies(metadata) if each.topic == topic]
     return max(
         (

@@ -1,4 +1,4 @@
-"""Gateways go, come back and move while clients read through them."""
+"""Gateways stop, come back and move while clients read through them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _kill_gateways(hosts: ThreeHosts, *node_ids: int) -> None:
 
 
 def _keys_by_leader(cluster: KafkaCluster, topic: str) -> dict[int, str]:
-    """Create a topic; return a key for which Java's client produces to each broker."""
+    """Create a topic; return, for each broker, a key that Java's client produces to it."""
     cluster.create_topic(topic, partitions=3, replication_factor=3)
     found = admin_client(cluster.bootstrap_servers).list_topics(topic, 10.0).topics[topic]
     keys: dict[int, str] = {}
@@ -71,7 +71,7 @@ def _wait_read(cluster: KafkaCluster, topic: str, value: str) -> None:
 def test_readers_when_every_gateway_process_is_killed_then_continue_through_the_next_ones(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """The supervisor keeps the port: readers find it, and read every record once, in order."""
+    """The supervisor keeps the port bound: readers reconnect and read every record, in order."""
     with paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers:
         _kill_gateways(hosts, 1, 2, 3)
 
@@ -81,7 +81,7 @@ def test_readers_when_every_gateway_process_is_killed_then_continue_through_the_
 def test_readers_when_a_brokers_gateway_is_away_then_are_held_at_others_until_it_is_back(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """R16: clients are never redirected to the broker, where a trimmed offset ends the read."""
+    """R16: no gateway redirects clients to the broker, where a trimmed offset ends the read."""
     away = written.leaders()[0]
     others = [node_id for node_id in (1, 2, 3) if node_id != away]
     with paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers:
@@ -102,7 +102,7 @@ def test_readers_when_a_brokers_gateway_is_away_then_are_held_at_others_until_it
 def test_readers_when_all_gateways_have_moved_then_begin_again_at_their_bootstrap_servers(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
-    """KIP-899: nobody serves the addresses any longer that a reader had received."""
+    """KIP-899: no gateway serves the addresses that the readers have received."""
     new = hosts.new_addresses()
     bootstrap_servers = f"{hosts.bootstrap_servers},{','.join(new.values())}"
     with paused_readers(
@@ -118,7 +118,7 @@ def test_producer_when_it_connects_by_old_metadata_then_is_sent_on_to_the_leader
 ) -> None:
     """Java's client keeps its connection for a broker, whatever address Metadata has.
 
-    The gateway that replaced another one was started again, so it cannot know who must leave.
+    The gateway restarts at the old address, so it does not know which connections are stray.
     """
     away, replacing, other = 2, 1, 3
     keys = _keys_by_leader(hosts.cluster, "led-elsewhere")

@@ -1,4 +1,4 @@
-"""Leaders move and brokers go while clients read both tiers through the gateways."""
+"""Leaders move and brokers stop while clients read both tiers through the gateways."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_readers_when_a_broker_stops_and_comes_back_then_read_every_record_once_
 ) -> None:
     """The readers continue while the broker is away; others start when it is back.
 
-    R15: leaders of the metadata topic move with it, and no client sees a shorter log meanwhile.
+    R15: leaders of the metadata topic move, too, and no client sees a shorter log meanwhile.
     """
     gone = broker_of(hosts.cluster, written.leaders()[0])
     with (

@@ -34,7 +34,7 @@ def hosts_on_s3(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[ThreeHosts]:
-    """The same brokers with hosts and a metadata topic of their own; the others do not run."""
+    """Other hosts of the same brokers, with another metadata topic; the shared hosts do not run."""
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)
     hosts.stop()
@@ -46,7 +46,7 @@ def hosts_on_s3(
 def test_stream_when_the_lead_moves_from_a_frozen_host_then_all_is_stored_and_read_once(
     hosts: ThreeHosts, topic_name: str, tmp_path: Path
 ) -> None:
-    """Scenarios 27, 28: the next leader seals what it streams; the former one's late parts end."""
+    """Scenarios 27, 28: the next leader seals its segments; the former leader ends its upload."""
     incoming = hosts.any_host.store / INCOMING
     _assert_stored_and_read_once(
         hosts, topic_name, tmp_path, uploads=lambda: {each.name for each in incoming.glob("*")}
@@ -77,12 +77,13 @@ def _assert_stored_and_read_once(
 ) -> None:
     """Move the lead from a frozen host in the middle of an upload, and produce more.
 
-    `uploads` are those in progress. `ends_while_frozen`: the next leader ends the former one's.
+    `uploads` returns those in progress. With `ends_while_frozen`, the next leader must end the
+    former leader's upload.
     """
     topic = WrittenTopic(hosts.cluster, topic_name, partitions=1)
     streamed = ("--offload-mode", "stream", "--offload-segment-rollover", "10m")
     hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "0", *streamed)
-    # From the end of a stored segment on, the next leader knows how long records have waited.
+    # After a stored segment, the next leader knows how long the following records have waited.
     topic.produce(1)
     hosts.any_host.rlm("offload", topic_name)
     topic.produce(_OPENING_SEGMENTS)
@@ -135,7 +136,7 @@ def _wait_open(
 def _in_state(
     metadata: RemoteLogMetadataManager, topic: str, state: SegmentState
 ) -> list[RemoteLogSegmentMetadata]:
-    """Return the segments of partition 0, ascending; none if the topic is not tiered yet."""
+    """Return segments of partition 0, ascending; none if the topic is not tiered yet."""
     ids = [each.topic_id for each in topic_policies(metadata) if each.topic == topic]
     return [
         record.metadata

@@ -54,16 +54,16 @@ class ThreeHosts:
 
     @property
     def any_host(self) -> BrokerHost:
-        """One of them, for commands."""
+        """One of the hosts, for commands."""
         return self._hosts[1]
 
     @property
     def stopped(self) -> tuple[int, ...]:
-        """The node ids whose hosts don't run."""
+        """The node ids whose hosts do not run."""
         return tuple(node_id for node_id in self._hosts if node_id not in self._running)
 
     def new_addresses(self) -> dict[int, str]:
-        """Addresses that the gateways may move to, by node id."""
+        """Return free addresses that the gateways can move to, by node id."""
         ports = free_ports(len(self._hosts))
         return {
             node_id: f"127.0.0.1:{port}" for node_id, port in zip(self._hosts, ports, strict=True)
@@ -78,15 +78,15 @@ class ThreeHosts:
         self.start()
 
     def gateway(self, node_id: int) -> str:
-        """The address of a broker's gateway."""
+        """Return the address of a broker's gateway."""
         return self._gateways[node_id]
 
     def process(self, node_id: int) -> ServiceProcess:
-        """A host's running `rlm run`."""
+        """Return a host's running `rlm run`."""
         return self._processes[node_id]
 
     def start(self, *node_ids: int) -> None:
-        """Start hosts, by default those that don't run; wait until all lead to each other."""
+        """Start hosts, by default the stopped ones; wait until all redirect to each other."""
         names = node_ids or self.stopped
         for node_id in names:
             with ExitStack() as stack:
@@ -106,7 +106,7 @@ class ThreeHosts:
 
     @contextmanager
     def frozen(self, node_id: int) -> Iterator[None]:
-        """Stop a host's processes where they are; they continue after the block."""
+        """Freeze a host's processes with SIGSTOP until the block ends."""
         self._processes[node_id].signal_group(signal.SIGSTOP)
         try:
             yield
@@ -114,21 +114,21 @@ class ThreeHosts:
             self._processes[node_id].signal_group(signal.SIGCONT)
 
     def led_elsewhere(self, node_id: int) -> float:
-        """How many clients a broker's gateway has sent to another since it started."""
+        """Return how many clients a broker's gateway has sent to another since it started."""
         metric = "rlm_gateway_connections_closed_total"
         return sum(self._hosts[node_id].metrics(metric, reason="led_elsewhere").values())
 
     def log_tails(self) -> str:
-        """The end of what each host has logged, by node id."""
+        """Return the end of each host's log, by node id."""
         tails = {node_id: each.log_tail() for node_id, each in self._processes.items()}
         return "\n".join(f"host {node_id}:\n{tail}" for node_id, tail in tails.items())
 
     def wait_all_led_home(self, *, asked: int) -> None:
-        """Wait until the gateway of the broker `asked` gives out each broker's own gateway."""
+        """Wait until the gateway of broker `asked` redirects to each broker's own gateway."""
         self.wait_led_to(self._gateways, asked=asked)
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
-        """Wait until the gateway of the broker `asked` gives out these addresses."""
+        """Wait until the gateway of broker `asked` redirects clients to these addresses."""
         told: dict[int, str] = {}
 
         def leads_there() -> bool:
@@ -152,7 +152,7 @@ class ThreeHosts:
 def three_hosts(
     directory: Path, cluster: KafkaCluster, *, settings: Mapping[str, str] | None = None
 ) -> Iterator[ThreeHosts]:
-    """All of them running, by default with a directory as store; stopped after the block."""
+    """Run the hosts of all brokers until the block ends, by default with a directory as store."""
     hosts = ThreeHosts(directory, cluster, settings)
     try:
         hosts.start()
@@ -162,6 +162,6 @@ def three_hosts(
 
 
 def broker_of(cluster: KafkaCluster, node_id: int) -> KafkaBroker:
-    """A cluster's broker by its node id."""
+    """Return a cluster's broker by its node id."""
     (found,) = [each for each in cluster.brokers if each.node_id == node_id]
     return found

@@ -1,4 +1,4 @@
-"""A topic of transactions, of which a reader of committed records must find only some."""
+"""A topic of transactions, of which a read_committed reader must find only some."""
 
 from __future__ import annotations
 

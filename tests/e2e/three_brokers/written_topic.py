@@ -35,7 +35,7 @@ class WrittenRecord:
 
 
 class WrittenTopic:
-    """`records` has the committed records by partition, in order of their offsets."""
+    """A topic and its records: `records` has the committed ones by partition, by offset."""
 
     def __init__(self, cluster: KafkaCluster, name: str, *, partitions: int) -> None:
         self.name = name
@@ -48,14 +48,14 @@ class WrittenTopic:
         cluster.create_topic(name, partitions=partitions, replication_factor=3, config=config)
 
     def grow(self, partitions: int) -> None:
-        """Add partitions, up to that many; wait until all have leaders."""
+        """Add partitions, up to this count; wait until all have leaders."""
         self._cluster.add_partitions(self.name, partitions)
         for number in range(len(self.records), partitions):
             self.records[number] = []
             self._written[number] = 0
 
     def produce(self, segments: int) -> None:
-        """Write that many segments to each partition, with all compression codecs."""
+        """Write this number of segments to each partition, with all compression codecs."""
         for codec in _CODECS:
             producer = Producer(
                 {
@@ -74,7 +74,7 @@ class WrittenTopic:
     def write(
         self, producer: Producer, partition: int, taken: Callable[[WrittenRecord], None]
     ) -> None:
-        """Produce one record; `taken` gets it when the broker has it."""
+        """Produce one record; call `taken` when the broker has it."""
         value = random.SystemRandom().randbytes(VALUE_BYTES)
         key = None if value[0] < 64 else value[:8]
         headers: list[tuple[str, bytes | None]] = [("h", value[:4]), ("none", None)]
@@ -102,7 +102,7 @@ class WrittenTopic:
         )
 
     def tier(self, hosts: ThreeHosts) -> None:
-        """Tier it, and trim the brokers as far as possible."""
+        """Tier the topic, and trim the brokers' logs as far as possible."""
         newest_rolled = {each: self._newest_rolled_offset(each) for each in self.records}
         hosts.any_host.rlm("topic", "set", self.name, "--local-retention-ms", "1")
         self.wait_trimmed(newest_rolled)
@@ -132,13 +132,13 @@ class WrittenTopic:
         return {each.partition: future.result(30.0).offset for each, future in futures.items()}
 
     def leaders(self) -> dict[int, int]:
-        """Node ids by partition; -1 for none."""
+        """Return the leaders' node ids by partition; -1 for none."""
         metadata = admin_client(self._cluster.bootstrap_servers).list_topics(self.name, 10.0)
         partitions = metadata.topics[self.name].partitions
         return {number: found.leader for number, found in partitions.items()}
 
     def wait_led_without(self, gone: KafkaBroker) -> None:
-        """Wait until other brokers than this one lead, for as long as it is down."""
+        """Wait until other brokers than `gone` lead all partitions."""
         wait_until(
             lambda: not {gone.node_id, -1} & set(self.leaders().values()),
             deadline_s=60.0,
@@ -158,7 +158,7 @@ class WrittenTopic:
         return digests.reads()
 
     def expected_from_time(self, time_ms: int) -> dict[int, PartitionRead]:
-        """The same for one that begins where a timestamp is looked up."""
+        """Return what a reader finds that begins at the offset of a timestamp."""
         starts = {
             number: next(each.offset for each in records if each.timestamp_ms >= time_ms)
             for number, records in self.records.items()
