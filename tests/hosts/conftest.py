@@ -30,7 +30,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatedClust
 
 @pytest.fixture(scope="package")
 def tiered(operated: OperatedCluster) -> str:
-    """A topic of three segments a partition, stored, and trimmed as far as possible."""
+    """A topic with three segments in each partition, stored, and trimmed as far as possible."""
     topic = "tiered"
     operated.create_topic(topic)
     operated.produce(topic, segments=3)

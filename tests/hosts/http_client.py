@@ -12,7 +12,7 @@ _TIMEOUT_S = 5.0
 
 
 def get(url: str) -> tuple[int, str]:
-    """Status and body; status 0 with the reason if nothing answers."""
+    """Return status and body; status 0 with the reason if nothing answers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=_TIMEOUT_S) as answer:
@@ -24,7 +24,7 @@ def get(url: str) -> tuple[int, str]:
 
 
 def wait_status(url: str, status: int, deadline_s: float, text: str = "") -> str:
-    """Wait until the answer has this status and its body holds a text; its body."""
+    """Wait for a response with this status and this text in its body; return the body."""
     last = (0, "not asked")
 
     def answers() -> bool:
@@ -40,8 +40,8 @@ def wait_status(url: str, status: int, deadline_s: float, text: str = "") -> str
 def shown_after_s(url: str, text: str, since_s: float, deadline_s: float) -> float:
     """Wait until a response has a text; return when the last request without it was sent.
 
-    Times are of the machine's monotonic clock, the result is relative to `since_s`. A slow machine
-    asks less often, which does not raise the result.
+    `since_s` is of the machine's monotonic clock, and the result is relative to it. A slow machine
+    asks less often, but this does not raise the result.
     """
     lacked_s = 0.0
     last = (0, "not asked")
@@ -61,7 +61,7 @@ def shown_after_s(url: str, text: str, since_s: float, deadline_s: float) -> flo
 
 
 def other_answers(url: str, status: int, until_s: float) -> list[str]:
-    """Yield responses with another status, up to a time of the machine's monotonic clock."""
+    """Return responses with another status, up to a time of the machine's monotonic clock."""
     others: list[str] = []
 
     def is_over() -> bool:

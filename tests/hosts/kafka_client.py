@@ -68,12 +68,12 @@ def create_topic(bootstrap: str, topic: str, replicas: list[list[int]]) -> None:
 
 def delete_topic(bootstrap: str, topic: str) -> None:
     """Delete a topic."""
-    admin = admin_client(bootstrap)  # a client that is garbage collected ends its requests
+    admin = admin_client(bootstrap)  # garbage collection of a client would end its requests
     admin.delete_topics([topic])[topic].result(30.0)
 
 
 def delete_records(bootstrap: str, topic: str) -> None:
-    """Delete all records of a topic that are there now."""
+    """Delete all present records of a topic."""
     admin = admin_client(bootstrap)
     latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
     numbers = admin.list_topics(topic, timeout=10.0).topics[topic].partitions
@@ -87,7 +87,7 @@ def delete_records(bootstrap: str, topic: str) -> None:
 
 
 def topics(bootstrap: str) -> list[str]:
-    """The names of all topics."""
+    """Return the names of all topics."""
     return sorted(admin_client(bootstrap).list_topics(timeout=10.0).topics)
 
 
@@ -105,7 +105,7 @@ def elect_first_replicas(bootstrap: str, topic: str, deadline_s: float) -> None:
 
 
 def wait_led_by_others(bootstrap: str, topic: str, node_id: int, deadline_s: float) -> None:
-    """Return when a broker leads nothing of a topic."""
+    """Wait until a broker leads no partition of a topic."""
 
     def led_by_others() -> bool:
         return not set(leaders(bootstrap, topic).values()) & {node_id, -1}
@@ -115,13 +115,13 @@ def wait_led_by_others(bootstrap: str, topic: str, node_id: int, deadline_s: flo
 
 
 def leaders(bootstrap: str, topic: str) -> dict[str, int]:
-    """Node ids by partition."""
+    """Return the leaders' node ids by partition."""
     found = admin_client(bootstrap).list_topics(topic, timeout=10.0).topics[topic].partitions
     return {str(number): partition.leader for number, partition in found.items()}
 
 
 def broker_addresses(bootstrap: str) -> dict[str, str]:
-    """The brokers' addresses by node id, as this bootstrap server gives them to clients."""
+    """Return the brokers' addresses by node id, as this bootstrap server returns them."""
     brokers = admin_client(bootstrap).list_topics(timeout=10.0).brokers
     return {str(node_id): f"{each.host}:{each.port}" for node_id, each in brokers.items()}
 
@@ -171,7 +171,7 @@ def produce(bootstrap: str, topic: str, partitions: int, segments: int) -> dict[
 
 
 def read(bootstrap: str, topic: str) -> dict[str, Any]:
-    """Read a topic from its earliest offsets to its ends; the digests by partition."""
+    """Read a topic from its earliest offsets to its ends; return the digests by partition."""
     found = librdkafka_reader.read(ReadRequest(bootstrap=bootstrap, topic=topic))
     return {str(number): asdict(read) for number, read in found.reads().items()}
 

@@ -1,10 +1,11 @@
 """Hosts of a test on one machine: Linux namespaces that a bridge joins.
 
 Each host has its own network, loopback, host name, mounts and /etc/hosts. All see the machine's
-files except below `/var/lib` and `/mnt`, which each host has for itself. The hosts need Linux,
+files, except below `/var/lib` and `/mnt`, where hosts have other files. The hosts need Linux,
 iproute2 and util-linux; they run as root, or as a user who may create user namespaces.
 
-The machine itself is not on the network: what talks to a host runs on a host (`VirtualHost.call`).
+The machine itself is not on the network, so programs that connect to a host run on a host
+(`VirtualHost.call`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NEEDS = Needs(programs=("ip", "unshare", "nsenter", "mount"))
 _BRIDGE = "switch"
 _DEADLINE_S = 20.0
 _COMMAND_DEADLINE_S = 120.0
-_LATE_S = 30.0  # a process that waits reports what it lacks
+_LATE_S = 30.0  # so that a process that waits can first report what it waits for
 _SET_HOST_NAME = "import socket, sys; socket.sethostname(sys.argv[1])"
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class HostCommandError(AssertionError):
 class VirtualHost:
     """One host. Not thread-safe.
 
-    `dns_name` is in every host's /etc/hosts. The host's own name, like a cloud's, is in none.
+    `dns_name` is in every host's /etc/hosts. `host_name` is in none, as in clouds.
     """
 
     def __init__(self, number: int, directory: Path, *, mounts: Mapping[str, Path]) -> None:
@@ -55,14 +56,14 @@ class VirtualHost:
         self._namespaces: _Namespaces | None = None
 
     def outside(self, path: str) -> Path:
-        """The file that this host sees as `path`, as the machine sees it."""
+        """Return the machine's path of the file that this host sees as `path`."""
         for mount, source in self._mounts.items():
             if Path(path).is_relative_to(mount):
                 return source / Path(path).relative_to(mount)
         return Path(path)
 
     def command(self, *arguments: str) -> list[str]:
-        """The command that runs another one on this host, in the checkout."""
+        """Return the command that runs `arguments` on this host, in the checkout."""
         if self._namespaces is None:
             raise RuntimeError(f"host {self.number} was not started")
         return [*self._namespaces.entering(), "env", "-C", str(CHECKOUT), *arguments]
@@ -70,7 +71,7 @@ class VirtualHost:
     def run(
         self, *arguments: str, deadline_s: float = _COMMAND_DEADLINE_S
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program on this host to its end. HostCommandError past the deadline."""
+        """Run a program on this host to its end. Raises HostCommandError past the deadline."""
         try:
             return subprocess.run(
                 self.command(*arguments),
@@ -89,7 +90,7 @@ class VirtualHost:
     def call(self, function: Callable[..., T], **values: Any) -> T:
         """Call a function of a module in a process on this host; arguments and result are JSON.
 
-        A function that waits is given its `deadline_s`. Raises HostCommandError if it raises.
+        A function that waits takes a `deadline_s`. Raises HostCommandError if the function raises.
         """
         name = f"{function.__module__}:{function.__qualname__}"
         deadline_s = values.get("deadline_s", _COMMAND_DEADLINE_S) + _LATE_S
@@ -174,7 +175,7 @@ class HostNetwork(Service):
 
     @contextmanager
     def without(self, host: VirtualHost) -> Iterator[None]:
-        """The host is cut off from all others within the block."""
+        """Cut a host off from all others until the block ends."""
         self.disconnect(host)
         try:
             yield
@@ -187,10 +188,10 @@ class HostNetwork(Service):
 
 
 class _Namespaces:
-    """A process that holds namespaces open: network, mounts, host name; a user's if not root."""
+    """A process that holds namespaces open: network, mounts, host name, and users if not root."""
 
     def __init__(self, log_path: Path, *, sharing: _Namespaces | None = None) -> None:
-        """`sharing`: namespaces whose user namespace these share."""
+        """With `sharing`, the user namespace is the one of those namespaces."""
         self._is_root = os.geteuid() == 0
         needs_user = sharing is None and not self._is_root
         user = ("--user", "--map-root-user") if needs_user else ()
@@ -202,7 +203,7 @@ class _Namespaces:
         try:
             wait_until(self._is_there, _DEADLINE_S, self._process.log_tail)
         except AssertionError as late:
-            raise ServiceError(f"no namespaces for a host: {late}. {_ADVICE}") from None
+            raise ServiceError(f"cannot create a host: {late}. {_ADVICE}") from None
 
     @property
     def pid(self) -> int:
@@ -210,17 +211,17 @@ class _Namespaces:
         return self._process.pid
 
     def entering(self) -> list[str]:
-        """The beginning of a command that runs within."""
+        """Return the beginning of a command that runs in the namespaces."""
         user = () if self._is_root else ("--user", "--preserve-credentials")
         return ["nsenter", "--target", str(self.pid), *user, "--net", "--mount", "--uts"]
 
     def run(self, *arguments: str) -> None:
-        """Run a program within. Raises ServiceError if it fails."""
+        """Run a program in the namespaces. Raises ServiceError if it fails."""
         done = subprocess.run(
             [*self.entering(), *arguments], capture_output=True, text=True, timeout=30, check=False
         )
         if done.returncode != 0:
-            raise ServiceError(f"{' '.join(arguments)}: {done.stderr.strip()}. {_ADVICE}")
+            raise ServiceError(f"{' '.join(arguments)} failed: {done.stderr.strip()}. {_ADVICE}")
 
     def close(self) -> None:
         """Release the namespaces, once no other process runs in them."""

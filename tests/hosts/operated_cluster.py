@@ -27,7 +27,7 @@ from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 EACH_LEADS_ONE = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
-# The output of a command on any host; each asks the managers of the other two.
+# For commands that give the same output on each host, which asks the managers of the other two.
 EACH_HOST = pytest.mark.parametrize(
     "number", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
 )
@@ -36,7 +36,7 @@ _CONTROLLER_PORT = 9093
 _STORE_KEY = "rsm.config.storage.filesystem.root"
 _READY_DEADLINE_S = 120.0
 _TIERED_DEADLINE_S = 120.0
-_STOP_DEADLINE_S = 25.0  # `rlm run` promises 20
+_STOP_DEADLINE_S = 25.0  # `rlm run` promises to end within 20 s
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class OperatedHost:
 
     @property
     def number(self) -> int:
-        """Its number, which is its broker's node id."""
+        """The host's number, which is its broker's node id."""
         return self.host.number
 
     @property
@@ -78,7 +78,7 @@ class OperatedHost:
         self.start()
 
     def setting(self, key: str) -> str:
-        """The value in its rlm.properties. KeyError if the file sets none."""
+        """Return the value in its rlm.properties. Raises KeyError if the file sets none."""
         return setting(self.configuration.read_text(), key)
 
     @property
@@ -92,14 +92,14 @@ class OperatedHost:
         return self.setting("gateway.listener")
 
     def start(self) -> None:
-        """Start `rlm run`; `wait_ready` waits."""
+        """Start `rlm run`; do not wait until it is ready."""
         command = self.host.command(
             sys.executable, "-m", "rlm", "run", "--config", str(self.configuration)
         )
         self._process = ServiceProcess(command, log_path=self.log_path)
 
     def stop(self) -> None:
-        """End `rlm run`, cleanly."""
+        """Stop `rlm run`, and require exit code 0."""
         if self._process is not None and self.is_running:
             code = self._process.terminate(deadline_s=_STOP_DEADLINE_S)
             assert code == 0, f"{self.host.dns_name} exited {code}:\n{self.log_tail()}"
@@ -120,16 +120,16 @@ class OperatedHost:
             raise HostCommandError(f"{late}\n{self.log_tail()}") from None
 
     def wait_not_ready(self, reason: str = "", *, deadline_s: float = 60.0) -> None:
-        """Wait until `/readyz` fails with a reason that holds this text."""
+        """Wait until `/readyz` fails with a reason that contains this text."""
         url = f"{self.metrics_url}/readyz"
         self.host.call(
             http_client.wait_status, url=url, status=503, deadline_s=deadline_s, text=reason
         )
 
     def unready_after_s(self, reason: str, *, since_s: float, deadline_s: float = 60.0) -> float:
-        """How long after `since_s` `/readyz` still lacked a reason, which it must show in the end.
+        """Wait until `/readyz` shows a reason; return the last time at which it did not.
 
-        Thread-safe. `since_s` is of the machine's monotonic clock.
+        The result is relative to `since_s` of the machine's monotonic clock. Thread-safe.
         """
         return self.host.call(
             http_client.shown_after_s,
@@ -140,20 +140,20 @@ class OperatedHost:
         )
 
     def unready_answers(self, *, until_s: float) -> list[str]:
-        """Yield the answers of `/readyz` other than ready, up to a monotonic time. Thread-safe."""
+        """Return the answers of `/readyz` other than ready, up to a monotonic time. Thread-safe."""
         url = f"{self.metrics_url}/readyz"
         return self.host.call(http_client.other_answers, url=url, status=200, until_s=until_s)
 
     def wait_status(self, topic: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Wait until this holds for a partition's row of `rlm status`, asked here."""
+        """Wait until `wanted` holds for a partition's row of `rlm status`, run on this host."""
         self.wait_statuses(topic, lambda rows: any(map(wanted, rows)))
 
     def wait_statuses(self, topic: str, wanted: Callable[[list[dict[str, Any]]], bool]) -> None:
-        """Wait until this holds for the rows of `rlm status`, one per partition, asked here."""
+        """Wait until `wanted` holds for the partitions' rows of `rlm status`, run on this host."""
         rows: list[dict[str, Any]] = []
 
         def holds() -> bool:
-            # Ends with 1 while a manager cannot be asked; the rows are printed all the same.
+            # The exit code is 1 while a manager does not answer, but the rows are printed.
             shown = self.try_rlm("status", topic, "--json").stdout
             rows[:] = json.loads(shown)["partitions"] if shown else []
             return wanted(rows)
@@ -161,7 +161,7 @@ class OperatedHost:
         wait_until(holds, _TIERED_DEADLINE_S, lambda: f"rlm status: {rows}", interval_s=0.5)
 
     def readiness(self) -> tuple[int, list[str]]:
-        """Status and reasons of `/readyz`; 0 while nothing answers."""
+        """Return status and reasons of `/readyz`; status 0 while nothing answers."""
         status, body = self.host.call(http_client.get, url=f"{self.metrics_url}/readyz")
         return status, json.loads(body)["reasons"] if status else []
 
@@ -185,7 +185,7 @@ class OperatedHost:
         return self.host.run(*program, *arguments, *config, deadline_s=deadline_s)
 
     def rlm(self, *arguments: str, deadline_s: float = 60.0) -> str:
-        """A command's standard output. HostCommandError if it fails."""
+        """Return a command's standard output. Raises HostCommandError if the command fails."""
         done = self.try_rlm(*arguments, deadline_s=deadline_s)
         if done.returncode != 0:
             raise HostCommandError(
@@ -195,7 +195,7 @@ class OperatedHost:
         return done.stdout
 
     def log_tail(self) -> str:
-        """The end of what `rlm run` has logged."""
+        """Return the end of the log of `rlm run`."""
         return "" if self._process is None else self._process.log_tail()
 
 
@@ -247,15 +247,15 @@ class OperatedCluster(Service):
         self.ask(kafka_client.wait_brokers, count=count, deadline_s=_READY_DEADLINE_S)
 
     def create_topic(self, topic: str, replicas: list[list[int]] | None = None) -> None:
-        """By default three partitions on all brokers; partition N is led by broker N + 1."""
+        """Create a topic, by default with three partitions; broker N + 1 leads partition N."""
         self.ask(kafka_client.create_topic, topic=topic, replicas=replicas or EACH_LEADS_ONE)
 
     def produce(self, topic: str, *, segments: int, partitions: int = 3) -> dict[str, Any]:
-        """Write segments to each partition, past the gateways; the digests by partition."""
+        """Write segments to each partition, not through gateways; return digests by partition."""
         return self.ask(kafka_client.produce, topic=topic, partitions=partitions, segments=segments)
 
     def read(self, topic: str, *, via: OperatedHost, on: OperatedHost) -> dict[str, Any]:
-        """Read a topic from its start to its end through a gateway; the digests by partition."""
+        """Read a whole topic through a gateway; return the digests by partition."""
         return on.host.call(kafka_client.read, bootstrap=via.gateway, topic=topic)
 
     def wait_trimmed(self, topic: str) -> None:
@@ -272,7 +272,7 @@ class OperatedCluster(Service):
         )
 
     def base_offsets(self, topic: str, partition: int, *, node_id: int) -> list[int]:
-        """Of the segment files that a broker has, ascending; the last one is the active one."""
+        """Return the base offsets of a broker's segment files, ascending; the last is active."""
         (log_dir,) = self.hosts[node_id - 1].broker.log_dirs
         return sorted(int(path.stem) for path in log_dir.glob(f"{topic}-{partition}/*.log"))
 
@@ -282,12 +282,12 @@ class OperatedCluster(Service):
 
     @contextmanager
     def cut_off(self, host: OperatedHost) -> Iterator[None]:
-        """The host's link is down within the block."""
+        """Take a host's link down until the block ends."""
         with self.network.without(host.host):
             yield
 
     def log_tails(self) -> str:
-        """The end of what each host's `rlm run` has logged."""
+        """Return the end of the log of each host's `rlm run`."""
         return "\n".join(f"{host.host.dns_name}:\n{host.log_tail()}" for host in self.hosts)
 
     def _broker(self, host: VirtualHost) -> KafkaBroker:

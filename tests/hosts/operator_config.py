@@ -1,7 +1,7 @@
 """The configuration that the README gives a new operator, as each host has it.
 
-Every test of several hosts starts from the README's own text, so that the text cannot go wrong
-unnoticed. The README shows the file of the host of broker1.
+Every test of several hosts starts from the README's own text, so a wrong text fails the tests. The
+README shows the file of broker1's host.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def readme_example() -> str:
 
 
 def host_configuration(dns_name: str, settings: Mapping[str, str | None]) -> str:
-    """The file of the host of this broker. `settings` are appended; None removes the README's."""
+    """Return the file of this broker's host with `settings`; None removes a key of the README."""
     example = readme_example().splitlines()
     lines = [_of_host(line, dns_name) for line in example]
     kept = [line for line in lines if _key(line) not in settings]
@@ -43,7 +43,7 @@ def host_configuration(dns_name: str, settings: Mapping[str, str | None]) -> str
 
 
 def setting(text: str, key: str) -> str:
-    """A key's value in the text of a configuration. KeyError if it sets none."""
+    """Return a key's value in a configuration's text. Raises KeyError if the text has none."""
     return parse_properties(text, source="rlm.properties").entries[key].value
 
 

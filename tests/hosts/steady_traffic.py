@@ -1,7 +1,7 @@
-"""A producer and a reader that work for a while on a host, through faults: see `VirtualHost.call`.
+"""A producer and a reader that work on a host during faults: see `VirtualHost.call`.
 
-Both name every gateway as bootstrap servers, as an application would, and never give up within
-their time. The producer is idempotent; the reader reads partitions from their first offset.
+Both have all gateways as bootstrap servers, as an application would, and retry until their time is
+over. The producer is idempotent; the reader reads partitions from their first offset.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POLL_S = 0.2
 def write(
     bootstrap: str, topic: str, partitions: int, count: int, seconds: float
 ) -> dict[str, Any]:
-    """Write `count` records to each empty partition, spread over some seconds; their digests."""
+    """Write `count` records to each empty partition, over `seconds`; return their digests."""
     written, errors = dict[tuple[int, int], tuple[int, bytes | None]](), list[str]()
     producer = Producer(
         {
@@ -41,11 +41,11 @@ def write(
         number: int, timestamp_ms: int, error: KafkaError | None, message: Message
     ) -> None:
         partition, offset = message.partition(), message.offset()
-        # Of a batch that it no longer remembers, a broker says only that it has it.
+        # For a duplicate of a batch that a broker no longer remembers, it returns no offset.
         if error is not None or partition is None or offset not in (None, number):
             errors.append(f"{partition}: {error}, record {number} at offset {offset}")
             return
-        # Not the message's own timestamp, which is the broker's if a batch was sent twice.
+        # If a batch was sent twice, the message's own timestamp is the broker's.
         written[partition, number] = timestamp_ms, message.value()
 
     started_s = time.monotonic()
@@ -81,7 +81,7 @@ def write(
 
 
 def read(bootstrap: str, topic: str, partitions: int, count: int) -> dict[str, Any]:
-    """Read until `count` records of each partition were seen; their digests."""
+    """Read `count` records of each partition; return their digests."""
     digests, positions = RecordDigests(), dict.fromkeys(range(partitions), 0)
     give_up_s = time.monotonic() + _GIVE_UP_S
     consumer = Consumer(

@@ -67,7 +67,7 @@ def _wait_cached(host: OperatedHost, wanted: set[str], *topics: str) -> None:
 
 
 def _cached(host: OperatedHost, *topics: str) -> set[str]:
-    """The topics that files of the disk cache name: each ends with the key of its object."""
+    """Return the topics that files of the disk cache name: a file ends with its object's key."""
     files = [_content(path) for path in host.host.outside(_CACHE).rglob("*") if path.is_file()]
     return {topic for topic in topics if any(topic.encode() in content for content in files)}
 

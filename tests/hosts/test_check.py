@@ -1,4 +1,4 @@
-"""`rlm check --end-to-end` on three hosts: passes if all is well, and names each fault."""
+"""`rlm check --end-to-end` on three hosts: passes without a fault, and names each fault."""
 
 from __future__ import annotations
 

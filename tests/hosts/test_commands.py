@@ -64,7 +64,7 @@ def test_retention_when_run_on_one_host_then_every_leader_expires(
     active = [operated.base_offsets(topic_name, n, node_id=n + 1)[-1] for n in range(3)]
     assert [row["log_start_offset"] for row in found["partitions"]] == active
     assert not any(row["deletions"] for row in found["partitions"])
-    # Objects are deleted when every gateway knows of the expiry.
+    # The manager deletes objects only when every gateway knows of the expiry.
     wait_until(lambda: not _stored_logs(operated, topic_name), 30.0, "nothing is stored of it")
 
 
@@ -101,7 +101,7 @@ def test_disable_when_asked_from_a_host_that_leads_nothing_of_it_then_is_done(
 
 
 def _stored_logs(operated: OperatedCluster, topic: str) -> list[Path]:
-    """Return the topic's logs in the store, from which directories may vanish meanwhile."""
+    """Return the topic's logs in the store; the manager may delete directories meanwhile."""
     return [
         Path(directory, name)
         for directory, _, names in os.walk(operated.hosts[0].store)

@@ -1,6 +1,6 @@
 """One host loses its network while producers and readers work. Scenario 119.
 
-It is the first of `bootstrap.servers`, which all processes ask when they start.
+This host is the first of `bootstrap.servers`, which all processes ask when they start.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tests.hosts import kafka_client, steady_traffic
 from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
 
 _RECORDS_PER_S = 20
-# The default process.heartbeat.interval.ms, two missed round trips, and a third as much for clocks
-# and for heartbeats in flight.
+# Three heartbeats of the default process.heartbeat.interval.ms, and a third more for clocks and for
+# heartbeats in flight.
 _NOT_READY_WITHIN_S = 3 * 5.0 * 4 / 3
 
 
@@ -54,7 +54,7 @@ def test_host_when_cut_off_for_a_while_then_nothing_is_lost_or_twice_and_it_reco
                 deadline_s=cut_off_s + 60.0,
             )
             first.wait_statuses(topic_name, _are_led)
-            # Heartbeats waited for new leaders of the metadata topic, as claims do.
+            # Like claims, heartbeats wait for new leaders of the metadata topic.
             for host in (first, second):
                 host.wait_ready()
             watch = partial(OperatedHost.unready_answers, until_s=cut_s + cut_off_s)

@@ -1,4 +1,4 @@
-"""The disk of the store is full, for real: the store of one host is on a small tmpfs."""
+"""A really full disk: the store of one host is on a small tmpfs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
 _TOPIC = "full"
 _CAUSE = "no space left on device"
 _SMALL_DISK = "/var/lib/small-store"
-# The store keeps its content: a manager copies neither to a store without its objects, nor to one
-# that is mounted while the manager runs.
+# The store keeps its content, and the host is stopped, because a manager copies neither to a store
+# without its objects nor to a store that is mounted while the manager runs.
 _MOUNT = """
 set -e
 mkdir "$2"

@@ -1,4 +1,4 @@
-"""The addresses of gateways on several hosts: none of them is wrong on another host."""
+"""The addresses of gateways on several hosts: each of them is right on every other host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DEADLINE_S = 60.0
 
 @contextmanager
 def _configured(host: OperatedHost, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """The host's `rlm run` has these settings within the block."""
+    """Run the host's `rlm run` with these settings until the block ends."""
     host.restart(settings)
     try:
         yield
@@ -50,7 +50,7 @@ def _wait_led_to(via: OperatedHost, wanted: set[str]) -> None:
 
 @contextmanager
 def _gateway_alone(host: OperatedHost, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """`rlm gateway` on the host, whose HTTP server listens on all addresses."""
+    """Run `rlm gateway` on the host, with its HTTP server on all addresses."""
     wildcard = {"rest.listener": f"0.0.0.0:{_HTTP_PORT}"}
     path = host.host.directory / "gateway.properties"
     path.write_text(host_configuration(host.host.dns_name, {**SHORT_TIMES, **wildcard, **settings}))
@@ -64,7 +64,7 @@ def _gateway_alone(host: OperatedHost, settings: Mapping[str, str | None]) -> It
 
 
 def _processes(on: OperatedHost, *, of_brokers: bool = True) -> list[dict[str, Any]]:
-    """Rows of `rlm processes`, which lists an ended gateway of no broker for a day."""
+    """Return rows of `rlm processes`, which lists an ended cluster gateway for a day."""
     rows: list[dict[str, Any]] = json.loads(on.rlm("processes", "--json"))["processes"]
     return [row for row in rows if (row["broker_id"] is not None) is of_brokers]
 

@@ -1,4 +1,4 @@
-"""Scenario 118: where managers are asked, and what commands say of one that cannot be asked."""
+"""Scenario 118: the addresses of managers, and commands while a manager does not answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _rows(host: OperatedHost, topic: str) -> list[dict[str, Any]]:
 
 
 def _managers(host: OperatedHost) -> dict[int, str]:
-    """The newest registered address of each broker's manager, by `rlm metadata dump`."""
+    """Return each manager's newest registered address by broker, from `rlm metadata dump`."""
     lines = map(json.loads, host.rlm("metadata", "dump", "--json").splitlines())
     return {
         line["BrokerId"]: line["HttpAddress"]
@@ -30,7 +30,7 @@ def _managers(host: OperatedHost) -> dict[int, str]:
 
 @contextmanager
 def _configured(host: OperatedHost, **settings: str) -> Iterator[None]:
-    """`rlm run` with these settings, and as before afterwards."""
+    """Run `rlm run` with these settings until the block ends."""
     host.restart({key.replace("_", "."): value for key, value in settings.items()})
     try:
         yield
@@ -76,7 +76,7 @@ def test_disable_when_a_manager_is_away_then_active_again_and_force_is_not_sugge
     address = _managers(first)[3]
     third.stop()
     try:
-        # while its registration counts as live, and afterwards
+        # the first while its registration counts as live, the second afterwards
         waiting = first.try_rlm("offload", topic, "--wait", "3")
         refused = first.try_rlm("topic", "disable", topic, "--timeout", "15")
         listed = json.loads(first.rlm("topic", "list", "--json"))["topics"]
