@@ -64,7 +64,7 @@ def own_broker(kafka: KafkaCluster) -> Iterator[OwnBroker]:
 
 
 def _produce(cluster: KafkaCluster, topic: str, *, first_timestamp_ms: int | None = None) -> None:
-    """Produce `_RECORD_COUNT` records: a millisecond apart from a given time on, else now."""
+    """Produce `_RECORD_COUNT` records, a millisecond apart from a given time on, or now."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     for number in range(_RECORD_COUNT):
         timestamp_ms = 0 if first_timestamp_ms is None else first_timestamp_ms + number
@@ -227,7 +227,7 @@ def test_first_offset_since_when_searched_by_time_then_that_record_or_none(
 def test_topic_configs_when_set_and_deleted_then_override_and_default(
     kafka: KafkaCluster, own_broker: OwnBroker, topic_name: str
 ) -> None:
-    """R9: the value on every replica's broker, and whether the topic itself sets it."""
+    """R9: every replica's broker reports the value, and whether the topic itself sets it."""
     kafka.create_topic(topic_name)
     bootstrap = _bootstrap(kafka)
     view = own_broker.view((topic_name,))
@@ -287,7 +287,7 @@ def test_own_broker_when_it_is_restarted_then_answers_again(
 def test_delete_records_when_a_follower_is_down_then_done_on_the_leader(
     services: ServiceProvider, tmp_path: Path, topic_name: str
 ) -> None:
-    """R2: REQUEST_TIMED_OUT means done on the leader though a registered follower is down."""
+    """R2: REQUEST_TIMED_OUT means that the leader did it, but a registered follower is down."""
     # The killed follower stays registered for the whole test.
     properties = {"broker.session.timeout.ms": "60000", "replica.lag.time.max.ms": "1000"}
     with services.kafka(tmp_path, brokers=3, properties=properties) as cluster:

@@ -1,4 +1,4 @@
-"""A real broker omits share groups that its user may not describe, and shows that it may."""
+"""A real broker omits share groups that the user may not describe, and reports this right."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DEADLINE_S = 60.0
 def secured(
     services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SecuredBroker]:
-    """A broker with a topic, and a share group that begins at offset 0 of it."""
+    """A broker with a topic, and a share group that begins at offset 0 of the topic."""
     with secured_broker(services, Path(tmp_path_factory.mktemp("secured"))) as secured:
         secured.cluster.create_topic(_TOPIC)
         run_tool(
@@ -52,7 +52,7 @@ def secured(
 
 
 def _groups(secured: SecuredBroker, *, accepts_hidden: bool = False) -> ShareGroups:
-    """Return the share groups that the user without these rights sees."""
+    """Return a view of the share groups for USER, whose rights the tests restrict."""
     sasl = SaslSettings(mechanism="PLAIN", username=USER, password=PASSWORD)
     settings = ConnectionSettings(security=SecuritySettings(sasl=sasl))
     clock = SystemClock()
@@ -81,7 +81,7 @@ def test_starts_when_the_user_may_describe_the_cluster_then_the_group_is_there(
 def test_starts_when_describe_on_the_cluster_is_taken_away_then_raises_until_it_is_back(
     secured: SecuredBroker,
 ) -> None:
-    """R8: the broker applies an ACL a moment after it was created."""
+    """R8. The broker applies an ACL a moment after its creation."""
     groups = _groups(secured)
     with secured.with_acls(_NO_CLUSTER, _NO_GROUP):
         wait_until(

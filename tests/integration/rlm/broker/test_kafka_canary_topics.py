@@ -1,4 +1,4 @@
-"""A real broker accepts the canary's old records, though the cluster's default refuses them."""
+"""A real broker accepts the canary's old records, although the cluster's default refuses them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_records_when_the_cluster_refuses_old_ones_then_the_canary_topic_takes_t
 def test_topic_when_the_broker_does_not_know_a_config_then_the_error_says_so(
     cluster: KafkaCluster,
 ) -> None:
-    """Kafka 4 has no `message.timestamp.difference.max.ms`, earlier ones lack the other."""
+    """Kafka 4 has no `message.timestamp.difference.max.ms`; earlier ones lack its successors."""
     topic = _topic(cluster, "c")
 
     with pytest.raises(RetriableError) as raised:

@@ -1,4 +1,4 @@
-"""Runs `rlm` as a user types it."""
+"""Runs commands of `rlm` as a user types them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_debug_bundle_when_there_is_a_cluster_then_its_status_and_processes_are_
 def test_debug_bundle_when_processes_run_then_their_log_lines_are_in_it_without_secrets(
     kafka: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
-    """The secrets are texts that every process logs. A manager that is frozen cannot answer."""
+    """Every process logs the secrets. A frozen manager cannot answer."""
     (port,) = free_ports(1)
     host = BrokerHost(
         tmp_path,

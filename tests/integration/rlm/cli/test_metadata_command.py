@@ -58,7 +58,7 @@ def _rlm(*arguments: str) -> CompletedProcess[str]:
 def _publish(
     topic: KafkaTopic, *, partition: int = 0, about: TopicIdPartition = build.ORDERS
 ) -> int:
-    """Write four steps of a segment and a tombstone; return the number of records."""
+    """Write the four events of a segment and a tombstone; return the number of records."""
     events = build.life(build.segment_metadata(1, partition=about))
     records = [encode(event) for event in events]
     for record in records:
@@ -140,7 +140,7 @@ def test_metadata_tail_when_of_one_topic_then_prints_nothing_of_another(
 
 @pytest.fixture(scope="module")
 def native_records(kafka: KafkaCluster) -> None:
-    """A deletion, something else and a tombstone in the topic of Kafka itself."""
+    """A deletion, an unknown record and a tombstone in the topic of Kafka's own tiered storage."""
     kafka.create_topic(NATIVE_TOPIC)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
     for value in (_NATIVE, b"not one", None):

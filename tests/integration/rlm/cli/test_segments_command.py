@@ -36,7 +36,7 @@ def test_segments_list_when_segments_are_stored_then_lists_those_of_the_state(
 
 
 def _stored(partition: TopicIdPartition, number: int) -> list[SegmentEvent]:
-    """The copy of a segment of 100 records."""
+    """Return the events of a copied segment of 100 records."""
     start_offset = 100 * number
     metadata = build.segment_metadata(number, start_offset, start_offset + 100, partition=partition)
     return build.life(metadata)[:2]

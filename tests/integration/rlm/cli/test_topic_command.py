@@ -113,7 +113,7 @@ def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
 def test_uninstall_when_patterns_have_policies_then_removes_them_first(
     rlm: Rlm, topic_name: str
 ) -> None:
-    """Otherwise managers that still run would tier new topics."""
+    """Otherwise managers that still run would tier new topics that match."""
     assert rlm.run("policy", "set", f"{topic_name}-*", "--retention", "1d").returncode == 0
 
     shown = rlm.run("uninstall", "--dry-run")
@@ -265,7 +265,7 @@ def test_topic_set_when_a_stream_cannot_keep_its_limits_then_refused_and_nothing
 def test_topic_set_when_topic_does_not_exist_then_waits_no_longer_than_the_timeout(
     rlm: Rlm, topic_name: str
 ) -> None:
-    assert rlm("list").returncode == 0  # the metadata topic exists and can be read in time
+    assert rlm("list").returncode == 0  # the metadata topic exists, and a read of it is fast
 
     failed = rlm("set", topic_name, "--timeout", "10")
 
@@ -347,7 +347,7 @@ def overrides(kafka: KafkaCluster, topic: str) -> dict[str, str]:
 
 
 def produce_old_records(kafka: KafkaCluster, topic: str, *, count: int) -> None:
-    """Records as old as the first of January 2001."""
+    """Produce records with timestamps of January 1, 2001."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for number in range(count):
         producer.produce(topic, value=b"%d" % number, partition=0, timestamp=978_307_200_000)

@@ -19,7 +19,7 @@ from tests.services.kafka import KafkaCluster, admin_client
 def test_resolve_when_somebody_moved_the_brokers_start_then_accepted_or_made_the_log_start(
     kafka: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
-    """R6, scenario 83: the command shows and accepts it; an option moves the log start there."""
+    """R6, scenario 83: the command shows and accepts the gap; an option moves the log start."""
     host = BrokerHost(tmp_path, kafka, metadata_topic=f"{topic_name}-metadata")
     log = TieredLog.create(kafka, topic_name, host.store)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})

@@ -43,7 +43,7 @@ def tiered_host(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="package")
 def tiered(kafka: KafkaCluster, tiered_host: BrokerHost) -> TieredTopic:
-    """Three partitions; most of the first two is in the store, copied and then streamed."""
+    """Three partitions; most of the first two is in the store, first copied, then streamed."""
     topic = TieredTopic(kafka, f"tiered-{tiered_host.store.parent.name}", partitions=3)
     topic.produce(2, partition=0)
     topic.produce(2, partition=1)
@@ -82,13 +82,13 @@ def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
 
 @pytest.fixture
 def client(gateway: RunningGateway) -> Iterator[WireClient]:
-    """At the module's gateway."""
+    """A client of the module's gateway."""
     with WireClient(gateway.bootstrap_servers) as client:
         yield client
 
 
 @pytest.fixture
 def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
-    """At the twins' broker itself."""
+    """A client of the twins' broker itself."""
     with WireClient(twin_topics.host.cluster.broker.address) as client:
         yield client

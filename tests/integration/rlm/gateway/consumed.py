@@ -1,4 +1,4 @@
-"""Evaluates a Fetch response as a consumer does: batches, and which of them it delivers. Pure."""
+"""Evaluates Fetch responses as a consumer does: batches, and which of them it delivers. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rsm.segment.batches.batch import BatchHeader, scan_batches
 
 
 def record_bytes(records: Records | None) -> bytes:
-    """All bytes of an answer's records."""
+    """Return all bytes of a response's records."""
     return b"".join(records) if isinstance(records, tuple) else bytes(records or b"")
 
 
 def whole_batches(records: Records | None) -> list[BatchHeader]:
-    """The batches of an answer; a broker's may end within one, which is left out."""
+    """Return the whole batches of a response; a broker's response may end within a batch."""
     return [header for _, header in scan_batches(memoryview(record_bytes(records)))]
 
 
 def aborted_below(row: PartitionData, end_offset: int) -> tuple[AbortedTransaction, ...]:
-    """Return an answer's aborted transactions that begin below `end_offset`."""
+    """Return a response's aborted transactions that begin below `end_offset`."""
     listed = row.aborted_transactions or ()
     return tuple(each for each in listed if each.first_offset < end_offset)
 
@@ -28,7 +28,7 @@ def aborted_below(row: PartitionData, end_offset: int) -> tuple[AbortedTransacti
 def committed_offsets(
     row: PartitionData, batches: Sequence[BatchHeader], from_offset: int
 ) -> list[int]:
-    """The first offsets of the batches that a reader of committed records delivers.
+    """Return the first offsets of the batches that a read_committed reader delivers.
 
     Like Kafka's CompletedFetch, it omits a producer's transactional batches from the first offset
     of an aborted transaction up to its marker.

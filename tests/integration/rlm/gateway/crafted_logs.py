@@ -1,7 +1,7 @@
 """Logs written from scratch, with everything that a broker's log may contain. Pure.
 
-Small segments, so that a few kilobytes have every kind of boundary. The last segment of each is
-the active one; all but the last two are stored and trimmed.
+The segments are small, so that a few kilobytes have every kind of boundary. The last segment of a
+log is active; all but the last two are stored and trimmed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPEN, _ABORTED, _COMMITTED, _ACROSS = 40, 41, 42, 43
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CraftedLog:
-    """`segments`: base offset and bytes of each, ascending."""
+    """A log; `segments` has the base offset and the bytes of each segment, ascending."""
 
     segments: tuple[tuple[int, bytes], ...]
 
@@ -53,7 +53,7 @@ class CraftedLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return where the first transaction begins that has no end; the log's end without one."""
+        """Return the first offset of an open transaction, or the log's end if none is open."""
         opened: dict[int, int] = {}
         for header in self.headers:
             if header.is_control:
@@ -64,7 +64,7 @@ class CraftedLog:
 
 
 def every_kind_of_batch() -> CraftedLog:
-    """Two leader epochs, all codecs, gaps, empty batches, markers, times out of order.
+    """Return a log of two epochs with all codecs, gaps, empty batches, markers, unordered times.
 
     Gaps are within a segment, at a segment's end, and at the end of the stored log. One transaction
     is aborted wholly in the store, one across the end of the stored log, and one is open.
@@ -86,7 +86,7 @@ def every_kind_of_batch() -> CraftedLog:
 
 
 def older_formats() -> CraftedLog:
-    """Messages of magic 0 and 1, alone and compressed, before batches of today."""
+    """Return messages of magic 0 and 1, alone and compressed, before current batches."""
     inner = b"".join(
         build_legacy_message(n, b"inner-%d" % n, magic=1, timestamp_ms=BASE_MS + 10 + n)
         for n in range(3)
@@ -107,7 +107,7 @@ def older_formats() -> CraftedLog:
 
 
 def plain(segment_count: int = 4) -> CraftedLog:
-    """Ten records in each segment, in batches of five."""
+    """Return a log of ten records in each segment, in batches of five."""
     return _log(
         *(
             (base, [_batch(base, 5), _batch(base + 5, 5)])
@@ -117,7 +117,7 @@ def plain(segment_count: int = 4) -> CraftedLog:
 
 
 def _with_gaps() -> list[bytes]:
-    """Offsets 15 to 39; the last batch ends at 33; epoch 1 begins at 24."""
+    """Return the batches of offsets 15 to 39: the last one ends at 33, epoch 1 begins at 24."""
     return [
         _batch(15, 3),
         _sparse(18, (19, 21), last_offset=22, epoch=0),
@@ -187,7 +187,7 @@ def _batch(
 ) -> bytes:
     """Return a batch whose records are a millisecond apart by offset, plus `after_ms`.
 
-    With a producer id it is transactional.
+    With a producer id, the batch is transactional.
     """
     return build_batch(
         [_record(offset, after_ms) for offset in range(base_offset, base_offset + count)],
@@ -205,12 +205,12 @@ def _compressed(codec: CompressionType, payload: bytes) -> bytes:
     """Compress like Java's clients, which read no LZ4 frames with dependent blocks."""
     if codec is not CompressionType.LZ4:
         return compress_payload(codec, payload)
-    block = (0x8000_0000 | len(payload)).to_bytes(4, "little") + payload  # stored as it is
+    block = (0x8000_0000 | len(payload)).to_bytes(4, "little") + payload  # stored uncompressed
     return bytes.fromhex("04224d18604082") + block + bytes(4)
 
 
 def _sparse(base_offset: int, offsets: Sequence[int], *, last_offset: int, epoch: int) -> bytes:
-    """A batch that compaction took records from."""
+    """Return a batch from which compaction has removed records."""
     return build_batch(
         [_record(offset, 0) for offset in offsets],
         base_offset=base_offset,
@@ -229,7 +229,7 @@ def _record(offset: int, after_ms: int) -> Record:
 
 
 def times_around(log: CraftedLog) -> list[int]:
-    """Every timestamp near which the answer to a lookup by time may change."""
+    """Return all timestamps near which the result of a lookup by time may change."""
     edges = chain.from_iterable(
         range(
             min(header.base_timestamp_ms, header.max_timestamp_ms) - 1, header.max_timestamp_ms + 2

@@ -21,11 +21,11 @@ class HeldStorage(FilesystemChunkStorage):
         self._go = threading.Event()
 
     def release(self) -> None:
-        """Release all held reads, and hold no more."""
+        """Release all blocked reads, and block no more."""
         self._go.set()
 
     def hold(self) -> None:
-        """Hold all reads from now on."""
+        """Block all reads from now on."""
         self._go.clear()
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
@@ -33,4 +33,4 @@ class HeldStorage(FilesystemChunkStorage):
         assert self._go.wait(_DEADLINE_S)
         return super().read_range(name, positions)
 
-    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+    read_range_into = ChunkStorage.read_range_into  # calls `read_range`

@@ -1,4 +1,4 @@
-"""Tiers topics whose segments have all layouts: a plug-in that writes each one in the next layout.
+"""Tiers topics whose segments have all layouts: a plug-in gives each segment the next layout.
 
 Readers need no plug-in: a segment's metadata names its layout.
 """
@@ -35,7 +35,7 @@ LAYOUTS: tuple[SegmentLayout, ...] = (
 
 
 class MixedLayouts(SegmentStorageManager):
-    """Plans a partition's segments in `LAYOUTS`, in their order, over and over."""
+    """A storage manager that plans a partition's segments in each of `LAYOUTS` in turn."""
 
     def __init__(self, settings: PluginSettings) -> None:
         root = Path(settings["storage.filesystem.root"])
@@ -54,7 +54,7 @@ class MixedLayouts(SegmentStorageManager):
 
 @contextmanager
 def mixed_layouts(host: BrokerHost) -> Iterator[None]:
-    """Have processes that start within the block write all layouts."""
+    """Make processes that start within the block write all layouts."""
     plugin = f"{MixedLayouts.__module__}:{MixedLayouts.__qualname__}"
     host.set(**{STORAGE_MANAGER_KEY: plugin})
     yield

@@ -1,4 +1,4 @@
-"""Requests for one partition of a topic, or of several, as a WireClient sends them."""
+"""Sends requests for one partition of a topic, or of several topics, with a WireClient."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fetch(
     *,
     isolation_level: int = 0,
 ) -> PartitionData:
-    """One partition's answer."""
+    """Send a Fetch; return the partition's part of the response."""
     answer = fetch_all(client, version, [(topic, asked)], isolation_level=isolation_level)
     return answer.responses[0].partitions[0]
 
@@ -68,7 +68,7 @@ def fetch_all(
     max_wait_ms: int = 500,
     min_bytes: int = 1,
 ) -> FetchResponse:
-    """Return the answer to one request with a partition of each topic."""
+    """Send one Fetch for a partition of each topic; return the response."""
     by_id = version >= _FIRST_FETCH_WITH_IDS
     topics = tuple(
         FetchTopic(
@@ -89,7 +89,7 @@ def fetch_all(
 
 
 def from_offset(offset: int, max_bytes: int = ANY_BYTES) -> FetchPartition:
-    """Partition 0 from an offset on."""
+    """Return the request for partition 0 from an offset on."""
     return FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
 
 
@@ -102,7 +102,7 @@ def list_offsets(
     isolation_level: int = 0,
     epoch: int = -1,
 ) -> ListOffsetsPartitionResponse:
-    """The answer for partition 0."""
+    """Send ListOffsets; return the answer for partition 0."""
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=epoch, timestamp=timestamp)
     request = ListOffsetsRequest(
         replica_id=_CONSUMER,
@@ -116,7 +116,7 @@ def list_offsets(
 def epoch_end(
     client: WireClient, topic: str, version: int, asked: OffsetForLeaderPartition
 ) -> EpochEndOffset:
-    """The answer for one partition."""
+    """Send OffsetForLeaderEpoch; return the answer for the partition."""
     topics = (OffsetForLeaderTopic(topic=topic, partitions=(asked,)),)
     request = OffsetForLeaderEpochRequest(topics=topics)
     if version >= _FIRST_EPOCH_END_WITH_REPLICA:
@@ -127,7 +127,7 @@ def epoch_end(
 def delete_records(
     client: WireClient, topic: str, version: int, offset: int
 ) -> DeleteRecordsPartitionResult:
-    """The answer for partition 0."""
+    """Send DeleteRecords; return the answer for partition 0."""
     asked = DeleteRecordsPartition(partition_index=0, offset=offset)
     request = DeleteRecordsRequest(
         topics=(DeleteRecordsTopic(name=topic, partitions=(asked,)),), timeout_ms=10_000

@@ -11,7 +11,7 @@ _DEADLINE_S = 60.0
 
 
 def consumer(bootstrap_servers: str, settings: Mapping[str, str | int] | None = None) -> Consumer:
-    """A consumer without a group, which fails instead of resetting its offset."""
+    """Return a consumer without a group, which fails instead of resetting its offset."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -32,7 +32,7 @@ def assigned(
     partitions: int = 1,
     settings: Mapping[str, str | int] | None = None,
 ) -> Consumer:
-    """A consumer that will begin at `offset` of each partition."""
+    """Return a consumer that will begin at `offset` of each partition."""
     reader = consumer(bootstrap_servers, settings)
     reader.assign([TopicPartition(topic, each, offset) for each in range(partitions)])
     return reader
@@ -46,7 +46,7 @@ def read_from(
     partitions: int = 1,
     settings: Mapping[str, str | int] | None = None,
 ) -> list[Message]:
-    """All messages of a topic from `offset` to the end of each partition, as received."""
+    """Return a topic's messages from `offset` to the end of each partition, as received."""
     reader = assigned(
         bootstrap_servers, topic, offset=offset, partitions=partitions, settings=settings
     )

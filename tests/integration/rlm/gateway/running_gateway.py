@@ -1,4 +1,4 @@
-"""A gateway of this process before a real broker, over a host's metadata topic and store."""
+"""Runs a gateway in this process, for a real broker and a host's metadata topic and store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of user interfaces: a gateway's answers equal the broker's, except where documented."""
+"""Calls of user interfaces: a gateway's answers equal the broker's, except where documented."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROTOCOLS = ("classic", "consumer")
 _GROUPS = tuple(f"admin-calls-{protocol}" for protocol in _PROTOCOLS)
 _STORED_MS = BASE_MS + 10
 _REFUSAL = "the topic is tiered: change its retention with `rlm topic set`"
-# They change from call to call. kadm's ID is also that of created topics.
+# These fields change from call to call. kadm also reports the ids of created topics as ID.
 _MOVING = {
     "ID",
     "finalizedFeaturesEpoch",
@@ -73,7 +73,7 @@ def _open_transaction(gateway: RunningGateway) -> Iterator[None]:
 
 @contextmanager
 def _member(gateway: RunningGateway, number: int) -> Iterator[None]:
-    """Have a consumer in a group, with a committed offset."""
+    """Keep a consumer in a group, with a committed offset, until the block ends."""
     settings: dict[str, str | int | bool] = {
         "bootstrap.servers": gateway.bootstrap_servers,
         "group.id": _GROUPS[number],
@@ -141,7 +141,7 @@ def _expect_of_java(answers: Answers, twin: Twin) -> None:
 
 
 def _expect_of_kadm(answers: Answers, twin: Twin) -> None:
-    """The same for kadm's results."""
+    """Change the broker's answers to kadm in the same way."""
     tiered, whole = twin.tiered.topic, twin.whole.topic
     for name in ("Start", "MaxTimestamp", "AfterMilli"):
         found = answers[f"ListOffsets.{name}"]

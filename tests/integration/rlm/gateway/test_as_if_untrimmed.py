@@ -52,7 +52,7 @@ def _versions(api: Api[Any, Any]) -> range:
 
 
 class Pair:
-    """A topic as seen through the gateway, and its twin as the broker shows it."""
+    """A gateway that serves the tiered topics, and a broker that serves their whole twins."""
 
     def __init__(self, twins: TwinTopics, gateway: WireClient, broker: WireClient) -> None:
         self.twins = twins
@@ -62,10 +62,10 @@ class Pair:
     def fetch(
         self, twin: Twin, version: int, asked: FetchPartition, *, isolation_level: int = 0
     ) -> tuple[PartitionData, PartitionData]:
-        """Return one partition's answers.
+        """Return the answers of the gateway and of the broker for one partition.
 
-        Through the gateway it retries, as clients do, after a retriable error and after an empty
-        response for an offset in a gap between the tiers, or while a read takes longer.
+        Requests to the gateway are retried, as by clients, after a retriable error and after an
+        empty response for an offset in a gap between the tiers, or during a slow read.
         """
         direct = fetch(self._broker, twin.whole, version, asked, isolation_level=isolation_level)
         for _ in range(_ATTEMPTS - 1):
@@ -87,7 +87,7 @@ class Pair:
 
     @property
     def last_epoch(self) -> int:
-        """The newest epoch in the broker's lineage; a delayed broker may lead in a later one."""
+        """The newest epoch in the broker's lineage; the leader epoch may be later."""
         asked = OffsetForLeaderPartition(partition=0, leader_epoch=self.leader_epoch)
         return epoch_end(self._broker, self.twins["every"].whole.topic, 4, asked).leader_epoch
 
@@ -127,7 +127,7 @@ def pair(gateway: RunningGateway, twin_topics: TwinTopics) -> Iterator[Pair]:
 def test_fetch_when_the_log_was_trimmed_then_answers_as_for_the_whole_log(
     pair: Pair, version: int
 ) -> None:
-    """Scenarios 41, 47, 53, 55, 56, 57, 65, 112: at all offsets, over all versions together."""
+    """Scenarios 41, 47, 53, 55, 56, 57, 65, 112: all versions together ask for all offsets."""
     budgets = (1, 200, 700, ANY_BYTES)
     for twin in pair.twins.of(*_TOPICS):
         end_offset = twin.log.end_offset
@@ -181,7 +181,7 @@ def test_fetch_when_the_leader_epoch_is_not_the_leaders_then_the_same_error(
 def test_fetch_when_the_reader_says_what_it_fetched_last_then_divergence_is_reported_alike(
     pair: Pair, version: int
 ) -> None:
-    """Scenario 49, KIP-595: compared with the lineage of the whole log."""
+    """Scenario 49, KIP-595: the epoch is compared with the lineage of the whole log."""
     twin = pair.twins["every"]
     for epoch in range(pair.last_epoch + 1):
         for offset in (0, 1, 23, 24, 25, 28, 60, 67):
@@ -264,10 +264,10 @@ def test_leader_epoch_when_its_end_is_asked_for_then_the_whole_logs_answer(
 
 
 def _require_same(seen: PartitionData, direct: PartitionData, asked: FetchPartition) -> None:
-    """Require equal fields, and equal bytes up to the shorter of both; none only if both have none.
+    """Require equal fields, and equal bytes up to the shorter answer; both or none have batches.
 
-    A broker may cut its records anywhere. The store's records end with a batch, which is the only
-    one if it exceeds the limit.
+    A broker may cut its records anywhere. Stored records in an answer are whole batches; a batch
+    above the limit is the only one.
     """
     assert _without_records(seen) == _without_records(direct), asked
     found, expected = record_bytes(seen.records), record_bytes(direct.records)

@@ -1,4 +1,4 @@
-"""DeleteRecords through a gateway, over both tiers, compared with a broker that has a whole log."""
+"""DeleteRecords through a gateway, over both tiers, compared with a broker that has it all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
 def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_both_tiers(
     twin_topics: TwinTopics, gateway: RunningGateway, client: WireClient, broker: WireClient
 ) -> None:
-    """Scenarios 43, 47, 75, R13: at once for readers, then in the store."""
+    """Scenarios 43, 47, 75, R13: first for readers, at once; then in the store."""
     twin = twin_topics["deleted"]
     assert delete_records(client, twin.tiered.topic, 2, 1_000) == delete_records(
         broker, twin.whole.topic, 2, 1_000
@@ -42,7 +42,7 @@ def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_
         seen = delete_records(client, twin.tiered.topic, 2, offset)
         assert seen == delete_records(broker, twin.whole.topic, 2, offset)
         wait_until(lambda: _same_fetches(twin, client, broker))
-        # A broker does not search a file that it is about to delete for times above its log start.
+        # Until a broker has deleted a file below its log start, lookups by time may find nothing.
         wait_until(lambda: list_offsets(broker, twin.whole.topic, 7, 0).offset >= 0)
         _require_same_answers(twin, client, broker)
     before = _stored_bases(gateway.metadata, twin.tiered)
@@ -80,7 +80,7 @@ def _require_same_answers(twin: Twin, client: WireClient, broker: WireClient) ->
 
 
 def _same_fetches(twin: Twin, client: WireClient, broker: WireClient) -> bool:
-    """Return whether all offsets give the same; until then only empty responses may differ."""
+    """Return whether both answer alike at all offsets; records may differ only in length."""
     is_same = True
     for offset in range(twin.log.end_offset):
         seen = fetch(client, twin.tiered, 18, from_offset(offset))
@@ -113,7 +113,7 @@ def _stored_bases(metadata: RemoteLogMetadataManager, partition: TopicIdPartitio
 def _unrecorded(
     store: Path, metadata: RemoteLogMetadataManager, partition: TopicIdPartition
 ) -> str:
-    """Return the partition's objects that no finished segment has; empty if none is left."""
+    """Return the partition's objects of no finished segment; empty if none is left."""
     recorded = {o.key for each in _stored(metadata, partition) for o in each.objects}
     listed = FilesystemChunkStorage(store).list(ObjectKeys().partition_prefix(partition))
     found = {each.name for each in listed}

@@ -48,7 +48,7 @@ def bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
-    """Sends a request on a connection that existed before."""
+    """Yield a function that sends a request on a connection that exists before the block."""
     with WireClient(gateway.bootstrap_servers) as client:
 
         def ask() -> None:
@@ -68,14 +68,14 @@ def _connected(gateway: RunningGateway) -> socket.socket:
 
 
 def _closed_by(gateway: RunningGateway, reason: DisconnectCause, count: int) -> None:
-    """Wait until `count` connections have ended for this reason."""
+    """Wait until the gateway has closed `count` connections for this reason."""
     wait_until(
         lambda: gateway.counts.closed[reason] >= count, describe=lambda: str(gateway.counts.closed)
     )
 
 
 def _sent_until_it_stalls(connection: socket.socket, frame: bytes) -> int:
-    """Return how many bytes of such frames the gateway received."""
+    """Send copies of a frame until the gateway reads no more; return the number of bytes."""
     connection.settimeout(_STALL_S)
     frames = frame * ((1 << 20) // len(frame))
     sent_bytes = 0
@@ -101,7 +101,7 @@ def test_gateway_when_clients_never_send_anything_then_their_connections_end(
 def test_gateway_when_a_request_drips_then_the_connection_ends(
     gateway: RunningGateway, bystander: Callable[[], None]
 ) -> None:
-    """Each byte prevents the idle timeout, but the request never completes."""
+    """Each byte restarts the idle timeout, but the request never completes."""
     before = gateway.counts.closed[DisconnectCause.SLOW_REQUEST]
     with _connected(gateway) as connection:
         connection.sendall(b"\x00\x10\x00\x00\x00\x01\x00\x0c\x00\x00\x00\x01\xff\xff")
@@ -166,7 +166,7 @@ def test_gateway_when_a_fetch_names_partitions_without_end_then_others_are_serve
 def test_gateway_when_a_client_asks_without_end_and_never_reads_then_it_is_not_read_either(
     gateway: RunningGateway, bystander: Callable[[], None], frame: bytes
 ) -> None:
-    """The gateway's memory for it is bounded; the rest waits in the client's own memory."""
+    """The gateway's memory for a client is bounded; other requests stay in the client."""
     with _connected(gateway) as connection:
         assert _sent_until_it_stalls(connection, frame) < _BOUND_BYTES
         bystander()

@@ -33,7 +33,7 @@ _LONG_MS = 30_000
 
 @pytest.fixture(scope="module")
 def topic(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
-    """All partitions have their first segment in the store alone."""
+    """A topic whose partitions have their first segment in the store alone."""
     topic = TieredTopic(kafka, f"lookups-{module_host.store.parent.name}", partitions=_PARTITIONS)
     for number in range(_PARTITIONS):
         topic.produce(2, partition=number)
@@ -131,7 +131,7 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
 def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
-    """More lookups than threads for rewrites: a request without the store still gets one."""
+    """A request that does not need the store gets a thread, even with more lookups than threads."""
     with (
         _held(module_host) as (gateway, storage),
         _clients(gateway, 2 * _THREADS + 1) as (asker, *others),

@@ -1,4 +1,4 @@
-"""Several partitions in one Fetch: of either tier, not tiered, forbidden, unknown; one budget."""
+"""Several partitions in one Fetch, with one budget: either tier, untiered, forbidden, unknown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FOR_EVER_MS = 100_000
 
 @pytest.fixture
 def _denied(twin_topics: TwinTopics, broker: WireClient) -> None:
-    """Nobody may read the two topics "denied"."""
+    """Deny everybody Read on the two topics "denied"."""
     admin = admin_client(twin_topics.host.cluster.bootstrap_servers)
     twin = twin_topics["denied"]
     for topic in (twin.tiered, twin.whole):

@@ -1,4 +1,4 @@
-"""Requests that a gateway relays: producing, transactions, groups, administration, bad input."""
+"""Requests that a gateway relays: produce, transactions, groups, administration, bad input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_transactional_producer_when_it_writes_through_a_gateway_then_only_commi
 def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     kafka: KafkaCluster, gateway: RunningGateway, topic_name: str
 ) -> None:
-    """Its responses pass in pieces, and so do the Metadata responses that redirect it."""
+    """The gateway passes ShareFetch responses, and Metadata responses for redirects, in pieces."""
     kafka.create_topic(topic_name)
     group = f"{topic_name}-group"
     options = ("--bootstrap-server", gateway.bootstrap_servers, "--group", group)
@@ -76,7 +76,7 @@ def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     assert producer.flush(30.0) == 0
     limits = ("--max-messages", str(len(values)), "--timeout-ms", "30000")
     printed = run_tool(_SHARE_CONSUMER, *options, "--topic", topic_name, *limits)
-    # The tool's log lines are among them.
+    # The output also has log lines of the tool.
     assert [line for line in printed.splitlines() if line.endswith("x")] == values
 
 
@@ -85,7 +85,7 @@ def test_admin_when_it_uses_a_gateway_then_it_sees_the_gateway_as_the_broker(
 ) -> None:
     admin = admin_client(gateway.bootstrap_servers)
     admin.create_topics([NewTopic(topic_name, 2, 1)])[topic_name].result(30.0)
-    # The controller answers first; the broker's own metadata may not have the topic yet.
+    # The controller answers before the broker's own metadata has the topic.
     wait_until(
         lambda: len(admin.list_topics(topic_name, timeout=30.0).topics[topic_name].partitions) == 2
     )

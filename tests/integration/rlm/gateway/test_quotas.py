@@ -29,7 +29,7 @@ _REMOTE, _ALSO_REMOTE, _LOCAL = range(3)
 
 
 def _fetch(topic: TieredTopic, *partitions: int, max_wait_ms: int = 50) -> FetchRequest:
-    """Asks for partitions from offset 0 on."""
+    """Return a request for partitions from offset 0 on."""
     asked = tuple(
         FetchPartition(partition=each, fetch_offset=0, partition_max_bytes=1 << 20)
         for each in partitions
@@ -53,7 +53,7 @@ def _rows(response: FetchResponse) -> dict[int, PartitionData]:
 def test_fetch_when_the_quota_is_exhausted_then_only_what_is_remote_is_empty(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 64: as in Kafka, no error and no throttle time, which would block the connection."""
+    """Scenario 64: as in Kafka, no error and no throttle time, which would delay all requests."""
     quota = FetchQuotaSettings(bytes_per_second=1)
     with (
         running_gateway(tiered_host, quota=quota) as gateway,
@@ -122,7 +122,7 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
 def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 59: their queue entries and their bytes of the quota are released."""
+    """Scenario 59: the gateway releases their queue entries and their bytes of the quota."""
     store = HeldStorage(tiered_host.store)
     with running_gateway(tiered_host, storage=store, slot_count=1) as gateway:
         clients = [WireClient(gateway.bootstrap_servers) for _ in range(5)]

@@ -44,7 +44,7 @@ def former(twin_topics: TwinTopics) -> TopicIdPartition:
 
 @pytest.fixture(scope="module")
 def gateway(twin_topics: TwinTopics, former: TopicIdPartition) -> Iterator[RunningGateway]:
-    """The gateway knows names only from policies, so the name still means the deleted topic."""
+    """A gateway that knows names only from policies, so that the name means the deleted topic."""
     with running_gateway(twin_topics.host) as gateway:
         assert gateway.metadata.partition_state(former).trimmed_offset
         yield gateway
@@ -54,7 +54,7 @@ def gateway(twin_topics: TwinTopics, former: TopicIdPartition) -> Iterator[Runni
 def test_fetch_by_name_when_the_topic_is_a_new_one_then_no_old_record_is_given(
     former: TopicIdPartition, client: WireClient, version: int
 ) -> None:
-    """R15: nor OFFSET_OUT_OF_RANGE, which is not proven for the new topic."""
+    """R15: the answer is not OFFSET_OUT_OF_RANGE, either, which is not proven for the new topic."""
     for offset in (1, 5, 19, 25):
         row = fetch(client, former, version, from_offset(offset))
         assert row.error_code == in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, version)

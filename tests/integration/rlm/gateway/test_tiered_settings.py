@@ -93,7 +93,7 @@ def _replace(address: str, topics: tuple[str, ...]) -> list[int]:
 def test_replacement_when_it_resets_a_tiered_topics_retention_then_nothing_of_it_changes(
     twin_topics: TwinTopics, admin: AdminClient, address: str
 ) -> None:
-    """R9: the older API."""
+    """R9, through the older API."""
     tiered = twin_topics["plain"].tiered.topic
     set_topic_configs(admin, tiered, {"max.message.bytes": "1000001"})
 

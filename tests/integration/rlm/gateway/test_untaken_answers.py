@@ -1,4 +1,4 @@
-"""Clients that do not receive requested stored data, and others that need its memory."""
+"""Clients that do not receive the stored data they requested, and others that need its memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.services.waiting import wait_until
 
 _VERSION = 12
 _PARTITION = 0
-_MORE_THAN_SOCKETS_HOLD = 40  # answers of a segment each
+_MORE_THAN_SOCKETS_HOLD = 40  # answers, each with a segment
 
 
 def _fetch(topic: TieredTopic) -> FetchRequest:
@@ -35,7 +35,7 @@ def _fetch(topic: TieredTopic) -> FetchRequest:
 
 
 class _Unchanged:
-    """Return whether a count has reached `least` and has not changed for a second."""
+    """A condition: a count has reached `least` and has not changed for a second."""
 
     def __init__(self, count: Callable[[], int], *, least: int) -> None:
         self._count = count
@@ -76,7 +76,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
 def test_client_when_it_takes_its_answers_late_then_gets_each_and_held_memory_for_one(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
-    """Scenario 115: its next requests are read only after it has received the response."""
+    """Scenario 115: the gateway reads the next request after the client received a response."""
     with (
         running_gateway(tiered_host) as gateway,
         WireClient(gateway.bootstrap_servers) as late,

@@ -31,7 +31,7 @@ from tests.services.waiting import wait_until
 def test_consumer_when_its_offset_is_below_the_log_start_then_it_is_out_of_range(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 47, R15, R17: what lies above the log start is read as before."""
+    """Scenario 47, R15, R17: records above the log start are read as before."""
     topic = _tiered(kafka, host, topic_name, segments=3)
     with running_gateway(host) as gateway:
         partition = topic.partition()
@@ -71,7 +71,7 @@ def test_consumer_when_an_object_is_damaged_then_only_its_partition_does_not_adv
     damage: Callable[[Path], None],
     anomaly: AnomalyKind,
 ) -> None:
-    """Scenarios 62, 63: no offset is skipped, no wrong byte served, the other partition read."""
+    """Scenarios 62, 63: no offset is skipped, no wrong byte is served, the others are read."""
     topic = TieredTopic(kafka, topic_name, partitions=2)
     topic.produce(4, partition=0)
     topic.produce(3, partition=1)
@@ -134,7 +134,7 @@ def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_continues
 def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 59: the read ends for the cache, from which the next client is served."""
+    """Scenario 59: the read finishes into the cache, which serves the next client."""
     topic = _tiered(kafka, host, topic_name, segments=3)
     store = HeldStorage(host.store)
     with running_gateway(host, storage=store) as gateway:
@@ -151,7 +151,7 @@ def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
 
 
 def _tiered(kafka: KafkaCluster, host: BrokerHost, name: str, *, segments: int) -> TieredTopic:
-    """A topic of the test's own, of one partition."""
+    """Create and tier a topic of one partition."""
     topic = TieredTopic(kafka, name)
     topic.produce(segments)
     with mixed_layouts(host):
@@ -160,7 +160,7 @@ def _tiered(kafka: KafkaCluster, host: BrokerHost, name: str, *, segments: int) 
 
 
 def _second_segment(gateway: RunningGateway, topic: TieredTopic) -> RemoteLogSegmentMetadata:
-    """The second one of partition 0; the first one has another layout."""
+    """Return the second segment of partition 0; the first one has another layout."""
     first, second, *_ = gateway.metadata.list_remote_log_segments(
         topic.partition(0), states=(SegmentState.COPY_SEGMENT_FINISHED,)
     )

@@ -27,7 +27,7 @@ _ROLLOVER_MS = 1_000
 
 
 class TieredTopic:
-    """`values` holds by partition what `produce` wrote; then a value's index is its offset."""
+    """A topic; `values` has, by partition, the values that `produce` wrote, in offset order."""
 
     def __init__(self, cluster: KafkaCluster, name: str, *, partitions: int = 1) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class TieredTopic:
         )
 
     def produce(self, segments: int, *, partition: int = 0) -> None:
-        """Write at least that many segments to one partition, in batches of a few records."""
+        """Write at least this many segments to one partition, in batches of a few records."""
         settings: dict[str, str | int] = {
             "enable.idempotence": True,
             "linger.ms": 5,
@@ -55,13 +55,14 @@ class TieredTopic:
         assert producer.flush(30.0) == 0
 
     def partition(self, number: int = 0) -> TopicIdPartition:
-        """Its identity, from the broker's own files."""
+        """Return a partition's identity, from the broker's own files."""
         return self._found()[number]
 
     def tier(self, host: BrokerHost, *, streamed: Mapping[int, int] | None = None) -> None:
-        """Tier it, and trim the broker as far as possible.
+        """Tier the topic, and trim the broker as far as possible.
 
-        Then write the segments of `streamed`, by partition, and do the same with streams.
+        With `streamed`, then set the offload mode `stream`, write these numbers of segments by
+        partition, and trim again.
         """
         with host.running() as _:
             host.wait_ready()
@@ -104,7 +105,7 @@ class TieredTopic:
         wait_until(is_trimmed, _DEADLINE_S, lambda: told, despite=KafkaException)
 
     def _untrimmed(self, metadata: RemoteLogMetadataManager) -> str:
-        """Return what is still to do; empty if nothing is."""
+        """Return which partition is not trimmed yet; empty if all are."""
         for number, partition in self._found().items():
             bases = self._base_offsets(number)
             if len(bases) > 1 and self.local_start_offset(number) == 0:

@@ -41,7 +41,7 @@ _FIRST_EPOCH = "0\n1\n0 0\n"
 class Twin:
     """One log, in two topics of one partition.
 
-    A streamed topic is stored up to its last stable offset, another one up to its active segment.
+    A streamed topic is stored up to its last stable offset, others up to their active segment.
     """
 
     log: CraftedLog
@@ -57,7 +57,7 @@ class Twin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Offload:
-    """How a topic is stored."""
+    """The offload mode and the layout of a topic."""
 
     mode: OffloadMode
     layout: str | None = None
@@ -68,7 +68,7 @@ _STREAMED = _Offload(mode=OffloadMode.STREAM, layout=Layout.BLOCK_V2.value)
 
 
 class TwinTopics:
-    """The topics by their given names; `host` is the broker's host, with the store."""
+    """Twins by their names; `host` is the broker's host, with the store."""
 
     def __init__(self, host: BrokerHost, twins: Mapping[str, Twin]) -> None:
         self.host = host
@@ -78,16 +78,16 @@ class TwinTopics:
         return self._twins[name]
 
     def of(self, *names: str) -> list[Twin]:
-        """Several."""
+        """Return the twins of these names."""
         return [self._twins[name] for name in names]
 
 
 def make_twins(
     host: BrokerHost, logs: Mapping[str, CraftedLog], *, streamed: Collection[str] = ()
 ) -> TwinTopics:
-    """Restart the host's cluster with these logs, and have one of each two tiered and trimmed.
+    """Restart the host's cluster with these logs; tier and trim one topic of each twin.
 
-    Of the logs, `streamed` are stored by streams.
+    The logs named in `streamed` are stored by streams.
     """
     cluster = host.cluster
     for name in logs:
@@ -175,7 +175,7 @@ def _store_and_trim(host: BrokerHost, twins: Sequence[Twin]) -> None:
 def _untrimmed(
     client: WireClient, metadata: RemoteLogMetadataManager, twins: Sequence[Twin]
 ) -> str:
-    """Return what is still to do; empty if nothing is."""
+    """Return which topic is not stored and trimmed yet; empty if none."""
     for twin in twins:
         target = twin.log.local_start_offset
         trimmed = metadata.partition_state(twin.tiered).trimmed_offset

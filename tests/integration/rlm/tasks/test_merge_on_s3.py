@@ -1,4 +1,4 @@
-"""Small stored segments of all layouts are merged on a real S3, and their objects deleted."""
+"""Small stored segments of all layouts are merged on a real S3, and their objects are deleted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ LINEAGE: Final = Lineage.of((0, 0), (3, 450))
 END: Final = 500
 FIRST_TIMESTAMP_MS: Final = 1_700_000_000_000  # each record is a millisecond after the one before
 
-# Producer 7 begins in the first segment and aborts in the second; producer 8 in the last two.
+# Producer 7 begins in the first segment and aborts in the second; producer 8, in the last two.
 ABORTED: Final = (
     AbortedTransaction(producer_id=7, first_offset=80, last_offset=199, last_stable_offset=200),
     AbortedTransaction(producer_id=8, first_offset=380, last_offset=469, last_stable_offset=470),
@@ -69,8 +69,8 @@ _PRODUCERS: Final = {80: 7, 120: 7, 380: 8, 430: 8}  # by the base offset of the
 Ledger = tuple[int, int, int, int]
 """A ledger's id, its first entry's id, and the offsets from the first to the end."""
 
-# Of several ledgers, each but the last one takes a block of 5 MiB, the smallest part of S3. So only
-# the first segment has several. The last segment continues the ledger of the segment before.
+# Each ledger except a segment's last takes a block of 5 MiB, the smallest part of S3. So only the
+# first segment has several ledgers. The last segment continues the ledger of the one before it.
 STREAMED: Final[tuple[tuple[Ledger, ...], ...]] = (
     ((0, 0, 0, 50), (50, 0, 50, 100)),
     ((300, 0, 300, 400),),
@@ -80,7 +80,7 @@ READ_FROM: Final = (0, 95, 200, 455, END - 1)
 
 
 def batch_of(base_offset: int) -> bytes:
-    """Ten offsets; at 190 and 460, the last one ends a transaction."""
+    """Return ten offsets; the last one ends a transaction if the base is 190 or 460."""
     epoch = LINEAGE.epoch_for_offset(base_offset) or 0
     ended = next((each for each in ABORTED if each.last_offset == base_offset + 9), None)
     producer_id = _PRODUCERS.get(base_offset, -1)

@@ -10,8 +10,8 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.MessageUtil;
 
 /**
- * Reads messages with Kafka's own classes: each line "FetchRequest 18 hex" is answered by what was
- * found as JSON, a tab, and the message as Kafka writes it again, in hex; or by "! " and why not.
+ * Reads messages with Kafka's own classes. For each line "FetchRequest 18 hex", prints the message
+ * as JSON, a tab, and the message as Kafka writes it, in hex; after an error, "! " and the reason.
  */
 public final class MessageOracle {
     private static final String PACKAGE = "org.apache.kafka.common.message.";

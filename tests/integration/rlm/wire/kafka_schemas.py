@@ -1,4 +1,4 @@
-"""The message schemas of Kafka's own client, from its jar."""
+"""Reads the message schemas of Kafka's own client from its jar."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Schema = dict[str, Any]
 
 
 def schema(name: str) -> Schema:
-    """One schema, such as "FetchRequest"."""
+    """Return one schema, such as "FetchRequest"."""
     with _clients_jar() as archive:
         return _parsed(archive, f"{_FOLDER}{name}.json")
 
 
 def schemas(kind: str) -> Iterator[Schema]:
-    """All schemas of a kind, "Request" or "Response"."""
+    """Yield all schemas of a kind, "Request" or "Response"."""
     with _clients_jar() as archive:
         for name in archive.namelist():
             if name.startswith(_FOLDER) and name.endswith(f"{kind}.json"):

@@ -9,7 +9,7 @@ from tests.broker_addresses import KEPT, REWRITTEN
 from tests.integration.rlm.wire.kafka_schemas import Schema, schemas
 from tests.unit.rlm.wire.message_strategies import ALL_APIS
 
-# The fields of an address; a host without a port is that of a client or an ACL.
+# The fields of an address; a host without a port belongs to a client or an ACL.
 _HOST_AND_PORT = {"Host", "Port"}
 
 
@@ -18,7 +18,7 @@ def _broker_requests() -> list[Schema]:
 
 
 def _addresses(schema: Schema) -> Iterator[tuple[Versions, ...]]:
-    """The versions of structures with a host and a port, and of those that contain them."""
+    """Yield the versions of structures with a host and a port, and of those around them."""
     shared = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
 
     def walk(fields: list[dict[str, Any]], within: tuple[Versions, ...]) -> Any:

@@ -32,7 +32,7 @@ class _KafkaMessages:
         self._from_java = from_java
 
     def read_and_write(self, name: str, version: int, encoded: bytes) -> tuple[object, bytes]:
-        """Return what Kafka reads from the bytes, and the bytes that it writes for it."""
+        """Return the message that Kafka reads from the bytes, and the bytes it writes for that."""
         self._to_java.write(f"{name} {version} {encoded.hex()}\n")
         self._to_java.flush()
         found, tab, written = self._from_java.readline().rstrip("\n").partition("\t")
@@ -57,7 +57,7 @@ def kafka() -> Iterator[_KafkaMessages]:
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-@settings(max_examples=examples(1 / 20))  # of each of many versions
+@settings(max_examples=examples(1 / 20))  # for each of many versions
 @given(data=st.data())
 def test_message_when_read_and_written_by_kafka_then_same_values_and_bytes(
     data: st.DataObject,
@@ -76,7 +76,7 @@ def test_message_when_read_and_written_by_kafka_then_same_values_and_bytes(
 
 
 def _as_json(message: Message, version: int) -> dict[str, Any]:
-    """Return the message as Kafka's converters write it; records, which they omit, are empty."""
+    """Return the message as Kafka's converters write it, with empty records."""
     return {
         _camel(field.name): _value(field, getattr(message, field.name), version)
         for field in fields_of(type(message))

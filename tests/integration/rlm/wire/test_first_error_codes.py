@@ -14,9 +14,9 @@ _BYTES = {"int8": 1, "bool": 1, "int16": 2, "uint16": 2, "int32": 4, "int64": 8,
 
 
 def _encoded(fields: list[Schema], schema: Schema, version: int, *, flexible: bool) -> bytes:
-    """Encode a structure with one element in each array, and _CODE as partitions' error code.
+    """Encode a structure with one element in each array, and _CODE as each error code.
 
-    Without an error of a partition, the code of the whole response has it.
+    A field marked `is_whole`, the error code of a whole response, gets 0.
     """
     content = b""
     for field in fields:
@@ -66,7 +66,7 @@ def test_first_error_codes_when_encoded_by_kafkas_schemas_then_are_found() -> No
 
 
 def _fields_of(schema: Schema) -> list[Schema]:
-    """The fields; in ShareFetch, the whole response has no error if a partition has one."""
+    """Return the fields; ShareFetch has no error of the whole response if a partition has one."""
     fields: list[Schema] = schema["fields"]
     if schema["name"] != "ShareFetchResponse":
         return fields

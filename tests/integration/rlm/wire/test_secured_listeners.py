@@ -137,7 +137,7 @@ def test_login_when_password_is_right_then_the_broker_answers(
         sasl_password=_PASSWORD,
     )
 
-    # A broker learns of a new SCRAM user a moment after the controller.
+    # A broker knows a new SCRAM user a moment after the controller.
     port = secured.ports[listener]
     found = wait_until(lambda: _cluster_id(client, port), despite=RetriableError)
 

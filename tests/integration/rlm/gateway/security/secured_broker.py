@@ -48,7 +48,7 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuredBroker:
-    """`ports` by listener; `own` is the broker's certificate; all trust `authority`."""
+    """A broker and its `ports` by listener; `own` is its certificate; all trust `authority`."""
 
     cluster: KafkaCluster
     ports: dict[str, int]
@@ -57,7 +57,7 @@ class SecuredBroker:
 
     @contextmanager
     def without_reading(self, topic: str, *, principal: str = f"User:{USER}") -> Iterator[None]:
-        """Let `principal` describe that topic but not read it, until the block ends."""
+        """Let `principal` describe this topic but not read it, until the block ends."""
         described = acl(topic, AclOperation.DESCRIBE, AclPermissionType.ALLOW, principal=principal)
         denied = acl(topic, AclOperation.READ, AclPermissionType.DENY, principal=principal)
         with self.with_acls(described, denied):
@@ -83,13 +83,13 @@ def acl(
     principal: str = f"User:{USER}",
     host: str = "*",
 ) -> AclBinding:
-    """An ACL on a topic."""
+    """Return an ACL on a topic."""
     literal = ResourcePatternType.LITERAL
     return AclBinding(ResourceType.TOPIC, topic, literal, principal, host, operation, kind)
 
 
 def describe_denied(kind: ResourceType, name: str) -> AclBinding:
-    """An ACL that denies USER to describe a group, or the cluster."""
+    """Return an ACL that denies USER Describe on a group, or on the cluster."""
     return AclBinding(
         kind,
         name,
@@ -102,7 +102,7 @@ def describe_denied(kind: ResourceType, name: str) -> AclBinding:
 
 
 def allowed_on_cluster() -> AclBinding:
-    """An ACL that allows USER all on the cluster that no other ACL denies."""
+    """Return an ACL that allows USER every operation on the cluster that no other ACL denies."""
     return AclBinding(
         ResourceType.BROKER,
         "kafka-cluster",

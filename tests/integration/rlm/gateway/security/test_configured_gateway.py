@@ -17,7 +17,7 @@ _PASSWORD = "sesame"  # noqa: S105 - guards nothing
 
 @pytest.fixture
 def settings(secured: SecuredBroker) -> dict[str, str]:
-    """A gateway with an encrypted key, next to a broker that is reached by SASL_SSL."""
+    """A gateway with an encrypted key, which reaches its broker by SASL_SSL."""
     shown = secured.authority.issue("configured", password=_PASSWORD)
     own = {"security.protocol": "sasl_ssl", **login("SCRAM-SHA-256")}
     own["ssl.ca.location"] = str(secured.authority.certificate)

@@ -1,4 +1,4 @@
-"""SASL passes through a gateway to the broker, which still decides who may do what."""
+"""SASL passes through a gateway to the broker, which still authorizes all requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_consumer_when_it_logs_in_through_a_gateway_then_reads_what_is_stored(
     gateway: RunningGateway, secured_topic: TieredTopic, mechanism: str
 ) -> None:
     settings = {**_PROTOCOL, **login(mechanism)}
-    # A broker learns of a new SCRAM user a moment after the controller.
+    # A broker knows a new SCRAM user a moment after the controller.
     wait_until(lambda: _sees(gateway, secured_topic, settings))
 
     read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
@@ -94,7 +94,7 @@ def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logg
 ) -> None:
     """The gateway sends no request of its own between the messages of a login (KIP-368).
 
-    On a machine that stalls, a client may log in again too late in one window, but not in all.
+    On a slow machine, a client may log in again too late once, but not each time.
     """
     settings = {**_PROTOCOL, **login("PLAIN"), "fetch.message.max.bytes": "100000"}
     reader = assigned(gateway.bootstrap_servers, secured_topic.name, settings=settings)
@@ -107,7 +107,7 @@ def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logg
 def test_consumer_when_it_may_not_read_a_topic_then_the_gateway_does_not_help_it(
     gateway: RunningGateway, secured: SecuredBroker, secured_topic: TieredTopic
 ) -> None:
-    """Stored data has the same protection as the broker's data."""
+    """Stored data is as protected as the broker's data."""
     settings = {**_PROTOCOL, **login("PLAIN")}
     read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
     assert len(read) == len(secured_topic.values[0])
@@ -123,7 +123,7 @@ def test_consumer_when_it_may_not_read_a_topic_then_the_gateway_does_not_help_it
 
 
 def _reads_on(reader: Consumer, gateway: RunningGateway, topic: TieredTopic) -> bool:
-    """Read for several login sessions; return whether the broker closed no connection."""
+    """Read during several login sessions; return whether the broker closed no connection."""
     before = gateway.counts.closed[DisconnectCause.BROKER_CLOSED]
     ends_s = time.monotonic() + 2.5 * SESSION_MS / 1000
     rounds = 0

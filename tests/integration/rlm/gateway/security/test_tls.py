@@ -1,4 +1,4 @@
-"""TLS towards clients, towards the broker, and both, with SASL through it."""
+"""TLS to clients, to the broker, and both, also with SASL inside of TLS."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _tls(
     broker: bool = False,
     principal: Certificate | None = None,
 ) -> GatewayTls:
-    """TLS towards clients, and with `broker` also towards the broker, as `principal`."""
+    """Return TLS to clients, and with `broker` also TLS to the broker, as `principal`."""
     config = GatewayTlsConfig(
         protocol=ListenerProtocol.SSL,
         keystore=shown.keystore,
@@ -75,7 +75,7 @@ def _trusting(secured: SecuredBroker, **settings: str) -> dict[str, str]:
 def gateway(
     secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> Iterator[RunningGateway]:
-    """TLS towards clients, plain text towards the broker."""
+    """A gateway with TLS to clients and plain text to the broker."""
     with running_gateway(secured_host, tls=_tls(secured, shown)) as gateway:
         yield gateway
 
@@ -167,7 +167,7 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
 def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_as_its_own(
     secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> None:
-    """A silent client must not block others, and its slot is free after its timeout."""
+    """A silent client must not block others, and frees its slot after the timeout."""
     limits = ServerLimits(connection_count_of_address=3, handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
     tls = _tls(secured, shown)
     with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
@@ -212,7 +212,7 @@ def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
 def test_client_when_it_asks_for_a_brokers_name_then_it_reaches_that_broker(
     secured: SecuredBroker, secured_host: BrokerHost
 ) -> None:
-    """One address for a whole cluster, distinguished by server names."""
+    """One address serves a whole cluster; server names select the broker."""
     alternative = "DNS:*.kafka.test"
     shown = secured.authority.issue("named", subject_alternative=alternative)
     tls, names = _tls(secured, shown), ServerNames("b{node}.kafka.test")
