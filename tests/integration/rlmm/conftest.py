@@ -1,4 +1,4 @@
-"""Metadata topics on the session's broker: one partition's replica, few partitions."""
+"""Metadata topics on the session's broker: few partitions, each with one replica."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def topic_settings(topic_name: str) -> TopicSettings:
 
 @pytest.fixture
 def open_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[OpenTopic]:
-    """Opens clients of one topic, which the first of them creates."""
+    """A function that opens a client of one topic; the first client creates the topic."""
     opened: list[KafkaTopic] = []
 
     def open_topic() -> KafkaTopic:
@@ -37,7 +37,7 @@ def open_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[O
 
 @pytest.fixture
 def missing_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[KafkaTopic]:
-    """A client of a topic that nobody has created."""
+    """A client of a topic that does not exist."""
     topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, topic_settings)
     yield topic
     topic.close()

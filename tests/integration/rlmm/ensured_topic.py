@@ -1,4 +1,4 @@
-"""Creates a metadata topic and waits until it is known."""
+"""Creates a metadata topic and waits until all brokers know the topic."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from tests.services.waiting import wait_until
 
 
 def ensured(topic: EventTopic) -> TopicIdentity:
-    """Ensure the topic; brokers learn of a new topic one after the other."""
+    """Ensure the topic; retry, because brokers learn of a new topic one after the other."""
     what = "the metadata topic"
     return wait_until(lambda: topic.ensure(create=True), 30.0, what, despite=RetriableError)

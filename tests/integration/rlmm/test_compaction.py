@@ -23,7 +23,7 @@ _EAGER = {
     "cleanup.policy": "compact",
     "delete.retention.ms": "1",
     "max.compaction.lag.ms": "1",
-    "message.timestamp.type": "CreateTime",  # the deadlines are those of the random logs
+    "message.timestamp.type": "CreateTime",  # deadlines depend on the random logs' timestamps
     "min.cleanable.dirty.ratio": "0",
     "segment.ms": "1000",
 }
@@ -43,7 +43,7 @@ def drawn_worlds() -> list[World]:
 
 
 class CompactedTopic:
-    """A topic with one partition per log, compacted as far as the cleaner has come."""
+    """A topic with one partition for each log, compacted as far as the cleaner has come."""
 
     def __init__(self, kafka: KafkaCluster, name: str, worlds: Sequence[World]) -> None:
         kafka.create_topic(name, partitions=len(worlds), config=_EAGER)
@@ -56,7 +56,7 @@ class CompactedTopic:
         self._newest_ms = max(world.clock.now_ms for world in worlds)
 
     def write(self) -> None:
-        """Write the records of the logs that the topic does not have yet."""
+        """Write those records of the logs that the topic does not have yet."""
         for partition, world in enumerate(self._worlds):
             for record in world.log.records(0)[self._written[partition] :]:
                 self._producer.produce(
@@ -104,7 +104,7 @@ def is_cleaned(records: Sequence[TopicRecord], drawn_count: int) -> bool:
 def test_fold_when_the_cleaner_has_been_there_then_equals_the_live_one(
     kafka: KafkaCluster, topic_name: str
 ) -> None:
-    """R11, R12, scenario 29: at each step of the cleaning, also when tombstones have expired."""
+    """R11, R12, scenario 29: at each stage of the cleaning, also when tombstones have expired."""
     drawn = drawn_worlds()
     logs = [world.log for world in drawn]
     topic = CompactedTopic(kafka, topic_name, drawn)
@@ -123,6 +123,6 @@ def test_fold_when_the_cleaner_has_been_there_then_equals_the_live_one(
     wait_until(cleaned, 60.0, "all partitions to be cleaned", interval_s=0.5)
 
     topic.close()
-    assert sum(map(refusals, logs), Counter()), "refused records were among them"
+    assert sum(map(refusals, logs), Counter()), "the random logs have no refused record"
     tombstones = [record for log in logs for record in log.records(0) if record.value is None]
-    assert tombstones, "tombstones were among them"
+    assert tombstones, "the random logs have no tombstone"

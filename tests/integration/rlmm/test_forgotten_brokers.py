@@ -1,6 +1,6 @@
-"""Clients that know no broker any more, as librdkafka's after a response without brokers.
+"""Clients that no longer know any broker, like librdkafka's after a response without brokers.
 
-The first client of each test has an address where nobody listens: it never finds a broker either.
+The first client of each test has an address where nobody listens, so it finds no broker, either.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class TestKafkaManager(
     MetadataSemanticsContract,
     MetadataAssignmentContract,
 ):
-    """The suite, over a real broker and RocksDB."""
+    """The contract of managers, over a real broker and RocksDB."""
 
 
 def test_cache_when_its_directory_is_lost_then_is_rebuilt_with_the_same_lookups(
@@ -93,7 +93,7 @@ def test_cache_when_its_directory_is_lost_then_is_rebuilt_with_the_same_lookups(
 
 
 def test_cache_when_opened_again_then_reads_only_what_is_new(open_manager: OpenManager) -> None:
-    """The checkpoint is continued: positions are written with the data."""
+    """The manager continues from the checkpoint, because positions are written with the data."""
     first = open_manager()
     first.publish(step(segment_metadata(1), FINISHED))
     first.close()
@@ -110,7 +110,7 @@ def test_cache_when_the_topic_was_recreated_meanwhile_then_is_rebuilt(
     topic_settings: TopicSettings,
     tmp_path: Path,
 ) -> None:
-    """Scenario 37: the topic's id shows it; nothing is merged, and the old cache is kept."""
+    """Scenario 37: the topic's id shows this; nothing is merged, and the old cache is kept."""
     first = open_manager()
     first.publish(step(segment_metadata(1), FINISHED))
     first.close()
@@ -147,7 +147,7 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
 def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_cache_stays(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """Scenario 37: all processes would take an empty topic in its place for the true state."""
+    """Scenario 37: all processes would take an empty new topic for the true state."""
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
 
@@ -170,7 +170,7 @@ def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_ca
 def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written_until_restored(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """Scenario 40, while running: names both shapes; the cache still answers."""
+    """Scenario 40, while running: the reason names both shapes; the cache still answers."""
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
     before = manager.metrics().positions
@@ -227,7 +227,7 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(
 def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(
     services: ServiceProvider, tmp_path: Path
 ) -> None:
-    """Scenario 37, R12: with the same id and longer than before; the end of the epoch shows it."""
+    """Scenario 37, R12: id and length do not show this, but the end of the epoch does."""
     cluster = services.kafka(tmp_path / "kafka")
 
     def opened(process: str) -> TopicBasedRemoteLogMetadataManager:
@@ -268,7 +268,7 @@ def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(
 
 
 def lose_records(partition_directory: Path) -> None:
-    """Delete a partition's files except its directory, as after a loss of unflushed data."""
+    """Delete the files in a partition's directory, as after a loss of unflushed data."""
     for each in partition_directory.iterdir():
         if each.name != "partition.metadata":
             each.unlink()
@@ -280,7 +280,7 @@ def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
 
 
 def create_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
-    """Create the topic again, once all brokers know of its deletion."""
+    """Create the topic again, once all brokers know of the deletion."""
     topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
     try:
         wait_until(lambda: _is_missing(topic), 30.0, "the end of the old topic")

@@ -16,7 +16,7 @@ from tests.services.waiting import wait_until
 
 
 class TestKafkaTopic(EventTopicContract):
-    """The suite, against a real broker."""
+    """The contract of event topics, with a real broker."""
 
 
 def ensure(kafka: KafkaCluster, settings: TopicSettings) -> None:
@@ -50,7 +50,7 @@ def test_topic_when_brokers_are_too_few_then_the_setting_is_named(
 def test_topic_when_replicated_less_than_asked_then_the_setting_is_named(
     kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """Scenario 40: an existing topic of a lower factor."""
+    """Scenario 40: an existing topic has a lower replication factor."""
     ensure(kafka, topic_settings)
 
     with pytest.raises(InvalidConfigError, match=r"topic\.replication\.factor.*expected=2"):
@@ -92,7 +92,7 @@ def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lea
 def test_ends_when_the_broker_does_not_know_the_topic_then_is_retriable(
     kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """A broker answers like that for a moment after another one has created the topic."""
+    """A broker answers like this for a moment after another broker has created the topic."""
     client = {"bootstrap.servers": kafka.bootstrap_servers}
     topic = KafkaTopic(client, topic_settings, KafkaTimeouts(request_ms=1000))
 

@@ -54,7 +54,7 @@ def test_native_record_when_written_by_kafka_then_is_shown_as_kafka_shows_it() -
 
 
 def _as_ours(shown: object) -> dict[str, object]:
-    """Convert Kafka's JSON: names of its schemas, states by name, the tagged field's default."""
+    """Convert Kafka's JSON to that of rlm: field names, names of states, a tagged default."""
     named = _renamed(shown)
     assert isinstance(named, dict)
     for field, names in _STATES.items():

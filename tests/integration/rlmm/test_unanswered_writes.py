@@ -1,4 +1,4 @@
-"""A broker does not respond to writes: the process learns their result before it writes again."""
+"""A broker does not respond to writes: a process finds out their result before it writes again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
         manager.close()
         records = records_of(cluster)
     keys = [record.key for record in records]
-    # The superseded one has a tombstone, too.
+    # The superseded record has a tombstone, too.
     written = [record.key for record in records if record.value is not None]
     assert written.count(encode(second).key) == 1
     assert written.count(encode(first).key) <= 1
@@ -68,7 +68,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
 
 @contextmanager
 def hanging(pid: int) -> Iterator[None]:
-    """Stop the broker with SIGSTOP: its sockets stay open and fill up."""
+    """Stop the broker with SIGSTOP until the block ends: its sockets stay open and fill up."""
     os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: is_stopped(pid), describe="every thread has stopped")
@@ -88,7 +88,7 @@ def client_of(cluster: KafkaCluster) -> dict[str, str]:
 
 
 def records_of(cluster: KafkaCluster) -> list[TopicRecord]:
-    """All records of the metadata topic, in order."""
+    """Return all records of the metadata topic, in order."""
     topic = KafkaTopic(client_of(cluster), SHAPE, TIMEOUTS)
     topic.ensure(create=False)
     end_offset = topic.end_offsets([0])[0]

@@ -1,4 +1,4 @@
-"""Checks every store's error for a missing bucket, container or directory."""
+"""Checks a store's errors if its bucket, container or directory is missing."""
 
 from __future__ import annotations
 

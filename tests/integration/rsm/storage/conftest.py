@@ -1,4 +1,4 @@
-"""Servers that stores are on, one each for all tests here."""
+"""The servers of stores: all tests here share one of each kind."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def s3_bucket(s3_server: S3Server) -> str:
 
 @pytest.fixture
 def s3_settings(s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch) -> S3Settings:
-    """The module's bucket, in parts as small as S3 has them.
+    """Settings for the module's bucket, with the smallest parts that S3 accepts.
 
-    The credentials that the server takes are where the SDK looks for them.
+    The server's credentials are where the SDK looks for them.
     """
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)

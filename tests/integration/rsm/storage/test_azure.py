@@ -83,7 +83,7 @@ def test_probe_when_the_container_is_there_then_what_is_needed_works(
 def test_creation_when_an_aborted_upload_left_blocks_then_created_at_once(
     storage: AzureChunkStorage,
 ) -> None:
-    """Azure keeps blocks that are not committed for a week, and a put then finds a blob."""
+    """Azure keeps uncommitted blocks for a week, and meanwhile a put finds an existing blob."""
 
     def break_off(piece: int) -> None:
         if piece == 2:

@@ -79,7 +79,7 @@ def test_chunks_when_stored_on_s3_then_verified_and_read_across(
 def test_delete_when_a_stream_never_finished_then_all_that_was_planned_is_gone(
     storage: S3ChunkStorage, manager: SegmentStorageManager
 ) -> None:
-    """PIP-17's crash rule: the record of the start names every object that may exist."""
+    """PIP-17's crash rule: the record of a copy's start names every object that may exist."""
     whole = planned(manager, size_bytes=len(LOG))
     names = manager.plan_streamed_objects(whole.segment_id, 1000, most_bytes=20 * CHUNK)
     started = replace(whole, objects=names.objects)

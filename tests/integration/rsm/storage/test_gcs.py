@@ -115,7 +115,7 @@ def test_creation_when_it_is_in_parts_then_one_whole(
 def test_creation_when_the_length_is_unknown_then_one_whole(
     storage: GcsChunkStorage, length_bytes: int
 ) -> None:
-    """Also where the last part is full, so that only an empty one shows the end."""
+    """Also if the last part is full, so that only an empty part shows the end."""
     content = (bytes(range(251)) * (length_bytes // 251 + 1))[:length_bytes]
 
     checksum = storage.create_with_content("a", UnsizedSource(source=source_of(content)))
@@ -127,7 +127,7 @@ def test_creation_when_the_length_is_unknown_then_one_whole(
 def test_creation_when_chunks_are_as_long_as_parts_then_each_is_acknowledged_by_the_store(
     gcs_settings: GcsSettings,
 ) -> None:
-    """Not earlier than the response to its part, and before the next part is sent."""
+    """A chunk is acknowledged after the response to its part, before the next part is sent."""
     source = CountingSource(pieces=tuple(bytes([number]) * PART_UNIT_BYTES for number in range(3)))
     accepted_before: list[int] = []
 
@@ -139,7 +139,7 @@ def test_creation_when_chunks_are_as_long_as_parts_then_each_is_acknowledged_by_
 
     storage.create_with_content("a", source)
 
-    assert accepted_before == [0, 1, 2, 3]  # an empty part is the last one
+    assert accepted_before == [0, 1, 2, 3]  # the last part is empty
     storage.delete("a")
     storage.close()
 
@@ -177,7 +177,7 @@ def test_requests_when_one_is_repeated_then_the_observer_has_all_that_the_server
     observed.create_with_content("a", source_of(b"abc"))
     observed.delete("a")
 
-    # The SDK also reads the bucket's metadata, at a time of its own.
+    # The SDK also reads the bucket's metadata, at an unknown time.
     assert [each for each in sent if each != "GET"] == ["POST", "POST", "DELETE"]
     assert [each for each in proxy.requests if each != "GET"] == ["POST", "POST", "DELETE"]
     observed.close()
@@ -241,7 +241,7 @@ def test_check_access_when_the_key_is_valid_again_then_it_recovers_without_resta
     with pytest.raises(RetriableError, match="credentials cannot be read"):
         storage.check_access()
     key_file.write_text(_service_account(f"{proxy.url}/token"))
-    # More than one each: in the background the SDK also looks up the bucket's region.
+    # More than one fault each, because the SDK also looks up the bucket's region.
     proxy.expect(*[Fault(method="POST", status=400, body='{"error": "invalid_grant"}')] * 4)
     with pytest.raises(RetriableError, match="no credentials that the store accepts"):
         storage.check_access()

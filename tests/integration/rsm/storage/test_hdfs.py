@@ -28,7 +28,7 @@ STANDBY = '{"RemoteException":{"exception":"StandbyException","message":"not her
 
 @pytest.fixture
 def standby(hdfs: HdfsCluster) -> Iterator[FaultyProxy]:
-    """A second address of the name node, which a test can make refuse requests."""
+    """A second address of the name node, where a test can let requests fail."""
     with FaultyProxy(hdfs.port) as proxy:
         yield proxy
 
@@ -101,7 +101,7 @@ def test_requests_when_a_range_is_read_then_those_to_name_node_and_data_node_are
 def test_read_when_the_data_node_breaks_off_then_it_is_read_on_from_there(
     hdfs: HdfsCluster, hdfs_settings: HdfsSettings, standby: FaultyProxy
 ) -> None:
-    """Scenario 94: an answer that ends early is not taken for the end of the file."""
+    """Scenario 94: the reader does not take the early end of a response for the end of the file."""
     storage = HdfsChunkStorage(replace(hdfs_settings, namenode_urls=(standby.url,)))
     content = bytes(range(256)) * 4096
     storage.create_with_content("cut/a", source_of(content))
@@ -166,7 +166,7 @@ def test_creation_when_it_takes_longer_than_leftovers_stay_then_no_other_removes
 
 
 def _data_node_of(port: int, path: str, user: str) -> str:
-    """The data node to which the name node redirects a read of a whole file."""
+    """Return the data node to which the name node redirects a read of a whole file."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", f"/webhdfs/v1{path}?op=OPEN&user.name={user}&length={1 << 20}")
         location = connection.getresponse().getheader("Location")

@@ -1,4 +1,4 @@
-"""The contracts of all chunk storages, of the binding for HDFS on a real cluster."""
+"""The contracts of all chunk storages, for the HDFS binding on a real cluster."""
 
 from __future__ import annotations
 

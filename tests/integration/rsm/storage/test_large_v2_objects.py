@@ -1,4 +1,4 @@
-"""A streamed object of more than 2 GiB (PIP-76): positions beyond an int of Java."""
+"""A streamed object of more than 2 GiB (PIP-76), with positions that a Java int cannot have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 _UUID_1 = UUID(int=1)
 _ENTRY_BYTES = 32 << 20
 _FIRST_LEDGER, _SECOND_LEDGER = 7, 9
-_ENTRIES = 33  # of each ledger: the second one begins above 1 GiB, and ends above 2 GiB
+_ENTRIES = 33  # of each ledger: the second ledger begins above 1 GiB, and ends above 2 GiB
 _WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 _JAVAS_INT = 1 << 31
 

@@ -29,7 +29,7 @@ _RULES = b"""<?xml version="1.0" encoding="UTF-8"?>
 
 @contextmanager
 def _answering(status: int, content: bytes, content_type: str) -> Iterator[str]:
-    """The address of a server that answers every request with this body."""
+    """Run a server that answers every request with this body; yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -101,7 +101,7 @@ def test_creation_when_the_length_is_unknown_then_parts_make_one_whole(
 def test_creation_when_each_chunk_is_a_part_then_parts_are_the_chunks(
     storage: S3ChunkStorage, sent: Counter[str]
 ) -> None:
-    """A block of a ledger that is still being read."""
+    """Such chunks are blocks of a ledger that is still being read."""
     chunks = source_of(b"a" * (PART + 1), b"b" * (PART + 2), b"c")
 
     storage.create_with_content("a", UnsizedSource(source=chunks, parts=PartBounds.EACH_CHUNK))
@@ -130,7 +130,7 @@ def test_creation_when_the_source_divides_its_content_then_parts_are_its_own(
 def test_creation_when_many_are_under_way_then_no_more_parts_are_in_memory_than_there_is_room_for(
     s3_settings: S3Settings,
 ) -> None:
-    """Six uploads of three parts share the memory of two parts: all of them end."""
+    """Six uploads of three parts share the memory of two parts, and all of them finish."""
     settings = replace(s3_settings, upload_memory_bytes=2 * PART)
     storage = S3ChunkStorage(S3Bucket(settings))
     names = [f"room/{number}" for number in range(6)]
@@ -175,7 +175,7 @@ def test_concat_when_chunks_are_long_then_the_store_copies_them_itself(
     storage.concat("a", ["b", "c"])
 
     assert sent["upload_part_copy"] == 1
-    assert sent["get_object"] == 3  # b, and both ends of c, are requested
+    assert sent["get_object"] == 3  # the client downloads b and both ends of c
     assert [info.name for info in storage.list("")] == ["a"]
     info = storage.info("a")
     assert (info.length_bytes, info.attributes) == (2 * PART + 3, {"k": "v"})

@@ -1,4 +1,4 @@
-"""The contracts of all chunk storages, of the binding for S3 on a real server."""
+"""The contracts of all chunk storages, for the S3 binding on a real server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.services.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def shared() -> list[S3ChunkStorage]:
-    """The one storage of this module's tests, because it takes long to create a client."""
+    """The only storage of this module's tests, because it takes long to create a client."""
     return []
 
 
@@ -46,7 +46,7 @@ class TestS3ChunkCreation(ChunkCreationContract):
 class TestS3ChunkClosing(ChunkClosingContract):
     @pytest.fixture
     def shared(self) -> list[S3ChunkStorage]:
-        """The storage of one test: those of other tests stay open."""
+        """A storage for one test that may close it; other tests need theirs open."""
         return []
 
 

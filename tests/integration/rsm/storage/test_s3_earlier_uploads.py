@@ -29,7 +29,7 @@ CONTENT = b"".join(bytes([65 + number]) * PART for number in range(4)) + b"the r
 
 @dataclass(slots=True, kw_only=True)
 class Reused:
-    """Content of unknown length, and what the store says about the uploads that it names."""
+    """Content of unknown length, and what the store reports of the uploads in `names`."""
 
     content: bytes
     names: tuple[str, ...] = ()
@@ -63,11 +63,11 @@ class Bucket:
         return Counter(self.sent)
 
     def ended_first(self, operation: str) -> bool:
-        """Return whether an operation that ends an upload was sent before the new upload began."""
+        """Return whether `operation`, which ends an upload, came before the new upload."""
         return self.sent.index(operation) < self.sent.index("create_multipart_upload")
 
     def left(self, name: str, content: bytes = CONTENT) -> None:
-        """Leave an unfinished upload with all whole parts, as a process does that is killed."""
+        """Leave an unfinished upload with all whole parts, as a killed process does."""
         looks = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
         started = self.storage._bucket.ask("create_multipart_upload", Key=name, **looks)
         upload = MultipartUpload(self.storage._bucket, name, started["UploadId"])
@@ -75,7 +75,7 @@ class Bucket:
             upload.put(number, content[(number - 1) * PART : number * PART])
 
     def broke_off(self, name: str, names: tuple[str, ...]) -> None:
-        """Leave an unfinished upload, after a creation that has used all whole parts again."""
+        """Leave an unfinished upload, by a creation that fails after reusing all whole parts."""
 
         def fail(number: int) -> None:
             if number == len(CONTENT) // PART:
@@ -94,7 +94,7 @@ class Bucket:
         return name
 
     def upload_of(self, name: str) -> MultipartUpload:
-        """The unfinished upload of an object, as its own process has it."""
+        """Return the unfinished upload of an object, as its own process has it."""
         bucket = self.storage._bucket
         (upload_id,) = upload_ids(bucket, name)
         return MultipartUpload(bucket, name, upload_id)
@@ -145,7 +145,7 @@ def test_creation_when_the_second_part_differs_then_it_and_the_later_ones_are_se
 def test_creation_when_the_first_part_differs_then_all_is_sent_after_the_upload_was_aborted(
     bucket: Bucket, name: str
 ) -> None:
-    """R23: its own process can send no part of it any longer."""
+    """R23: the upload's own process can no longer send a part."""
     bucket.left(name, b"?" + CONTENT[1:])
     upload = bucket.upload_of(name)
     source = Reused(content=CONTENT, names=(name,))
@@ -362,7 +362,7 @@ def test_creation_when_copies_succeed_but_no_response_arrives_then_one_attempt_f
 def test_creation_when_several_uploads_are_unfinished_then_the_one_with_most_is_used(
     bucket: Bucket, name: str
 ) -> None:
-    """The other ones are aborted, also one of the same object."""
+    """The other uploads are aborted, also one of the same object."""
     short = f"old/{uuid4()}"
     bucket.left(short, CONTENT[:PART])
     bucket.left(name, CONTENT[:PART])
@@ -426,7 +426,7 @@ def test_own_process_when_its_upload_was_used_then_its_late_part_and_its_end_cha
 
     with pytest.raises(NotFoundError):
         upload.put(5, b"late")
-    with suppress(ClientError):  # a store may answer a repeated end as it answered the first one
+    with suppress(ClientError):  # a store may answer a repeated completion like the first
         upload.complete()
     assert bucket.storage.read_range(name, WHOLE) == CONTENT[: 4 * PART]
 
@@ -450,7 +450,7 @@ def test_failed_creation_when_uploads_are_not_listed_then_its_own_is_kept_unless
     *,
     is_kept: bool,
 ) -> None:
-    """Without the right to list them, nobody could abort it later."""
+    """Without the right to list uploads, no process could abort this one later."""
     status = 500 if is_kept else 403
 
     def fail(number: int) -> None:

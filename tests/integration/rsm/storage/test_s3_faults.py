@@ -31,7 +31,7 @@ def proxy(s3_server: S3Server) -> Iterator[FaultyProxy]:
 
 @pytest.fixture(scope="module")
 def opened() -> list[S3ChunkStorage]:
-    """The storage of all tests here: a client takes long to make."""
+    """The storage of all tests here, because it takes long to create a client."""
     return []
 
 
@@ -54,7 +54,7 @@ def name() -> str:
 def test_creation_when_the_store_is_busy_then_it_is_repeated(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str, status: int, code: str
 ) -> None:
-    """Scenario 94: the SDK repeats it, with jittered pauses."""
+    """Scenario 94: the SDK repeats the request, with jittered pauses."""
     proxy.expect(Fault(method="PUT", status=status, code=code))
 
     storage.create_with_content(name, source_of(b"abc"))
@@ -237,7 +237,7 @@ def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
 def test_delete_many_when_the_answer_names_errors_then_only_those_names_are_not_done(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """Scenario 109: a successful response with errors for some keys."""
+    """Scenario 109: a successful response has errors for some keys."""
     body = (
         f"<DeleteResult><Error><Key>{name}-2</Key><Code>InternalError</Code>"
         f"<Message>It is lost</Message></Error></DeleteResult>"
@@ -275,7 +275,7 @@ def test_check_access_when_the_clocks_differ_then_that_is_what_it_says(
 def test_exists_when_the_store_answers_a_bare_404_then_a_second_request_shows_more(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """The 404 of a HEAD request may be about the bucket, so it proves no missing object."""
+    """The 404 of a HEAD request may be about the bucket, so it does not prove a missing object."""
     proxy.expect(
         Fault(method="HEAD", status=404), Fault(method="GET", status=404, code="NoSuchBucket")
     )

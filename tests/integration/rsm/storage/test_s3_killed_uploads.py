@@ -1,4 +1,4 @@
-"""What a process that was killed, or does not know yet that it is fenced, left in a bucket."""
+"""Uploads in a bucket of processes that were killed, or do not know yet that they are fenced."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def storage(s3_settings: S3Settings) -> Iterator[S3ChunkStorage]:
 
 
 def _unfinished(storage: S3ChunkStorage) -> list[str]:
-    """The names of all unfinished uploads, also of other processes."""
+    """Return the object names of all unfinished uploads, also of other processes."""
     return [
         each["Key"] for each in storage._bucket.ask("list_multipart_uploads").get("Uploads", ())
     ]
 
 
 def _sent_parts(storage: S3ChunkStorage, name: str) -> int:
-    """The number of parts that the store has of the only upload: none is on its way then."""
+    """Return how many parts of the object's uploads the store has."""
     uploads = storage._bucket.ask("list_multipart_uploads").get("Uploads", ())
     return sum(
         len(storage._bucket.ask("list_parts", Key=name, UploadId=each["UploadId"]).get("Parts", ()))
@@ -51,7 +51,7 @@ def _sent_parts(storage: S3ChunkStorage, name: str) -> int:
 
 
 def _killed(storage: S3ChunkStorage, name: str) -> MultipartUpload:
-    """An upload with a part, which its process never completes."""
+    """Leave an upload with one part, as a killed process does."""
     started = storage._bucket.ask("create_multipart_upload", Key=name, ChecksumAlgorithm="CRC32C")
     upload = MultipartUpload(storage._bucket, name, started["UploadId"])
     upload.put(1, b"x" * PART)
@@ -102,7 +102,7 @@ def _append(writer: SegmentWriter, batches: Iterable[bytes]) -> None:
 
 
 def _append_and_wait(writer: SegmentWriter, batches: Iterable[bytes]) -> None:
-    """Append all, and then nothing until a response of the store raises an error."""
+    """Append all batches; then append nothing repeatedly, until a store's response raises."""
     _append(writer, batches)
     wait_until(lambda: bool(writer.append(memoryview(b""))))
 
@@ -110,7 +110,7 @@ def _append_and_wait(writer: SegmentWriter, batches: Iterable[bytes]) -> None:
 def test_delete_when_a_stream_never_finished_then_its_upload_ends_and_late_parts_are_refused(
     storage: S3ChunkStorage,
 ) -> None:
-    """PIP-76: a fenced streamer that still sends cannot make an object appear."""
+    """PIP-76: a fenced streamer that still sends parts cannot create the object."""
     manager = _manager(storage)
     metadata = _planned(manager)
     batches = build_batches(300, records_per_batch=100, value_bytes=1000)

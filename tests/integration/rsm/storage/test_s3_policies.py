@@ -1,7 +1,7 @@
-"""The IAM policies of deploy/s3: each role works with just its own, on a server that applies it.
+"""The IAM policies of deploy/s3: each role works with only its own policy, which a server applies.
 
-The server has no policies of users. So the bucket's policy has the same statements, with the user
-as principal.
+The server has no policies of users. So the bucket's policy has the same statements, with the users
+as principals.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def users(s3_server: S3Server, s3_bucket: str) -> dict[str, str]:
 def open_as(
     users: dict[str, str], s3_settings: S3Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[OpenAs]:
-    """Opens the bucket as a role; the set has the names of the requests that were sent."""
+    """A function that opens the bucket as a role; its set gets the names of sent requests."""
     with ExitStack() as opened:
 
         def open_bucket(role: str) -> tuple[S3ChunkStorage, set[str]]:
@@ -127,7 +127,7 @@ def test_role_that_writes_when_it_sends_all_requests_then_its_policy_allows_thes
 def test_role_that_may_not_list_parts_when_it_creates_then_all_is_sent_and_logged_once(
     open_as: OpenAs, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The policy of a repair job lacks the right: it streams nothing."""
+    """The policy of a repair job lacks the right, because the job streams nothing."""
     storage, requests = open_as("repair")
 
     with caplog.at_level(logging.INFO):
@@ -175,7 +175,7 @@ def test_role_that_reads_when_it_writes_or_deletes_then_is_denied(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Again(WrappedSource):
-    """Content that may have been sent before."""
+    """Content that may have been sent before, so that its parts can be reused."""
 
     reuse: ContentReuse
     length_bytes: None = None
@@ -185,7 +185,7 @@ class _Again(WrappedSource):
 
 
 def _use_an_upload_again(storage: S3ChunkStorage, requests: set[str], name: str) -> list[int]:
-    """Leave an upload of this name, and create an object with its part; return what was used."""
+    """Leave an upload, and create an object that reuses its part; return the reused sizes."""
     used: list[int] = []
     pieces = (b"x" * _MIB,) * 6
     requests.discard("upload_part")
