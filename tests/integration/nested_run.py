@@ -13,7 +13,7 @@ from tests.architecture.tree import CHECKOUT
 def run_pytest(
     directory: Path, conftest: str, *arguments: str, workers: str = "0", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run what `arguments` select there. No variable of the run outside reaches it."""
+    """Run the tests that `arguments` select. No variable of the outer run reaches them."""
     (directory / "conftest.py").write_text(conftest)
     own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
     return subprocess.run(

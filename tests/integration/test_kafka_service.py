@@ -1,4 +1,4 @@
-"""The brokers that other tests rely on are real, whichever provider this run has."""
+"""The brokers that other tests rely on are real, whichever provider a run has."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ from tests.services.waiting import wait_until
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPIC = "written-in-every-way"
 VALUE_BYTES = 4000
-FILE_TIME_MS = 20  # the time of a file may be that of the kernel's last tick
+FILE_TIME_MS = 20  # a file's time may be that of the kernel's previous clock tick
 
 
 @pytest.fixture(scope="module")
 def written(
     services: ServiceProvider, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster]:
-    """A broker with a topic of several segments: five codecs, transactions ended both ways."""
+    """A broker with a topic of several segments, five codecs, finished and aborted transactions."""
     cluster = services.kafka(tmp_path_factory.mktemp("logdir"), log_dirs_per_broker=2)
     with cluster:
         cluster.create_topic(TOPIC, config={"segment.bytes": str(1 << 20)})
@@ -116,7 +116,7 @@ def test_rolled_segments_of_a_real_topic_then_listing_agrees_with_their_batches(
 def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled_it(
     written: KafkaCluster, source: LogDirSource
 ) -> None:
-    """PIP-17's offloadTimeInMinutes: neither the records nor the last write show that time."""
+    """PIP-17's offloadTimeInMinutes needs that time; neither records nor the last write show it."""
     topic, year_2001_ms = "rolled-by-time", 10**12
     written.create_topic(topic, config={"segment.ms": "1000", "retention.ms": "-1"})
     producer = Producer({"bootstrap.servers": written.bootstrap_servers})
@@ -154,7 +154,7 @@ def test_indexes_built_from_the_batches_of_a_real_topic_then_equal_the_brokers(
 def test_aborted_transaction_over_several_real_segments_then_with_each_of_them(
     written: KafkaCluster, source: LogDirSource, partition: TopicIdPartition
 ) -> None:
-    """R19: a segment carries the abort although its marker lies in a later one."""
+    """R19: a segment has the abort, although the marker is in a later segment."""
     log = source.local_log(partition)
     opened = _open_all(written, source, partition, log)
 

@@ -1,4 +1,4 @@
-"""Checks that run while the tests run: one more test of the run."""
+"""Checks that run while the tests run, and count as one more test."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_run_when_it_ends_early_then_its_checks_end_too(tmp_path: Path) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """True also if its parent has not asked for its exit code yet."""
+    """Return whether a process has ended, even if its parent has not waited for it yet."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""Failed tests with services are repeated once, and only they."""
+"""A run repeats failed tests with services once, and no others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_configure(config):
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(RunRepeats(config.getoption("--repeat")))
 """
-# The file remembers that the test has failed.
+# The file records that the test has failed.
 _FAILS_ONCE = """
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def test_run_when_all_pass_then_repeats_nothing(tmp_path: Path) -> None:
 def _run(
     directory: Path, tests: dict[str, str], *, workers: str = "0", repeat: int = 3
 ) -> subprocess.CompletedProcess[str]:
-    """Run files of tests by their level."""
+    """Run test files, given by their levels."""
     (directory / "pytest.ini").touch()
     for level, text in tests.items():
         folder = directory / "tests" / level

@@ -1,4 +1,4 @@
-"""The tables after a run: whether a test or its shared services took the time."""
+"""The tables after a run show whether tests or their shared services took the time."""
 
 from __future__ import annotations
 

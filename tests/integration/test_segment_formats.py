@@ -33,7 +33,7 @@ BASE_TIMESTAMP_MS = 1_700_000_000_000
 
 @pytest.fixture(scope="module")
 def partition_dir(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a partition with many rolled segments: every codec, and transactions."""
+    """The directory of a partition with many rolled segments, every codec, and transactions."""
     topic = tmp_path_factory.mktemp("segment-formats").name
     kafka.create_topic(topic, config={"segment.bytes": "1048576", "retention.ms": "-1"})
     for codec in CODECS:
@@ -44,7 +44,7 @@ def partition_dir(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory)
 
 
 def produce(kafka: KafkaCluster, topic: str, codec: str) -> None:
-    """About 0.8 MiB in batches of many sizes, timestamps that go back and forth."""
+    """Produce about 0.8 MiB in batches of many sizes, with timestamps out of order."""
     producer = Producer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -66,7 +66,7 @@ def produce(kafka: KafkaCluster, topic: str, codec: str) -> None:
 
 
 def produce_transactions(kafka: KafkaCluster, topic: str) -> None:
-    """Ten transactions, every other one aborted."""
+    """Produce ten transactions, every other one aborted."""
     producer = Producer(
         {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"{topic}-writer"}
     )
@@ -180,7 +180,7 @@ def test_cut_preallocated_when_segment_is_active_then_entries_remain(partition_d
 def test_transaction_indexes_when_some_were_aborted_then_each_is_there(
     partition_dir: Path,
 ) -> None:
-    """R19: the aborted transactions of a segment are known from its own index."""
+    """R19: a segment's own index has its aborted transactions."""
     bases = base_offsets(partition_dir)
     ends = [*bases[1:], 1 << 62]
     found = [

@@ -1,4 +1,4 @@
-"""Where a run gets its services from, and the names of their images."""
+"""The provider of a run's services, and the names of their images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of the tests itself: it ends with the name of a missing program, and leaves no process."""
+"""Test runs: they end with the name of a missing program, and leave no process."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_run_when_no_engine_answers_that_it_is_to_use_then_ends_with_the_way_out
 def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
-    """The mutants' test session has its own process group, and its log exists from then on."""
+    """The test waits for the log, which exists once the mutants' process group runs."""
     options = ("--only", "plan", "--per-group", "1", "--jobs", "1")
     run = ServiceProcess(
         [sys.executable, "-m", "tests.mutation", *options],
@@ -233,7 +233,7 @@ def _pytest(directory: Path, *arguments: str) -> list[str]:
 
 
 def _make_services(directory: Path, *, without: str = "") -> subprocess.CompletedProcess[str]:
-    """Run make in a separate checkout, where every tool fails."""
+    """Run make in a separate checkout in which every tool fails."""
     checkout, tools = directory / "checkout", directory / "tools"
     checkout.mkdir(exist_ok=True)
     tools.mkdir()
@@ -258,7 +258,7 @@ def _make_services(directory: Path, *, without: str = "") -> subprocess.Complete
 
 
 def _searched() -> list[Path]:
-    """The directories of the PATH, the first of which wins."""
+    """Return the directories of the PATH, the first one last, so that its programs win."""
     found = [Path(each) for each in os.environ["PATH"].split(os.pathsep) if each]
     return [each for each in reversed(found) if each.is_dir()]
 

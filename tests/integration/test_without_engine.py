@@ -1,4 +1,4 @@
-"""What the tests of containers report on a machine without an engine that may not set one up."""
+"""The report of the container tests without an engine and without the right to set one up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WAY_OUT = "Start Docker or Podman's socket and run `make test-containers`"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """No engine answers, and no program is on the PATH that would install one."""
+    """An environment where no engine answers, and no program on the PATH can install one."""
     own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
     return {**own, "PATH": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/no-engine.sock"}
 

@@ -1,4 +1,4 @@
-"""/metrics of a host: every metric of the product's own registries, with changing values.
+"""Serves /metrics of a host: every metric of `rlm`, with changing values.
 
 The supervisor's own application serves them. Its two processes have the same metrics: gauges are 0
 in one and 1 in the other, but the copy lags rise. Counters grow by 10 a second. A third process
@@ -28,7 +28,7 @@ from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
 from tests.unit.rlm.rest.test_supervisor_api import status_of
 
-# Values that rules and boards select by; other labels have one value.
+# Label values that rules and dashboards select; other labels have one value.
 _VALUES = {
     "kind": ("missing",),
     "operation": ("put_object", "get_object"),
@@ -37,7 +37,7 @@ _VALUES = {
 }
 _GROWTH_PER_SECOND = 10.0
 _GAUGES = {"manager": 0.0, "gateway": 1.0}
-_RISING = {  # per count of a counter
+_RISING = {  # the value for each count of a counter
     "kafka_server_remote_copy_lag_bytes": 1e6,
     "kafka_server_remote_copy_lag_segments": 1.0,
     "rlm_stream_merge_waiting_segments": 1e4,
@@ -45,13 +45,13 @@ _RISING = {  # per count of a counter
 
 
 def descriptions() -> tuple[MetricDescription, ...]:
-    """All metrics of managers and gateways."""
+    """Return all metrics of managers and gateways."""
     of_manager = Metrics(CollectorRegistry()).descriptions()
     return (*of_manager, *metadata_descriptions(), *gateway_descriptions())
 
 
 class _Processes:
-    """What the supervisor asks its processes, by address."""
+    """Answers the supervisor's requests to its processes, by address."""
 
     def __init__(self) -> None:
         self._started_s = time.monotonic()
@@ -75,7 +75,7 @@ class _Processes:
 
 @contextmanager
 def exposed_metrics() -> Iterator[str]:
-    """Serve them; the address, as host:port."""
+    """Serve the metrics until the block ends; yield the address as host:port."""
     processes = _Processes()
     app = supervisor_api(processes.statuses, processes)
 

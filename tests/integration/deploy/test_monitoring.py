@@ -1,4 +1,4 @@
-"""A real Prometheus answers every query of the boards and the rules from the product's metrics."""
+"""A real Prometheus answers every query of the dashboards and the rules from `rlm`'s metrics."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def test_configuration_of_the_stack_when_promtool_reads_it_then_succeeds(tmp_pat
 
 
 def _labels(prometheus: PrometheusServer, expression: str) -> set[str] | None:
-    """The labels that every series has which answers; None without a series."""
+    """Return the labels that all series of an expression have; None without a series."""
     found = prometheus.ask(expression)
     return set.intersection(*(set(each) for each in found)) if found else None
 
 
 def _queries(uid: str) -> Iterator[tuple[str, str]]:
-    """The queries of a dashboard as Grafana sends them, and their legends."""
+    """Yield a dashboard's queries as Grafana sends them, and their legends."""
     dashboard = json.loads((_DASHBOARDS / f"{uid}.json").read_text())
     panels = [*dashboard["panels"]]
     panels += [inner for each in panels for inner in each.get("panels", ())]

@@ -19,14 +19,14 @@ def test_unit_when_systemd_reads_it_then_has_no_complaint(tmp_path: Path) -> Non
 
 
 def test_unit_when_a_directive_is_misspelled_then_systemd_complains(tmp_path: Path) -> None:
-    """So that silence means something."""
+    """Otherwise the absence of complaints would prove nothing."""
     text = _UNIT.read_text().replace("ProtectSystem=", "ProtectSystems=")
 
     assert "ProtectSystems" in _complaints(tmp_path, text)
 
 
 def test_unit_when_systemd_rates_its_exposure_then_is_low() -> None:
-    """On systemd's scale from 0 to 10; what is left are the network, other users and groups."""
+    """On systemd's scale from 0 to 10; the rest is due to the network, other users and groups."""
     done = subprocess.run(
         [program(_ANALYZE), "security", "--offline=true", "--threshold=20", "--no-pager", _UNIT],
         capture_output=True,
@@ -40,7 +40,7 @@ def test_unit_when_systemd_rates_its_exposure_then_is_low() -> None:
 
 
 def _complaints(directory: Path, text: str) -> str:
-    """What systemd says of the unit, with a program that this machine has."""
+    """Return systemd's complaints about the unit, with a program that this machine has."""
     unit = directory / _UNIT.name
     unit.write_text(text.replace("/opt/rlm/bin/rlm", sys.executable))
     done = subprocess.run(

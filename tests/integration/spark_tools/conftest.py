@@ -30,12 +30,12 @@ from tests.services.spark_jars import CONNECTOR, connector_jars
 
 _BUCKET = "segments"
 _HERE = Path(__file__).resolve().parent
-# The first test starts Spark and a broker, which takes its time on a loaded machine.
+# The first test starts Spark and a broker, which takes long on a loaded machine.
 _TIMEOUT_S = 300
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give the tests next to this file more time than others; leave out those of a newer Spark."""
+    """Give the tests of this folder more time; deselect those that need a newer Spark."""
     left_out = []
     for item in items:
         if item.path.is_relative_to(_HERE):
@@ -55,11 +55,11 @@ def connector() -> Path:
 
 @pytest.fixture(scope="package", autouse=True)
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Two cores in one process; Python workers are processes of their own.
+    """A session of two cores in one process; Python workers are separate processes.
 
-    Every test has it: a job that a test runs in this process uses the active session. Without one,
-    the job would start Spark's JVM, and a JVM keeps the jars with which it was started. Programs
-    that tests start have the environment that is set here.
+    All tests use it, because a job that a test runs in this process uses the active session.
+    Without one, the job would start Spark's JVM, and a JVM keeps the jars with which it was
+    started. Programs that tests start inherit the environment that is set here.
     """
     directory = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable

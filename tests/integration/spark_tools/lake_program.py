@@ -2,8 +2,8 @@
 
     lake_program.py CONFIG TOPIC DIRECTORY JARS FORMAT…
 
-Each copies twice; before the second time the checkpoint has not noted the end of the last batch, as
-if Spark had been killed there. Prints the offsets that are in each table then, as JSON.
+Each example copies twice. Before the second copy, the program removes the end of the last batch
+from the checkpoint, as if Spark had been killed there. Prints the offsets in each table as JSON.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _session(directory: Path, jars: Path, formats: Sequence[str]) -> SparkSessio
         )
         .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.lake.type", "hadoop")
-        # A new session: the query's own one would not see the records that the query appended.
+        # With a cache, this session would not see the records that the query's session appended.
         .config("spark.sql.catalog.lake.cache-enabled", "false")
         .config("spark.sql.catalog.lake.warehouse", str(directory / "iceberg"))
         .getOrCreate()
@@ -69,7 +69,7 @@ def _session(directory: Path, jars: Path, formats: Sequence[str]) -> SparkSessio
 
 
 def _last_batch(checkpoint: Path) -> Iterator[Path]:
-    """Return the files which record that the last batch was carried out."""
+    """Yield the files that record the end of the last batch."""
     numbers = [int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit()]
     yield checkpoint / "commits" / str(max(numbers))
     yield checkpoint / "commits" / f".{max(numbers)}.crc"

@@ -17,7 +17,7 @@ def killed_at_exit(
 ) -> Iterator[ServiceProcess]:
     """Run the program, and kill it at the end of the block.
 
-    Its output is in `repair.log` of the directory, and so are its temporary files.
+    The directory gets its output, in `repair.log`, and its temporary files.
     """
     conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
     process = ServiceProcess(

@@ -1,4 +1,4 @@
-"""Segments whose deletion failed: in a bucket, in the metadata topic, and as dead letters."""
+"""Builds segments whose deletion failed: in a bucket, the metadata topic, and as dead letters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTENT = b"stored"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairWorld:
-    """`options` are those of the job. `storage` is open: a client takes longer than a request."""
+    """What a repair job works on. `options` are the job's; tests share the open `storage`."""
 
     options: Mapping[str, str]
     settings: S3Settings
@@ -38,7 +38,7 @@ class RepairWorld:
 
     @property
     def arguments(self) -> list[str]:
-        """The options as a job's command line."""
+        """The options as command-line arguments of a job."""
         return [word for item in self.options.items() for word in ("--option", "=".join(item))]
 
     @property
@@ -56,7 +56,7 @@ class RepairWorld:
     def store(
         self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
     ) -> DeadLetter:
-        """Store a segment of 100 offsets in that state, with its objects and a dead letter."""
+        """Store a segment of 100 offsets in this state, with its objects; return a dead letter."""
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
         names = (
             ObjectKey(segment_id=segment_id, base_offset=start_offset, suffix=suffix)
@@ -102,7 +102,7 @@ class RepairWorld:
         )
 
     def send(self, *dead_letters: DeadLetter | bytes, key: bytes | None = None) -> None:
-        """Send a record; `key` is for records that are no dead letters."""
+        """Send dead letters; `key` is that of records that are not dead letters."""
         producer = Producer(
             {
                 "bootstrap.servers": self.servers,
@@ -119,7 +119,7 @@ class RepairWorld:
         assert producer.flush(30.0) == 0
 
     def received(self, topic: str) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Values and headers of all records of a topic of one partition."""
+        """Return values and headers of all records of a topic of one partition."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.servers,

@@ -1,4 +1,4 @@
-"""Starts streams again that Spark ended because one of its Python processes connected too late.
+"""Restarts streams that Spark ended because one of its Python processes connected too late.
 
 Spark waits 10 s for such a process, whatever is configured, and on a loaded machine it can take
 longer. An operator starts the stream again, and it continues at its checkpoint.
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def until_connected(run: Callable[[], T]) -> T:
-    """Run what starts a stream and waits for its end, again if Spark gave up so.
+    """Call `run`, which starts a stream and waits for its end; repeat if Spark gave up like that.
 
     Raises StreamingQueryException for other failures.
     """

@@ -86,7 +86,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
 
 
 class DyingSnapshot(MetadataSnapshot):
-    """Metadata whose later records cannot be read."""
+    """A snapshot of the metadata whose later records cannot be read."""
 
     def __init__(self, alive: MetadataSnapshot) -> None:
         self.__dict__.update(alive.__dict__)
@@ -176,7 +176,7 @@ def test_audit_when_its_findings_can_not_be_written_then_reported_before_any_wor
 def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The cache is in use, and lacks the records written after it was opened."""
+    """A process uses the cache, which lacks the records written after it was opened."""
     connection = ClusterConnection.of(world.options)
     store = RocksDbStore(tmp_path / "cache")
     with host.metadata() as metadata:

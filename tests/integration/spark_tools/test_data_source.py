@@ -43,7 +43,7 @@ def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def consumed(twins: TwinTopics, twin: Twin, isolation: str) -> list[Message]:
-    """The records that a consumer reads from the complete twin, as far as the other is stored."""
+    """Return the records that a consumer reads from the complete twin."""
     consumer = Consumer(
         {
             "bootstrap.servers": twins.host.cluster.bootstrap_servers,
@@ -104,7 +104,7 @@ def object_away(twins: TwinTopics) -> Iterator[str]:
 
 
 def as_consumed(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a query as `as_row` shows a consumer's records."""
+    """Return the rows of a query in the form that `as_row` gives a consumer's records."""
     rows = [
         {
             **{name: row[name] for name in row if name != "timestamp"},
@@ -172,7 +172,7 @@ def test_read_when_segments_are_split_then_pieces_meet_without_a_gap(
 ) -> None:
     whole = loaded(spark, twins, "every", columns="offset")
 
-    # Half a segment's offsets per piece, so that batches cross the edges of pieces.
+    # A piece has half a segment's offsets, so that batches cross the edges of pieces.
     pieces = loaded(spark, twins, "every", columns="offset", splitBytes="700")
 
     assert rows_by_offset(pieces) == rows_by_offset(whole)
@@ -188,7 +188,7 @@ def rows_by_offset(frame: DataFrame) -> list[int]:
 def test_read_when_a_frame_is_used_twice_then_each_use_has_its_own_filter(
     spark: SparkSession, twins: TwinTopics, pushes_filters: str
 ) -> None:
-    """Spark plans a relation once for all of its uses, so no use may leave its filter there."""
+    """Spark plans a relation once for all uses, so no use may leave its filter in the relation."""
     spark.conf.set(_PUSHES_FILTERS, pushes_filters)
     register(spark)  # the class registered under the name may depend on the setting
     frame = loaded(spark, twins, "every", columns="offset,partition")
@@ -354,7 +354,7 @@ def test_explain_when_asked_then_what_a_query_would_read(
 
 
 def _when_let(offset: int, permit: str) -> bool:
-    """Return True; for one record wait for the permit."""
+    """Return True; for one record, wait until the file `permit` exists."""
     return offset != 5 or wait_until(Path(permit).exists, 120)
 
 
@@ -372,7 +372,7 @@ def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_en
     frame = loaded(spark, twins, "every", columns="offset", leaseMs="2000")
 
     with twins.host.metadata() as metadata, ThreadPoolExecutor(1) as pool:
-        wait_until(lambda: not active_leases(metadata, twins))  # of queries before
+        wait_until(lambda: not active_leases(metadata, twins))  # of earlier queries
         query = pool.submit(frame.where(waits("offset", lit(str(permit)))).count)
         (first,) = wait_until(lambda: active_leases(metadata, twins), despite=RetriableError)
         later = wait_until(
@@ -386,7 +386,7 @@ def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_en
         assert later[0].lease_id == first.lease_id
         permit.touch()
         assert query.result() > 40
-        # The lease ended early: its expiry would have come later.
+        # The query released its lease, which would have expired later.
         wait_until(lambda: not metadata.partition_state(twins["every"].tiered).read_leases)
     register(spark, lease_idle_s=LEASE_IDLE_S)
 
@@ -411,7 +411,7 @@ def test_query_when_done_then_sparks_pages_show_its_rows(
     count = frame.count()
     frame.write.format("noop").mode("overwrite").save()
 
-    # py4j's proxies of the stores that Spark's pages are made from; events reach them later.
+    # Spark's pages show these stores (here py4j's proxies), which receive events asynchronously.
     session = cast("Any", spark)._jsparkSession
     session.sparkContext().listenerBus().waitUntilEmpty()
     store = session.sharedState().statusStore()

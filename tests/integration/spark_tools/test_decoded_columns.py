@@ -1,6 +1,6 @@
-"""Values of Confluent's serializers as columns, by a real schema registry.
+"""Values of Confluent's serializers as columns, with a real schema registry.
 
-The oracle is Confluent's deserializers.
+Confluent's deserializers give the expected values.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def client(registry: SchemaRegistryServer) -> Iterator[SchemaRegistryClient]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """A stored topic of the values that a test gives it, and how Spark loads it."""
+    """A stored topic with the values of a test, and how Spark loads it."""
 
     spark: SparkSession
     host: BrokerHost
@@ -118,7 +118,7 @@ def orders(
 
 
 def written_avro(orders: Orders, client: SchemaRegistryClient) -> list[bytes | None]:
-    """A value of each version of the schema, and a tombstone."""
+    """Return a value of each version of the schema, and a tombstone."""
     old = AvroSerializer(client, json.dumps(_OLD))({"id": 1, "gone": "x"}, orders.context)
     new = AvroSerializer(client, json.dumps(_NEW))
     value = {"id": 1 << 40, "note": "n", "items": [1.5, 2.5]}
@@ -128,7 +128,7 @@ def written_avro(orders: Orders, client: SchemaRegistryClient) -> list[bytes | N
 def test_avro_when_records_have_several_schemas_then_as_confluents_deserializer_reads_them(
     orders: Orders, client: SchemaRegistryClient
 ) -> None:
-    """Both by the latest version, and by a given schema that no record has."""
+    """Both with the latest version, and with a given schema that no record has."""
     written = written_avro(orders, client)
     orders.store(written)
 
@@ -297,7 +297,7 @@ def test_documented_example_when_run_then_it_shows_both_kinds(
 def test_load_when_no_schema_can_be_had_then_it_says_so(
     orders: Orders,
 ) -> None:
-    """An unknown subject, and a registry that does not answer, whose URL has a password."""
+    """An unknown subject, and an unreachable registry whose URL has a password."""
     orders.store([b"x"])
 
     with pytest.raises(PySparkException, match="does not have this subject"):

@@ -47,7 +47,7 @@ def test_notebook_when_its_cells_are_run_then_it_reads_the_topic(
 def test_stream_when_a_batch_is_repeated_then_the_table_has_each_record_once(
     spark: SparkSession, twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """In a Spark of its own, which has the jars and extensions of the table formats.
+    """This runs in a separate Spark, which has the jars and extensions of the table formats.
 
     Iceberg has no release for Spark 4.2: `make test-spark-oldest` runs that example.
     """

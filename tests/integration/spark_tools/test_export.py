@@ -77,7 +77,7 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
 def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(
     twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """Started like a user does: by its path, without naming Spark, in an empty directory."""
+    """The job starts as a user starts it: by its path, without naming Spark, in an empty folder."""
     program = str(Path(sys.executable).with_name("rlm-export"))
     options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
 

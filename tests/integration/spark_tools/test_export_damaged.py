@@ -32,14 +32,14 @@ def store(twins: TwinTopics, tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["snappy", "lz4"])
 def codec(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    """Two codecs: tasks write one of them by Arrow; only Spark can write the other."""
+    """A codec that tasks write with Arrow, and one that only Spark can write."""
     spark.conf.set(_CODEC, request.param)
     yield request.param
     spark.conf.unset(_CODEC)
 
 
 def run(twins: TwinTopics, store: Path, output: Path, *more: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the summary of an export of both topics."""
+    """Export both topics; return the exit code and the summary."""
     summary = output.with_name("summary.json")
     options = ("--config", str(twins.host.config_path), "--summary", str(summary))
     rooted = ("--option", f"rsm.config.storage.filesystem.root={store}")
@@ -49,7 +49,7 @@ def run(twins: TwinTopics, store: Path, output: Path, *more: str) -> tuple[int, 
 
 
 def log_of(twins: TwinTopics, store: Path, topic: str, number: int) -> tuple[Path, list[int]]:
-    """The file of a stored segment's log, and the offsets of the segment's range."""
+    """Return the file of a stored segment's log, and the offsets of the segment's range."""
     with twins.host.metadata() as metadata:
         found = list(metadata.list_remote_log_segments(twins[topic].tiered))
     segment = sorted((each.metadata for each in found), key=lambda each: each.offsets)[number]
@@ -58,7 +58,7 @@ def log_of(twins: TwinTopics, store: Path, topic: str, number: int) -> tuple[Pat
 
 
 def exported(output: Path, topic: str) -> list[int]:
-    """The offsets in the order of files and rows; each file's own ascend."""
+    """Return the offsets in the order of files and rows; check that they ascend in each file."""
     found = []
     for path in sorted((output / "data").rglob(f"topic={topic}/**/*.parquet")):
         offsets = parquet.read_table(path, partitioning=None).column("offset").to_pylist()

@@ -36,7 +36,7 @@ def test_repair_when_interrupted_then_exit_code_130_and_no_stack_trace_of_python
 def test_audit_when_terminated_then_exit_code_143_and_its_temporary_files_are_gone(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, *, with_spark: bool
 ) -> None:
-    """Like Kubernetes, and like systemd, which also ends the program's children."""
+    """Kubernetes ends the program like this; systemd also ends the program's children."""
     with host.metadata() as metadata:
         world.claim(metadata)
         world.store(metadata, FINISHED)

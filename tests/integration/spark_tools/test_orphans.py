@@ -69,7 +69,7 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     """Scenario 84 and R22: repair deletes proven orphans after a confirmation."""
     kept = orphanage.world.names()
     orphans = {orphanage.plant(base_offset) for base_offset in (0, 7, 99)}
-    kept.add(orphanage.plant(100))  # maybe the only copy
+    kept.add(orphanage.plant(100))  # may be the only copy of its records
     stranger = TopicIdPartition(topic_id=uuid4(), topic="another-clusters", partition=0)
     kept.add(orphanage.plant(0, stranger))
 
@@ -110,7 +110,7 @@ def test_orphans_when_quarantined_then_moved_and_deleted_the_next_time(
 def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_refuses(
     orphanage: Orphanage, host: BrokerHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R22 and scenario 108: a letter is no proof."""
+    """R22 and scenario 108: a dead letter does not prove an orphan."""
     registered, rewritten, young = (orphanage.plant(base_offset) for base_offset in (1, 2, 3))
     orphanage.audit("--delete", "--yes")
     before = orphanage.world.names()

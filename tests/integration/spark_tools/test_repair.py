@@ -110,7 +110,7 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 79: a record that cannot be written back would stop the job permanently."""
+    """Scenario 79: a record that the job cannot write back would stop it permanently."""
     with host.metadata():
         pass
     large = b"\xff" * 1_048_000
@@ -196,7 +196,7 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
 def test_repair_when_parked_dead_letters_are_repaired_then_a_new_checkpoint_brings_them_back(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The way that docs/spark.md describes."""
+    """This is the procedure in docs/spark.md."""
     with host.metadata() as metadata:
         world.claim(metadata)
         dead_letter = world.store(metadata, FINISHED)
@@ -218,7 +218,7 @@ def test_repair_when_parked_dead_letters_are_repaired_then_a_new_checkpoint_brin
 def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no_harm(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
 ) -> None:
-    """Scenario 74: another process, killed between batches or within one."""
+    """Scenario 74: the killed job is another process, between two batches or within one."""
     deleted, alive = send_many(host, world)
     everything = world.names()
     kept = set(alive.metadata.object_keys)
@@ -240,7 +240,7 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
     connector: Path,
     tmp_path: Path,
 ) -> None:
-    """Scenario 74: another process, which starts while the first one is within its batch."""
+    """Scenario 74: the second job starts while the first, another process, is within a batch."""
     deleted, alive = send_many(host, world)
     everything = world.names()
     theirs = (
@@ -265,7 +265,7 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
 
 
 def send_many(host: BrokerHost, world: RepairWorld) -> tuple[list[DeadLetter], DeadLetter]:
-    """Letters of segments that are being deleted, and one of a segment that is alive."""
+    """Send dead letters of segments that are being deleted, and one of a finished segment."""
     with host.metadata() as metadata:
         world.claim(metadata)
         deleted = [world.store(metadata, DELETE_STARTED) for _ in range(10)]
@@ -277,7 +277,7 @@ def send_many(host: BrokerHost, world: RepairWorld) -> tuple[list[DeadLetter], D
 def require_only_alive(
     host: BrokerHost, world: RepairWorld, deleted: list[DeadLetter], alive: DeadLetter
 ) -> None:
-    """All letters of `send_many` are done, and no harm is."""
+    """Check that all dead letters of `send_many` are done, and the finished segment is whole."""
     assert world.names() == set(alive.metadata.object_keys)
     with host.metadata() as metadata:
         for dead_letter in (*deleted, alive):
@@ -378,7 +378,7 @@ def test_repair_when_the_dead_letter_topic_was_created_again_then_its_checkpoint
 def test_repair_when_no_letter_was_ever_written_then_there_is_nothing_to_repair(
     twins: TwinTopics, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A cluster where the default topic of letters is not there yet; the user named none."""
+    """The default dead-letter topic does not exist, and the user named no other."""
     config = ("--config", str(twins.host.config_path))
     checkpoint = ("--checkpoint", str(tmp_path / "checkpoint"))
 

@@ -102,7 +102,7 @@ def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
 
 @pytest.fixture
 def stored(host: BrokerHost, topic_name: str) -> str:
-    """Return a topic of two partitions, with 60 and 20 offsets."""
+    """A topic of two partitions, with 60 and 20 offsets."""
     host.cluster.create_topic(topic_name, partitions=2)
     servers = host.cluster.bootstrap_servers
     found = find_partitions({"bootstrap.servers": servers}, [topic_name], timeout_ms=30_000)

@@ -1,6 +1,6 @@
 """The jobs, submitted to a cluster by the commands of docs/spark.md.
 
-Executors are processes of their own here, too.
+The executors are separate processes.
 """
 
 from __future__ import annotations
@@ -96,5 +96,5 @@ def documented_commands(after: str) -> str:
 
 
 def _kept(directory: Path) -> list[Path]:
-    """The code that numba compiled: below the application's and the executor's directory."""
+    """Return the code that numba compiled, below the application's and the executor's directory."""
     return sorted(directory.glob("*/*/*/**/record_kernel.*.nbc"))
