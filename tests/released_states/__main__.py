@@ -1,4 +1,4 @@
-"""Writes the state of this version: `make released-state`, once the version was raised."""
+"""Writes the state of this version: `make released-state`, after the version was raised."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Where the states of released versions are, and what is in each.
+"""Finds the directories with the states of released versions, and their files.
 
 tests/golden/states/<version>/
     metadata-topic.jsonl   the records of the metadata topic
     dead-letter-topic.jsonl
     cache/                 the RocksDB directory of a manager that was killed
     store/                 a file system store
-    expected.json          what the version itself answered from these
+    expected.json          the answers of that version from these files
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*\w*")
 
 @dataclass(frozen=True, slots=True)
 class StateDirectory:
-    """The directory of one version."""
+    """The directory of one version, and the paths of its files."""
 
     path: Path
 
@@ -55,17 +55,17 @@ class StateDirectory:
 
 
 def current_version() -> str:
-    """The version of this checkout."""
+    """Return the version of this checkout."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     return str(project["version"])
 
 
 def committed_versions() -> list[str]:
-    """The versions whose state is kept, whatever their order."""
+    """Return the versions whose state is kept, in any order."""
     found = STATES.iterdir() if STATES.is_dir() else iter(())
     return sorted(each.name for each in found if _VERSION.fullmatch(each.name))
 
 
 def committed_state(version: str) -> StateDirectory:
-    """The kept state of a version."""
+    """Return the kept state of a version."""
     return StateDirectory(STATES / version)

@@ -10,12 +10,12 @@ from tests.released_states.metadata_answers import Json
 
 
 def letter_answers(records: Iterable[TopicRecord]) -> list[Json]:
-    """Each letter in order, whatever it is about."""
+    """Return the dead letters of any kind as JSON, in order."""
     return [_letter(record.key, record.value or b"") for record in records]
 
 
 def reencoded(key: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """A letter written again by this version."""
+    """Return a dead letter as this version writes it."""
     if key.startswith(orphan_dead_letter.KEY_PREFIX):
         record = orphan_dead_letter.encode(orphan_dead_letter.decode(value))
     else:

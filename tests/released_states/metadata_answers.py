@@ -1,8 +1,8 @@
 """Converts a metadata manager's answers to JSON with names of this module.
 
-These names are not derived from the code, because its names may change and the kept files may not.
+These names are not derived from the code, because names in code may change and kept files may not.
 A later version may give more answers: `differences` compares only those of the earlier version.
-A list of values with ids may get no further item.
+A list may not get more items.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def metadata_answers(
 ) -> Json:
     """Return all metadata of the cluster and of these partitions, looked up at these points."""
     identity = metadata.identity
-    assert identity is not None, "the metadata is ready"
+    assert identity is not None, "the metadata is not ready"
     topics = sorted({(tip.topic, tip.topic_id) for tip in points})
     return {
         "topic": {
@@ -84,7 +84,7 @@ def metadata_answers(
 
 
 def interesting_points(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> list[Point]:
-    """Yield each epoch, and an unknown one, on both sides of each boundary."""
+    """Return each epoch, and an unknown one, with the offsets on both sides of each boundary."""
     state, records = metadata.partition_state(tip), _records(metadata, tip)
     lineages = [state.lineage, *(each.metadata.segment_leader_epochs for each in records)]
     entries = {entry for lineage in lineages for entry in lineage.entries}
@@ -105,7 +105,7 @@ def expected_points(expected: Json) -> dict[TopicIdPartition, list[Point]]:
 
 
 def differences(expected: object, found: object, path: str = "") -> list[str]:
-    """Return where `found` differs from the expected answers; additional keys are no difference."""
+    """Return where `found` differs from the expected answers, apart from additional keys."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return [
             line
@@ -251,7 +251,7 @@ def _object(stored: StoredObject) -> list[object]:
 
 
 def checksum_text(crc32c: int | None) -> str | None:
-    """Spell a CRC32C; None where none is recorded."""
+    """Return a CRC32C as text; None if none is recorded."""
     return None if crc32c is None else f"{crc32c:08x}"
 
 

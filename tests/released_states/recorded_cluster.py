@@ -1,8 +1,8 @@
 """A broker, a manager of this version and its store, composed to leave a state on disk.
 
-The manager is the product's: it reads a log dir, writes a file system store, and caches metadata in
-RocksDB. The broker and the topics are in memory. Ids and clocks are counted, so that the same calls
-write the same records and objects.
+The manager is the real one: it reads a log dir, writes a file system store, and caches metadata in
+RocksDB. The broker and the topics are in memory. Ids and clocks are counters, so that the same
+calls write the same records and objects.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NO_POLLING = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
 
 
 class WholeMetadata(FreshMetadata):
-    """Applies all partitions of the metadata topic before it answers."""
+    """Metadata that applies all partitions of the topic before it answers."""
 
     def refresh(self) -> None:
         self.those_caught_up(_ALL_PARTITIONS)
@@ -116,7 +116,7 @@ class RecordedCluster:
         self._unpublished: SegmentEvent | None = None
 
     def start(self, process_type: type[Process], *, idle_copy_ms: int = -1) -> Process:
-        """Start a manager of this kind in place of the one that runs, which ends in order."""
+        """Stop the running manager, and start one of this kind."""
         self.stop()
         outside = Outside(
             broker=self.broker,
@@ -140,18 +140,18 @@ class RecordedCluster:
             self._process = None
 
     def kill_before(self, publication: str) -> SegmentEvent:
-        """Let the manager work until it is about to publish this, and kill it.
+        """Let the manager work, and kill it right before this publication.
 
-        Returns the event, which it has not published.
+        Returns the event that it has not published.
         """
         self._deadly = f"publish {publication}"
         self.settle()
-        assert self._unpublished is not None, f"it comes to {publication}"
+        assert self._unpublished is not None, f"the manager did not try: {publication}"
         return self._unpublished
 
     def settle(self) -> None:
-        """Run the manager until nothing of the logs is left to do."""
-        assert self._process is not None, "a manager works"
+        """Run the manager until it has nothing left to do for the logs."""
+        assert self._process is not None, "no manager runs"
         for _ in range(_CYCLES):
             self.clock.advance(INTERVAL_MS)
             write_log_dir(self.log_dir, tuple(self.logs.values()))
@@ -164,7 +164,7 @@ class RecordedCluster:
             process.effects.crash()
 
     def open_metadata(self) -> TopicBasedRemoteLogMetadataManager:
-        """A manager's metadata over the cache, caught up. No other process may hold the cache."""
+        """Stop the manager; open the metadata over its cache, and catch up."""
         self.stop()
         cache = MetadataCache(RocksDbStore(self.cache_path))
         metadata = TopicBasedRemoteLogMetadataManager(
@@ -176,7 +176,7 @@ class RecordedCluster:
 
 
 def publish(metadata: TopicBasedRemoteLogMetadataManager, *events: Event) -> None:
-    """Publish events of which each must be accepted."""
+    """Publish events, and require that each is accepted."""
     for event in events:
         result = metadata.publish(event)
         assert result.accepted, f"{event}: {result.refusal}"

@@ -94,7 +94,7 @@ class RecordedHistory:
         return metadata
 
     def _copy_as_they_are(self) -> None:
-        """Layout raw: each codec, messages from before batches, transactions, an election."""
+        """Copy in layout raw: all codecs, messages before batches, transactions, an election."""
         for codec in _CODECS:
             self.orders.write(codec=codec)
         for _ in range(4):
@@ -120,10 +120,10 @@ class RecordedHistory:
         self.cluster.settle()
 
     def _copy_twice(self) -> None:
-        """A manager dies after it has copied an unrolled part, and the next one copies it again.
+        """Kill a manager after it has copied an unrolled part; let the next one copy that again.
 
-        Deletions are paused, so that the objects stay. The record that the first one was about to
-        publish arrives late, and two segments overlap.
+        Deletions are paused, so that the objects stay. The record that the killed manager had not
+        published arrives late, so that two segments overlap.
         """
         self.cluster.start(RawProcess, idle_copy_ms=0)
         self.legacy.write(2)
@@ -140,7 +140,7 @@ class RecordedHistory:
         metadata.close()
 
     def _lose_records_and_copy_in_blocks(self) -> None:
-        """Records go from the broker before they were copied; layout block_v1 from here on."""
+        """Delete records from the broker before they are copied; then copy in layout block_v1."""
         self.orders.write(4)
         self.orders.roll()
         self.orders.write()
@@ -159,7 +159,7 @@ class RecordedHistory:
         self.cluster.settle()
 
     def _expire(self) -> None:
-        """Retention deletes one segment, and the store refuses to delete the other."""
+        """Let two segments expire; the store refuses to delete one of them."""
         process = self.cluster.start(BlockProcess)
         self.cluster.clock.advance(2 * _HOUR_MS)
         self.clicks.write()
@@ -170,7 +170,7 @@ class RecordedHistory:
         self.cluster.settle()
 
     def _stream(self) -> None:
-        """Layout block_v2: several ledgers in a segment, the last one continues in the next."""
+        """Stream in layout block_v2: segments have several ledgers; two segments share one."""
         metadata = self.cluster.open_metadata()
         publish(
             metadata,
@@ -192,16 +192,16 @@ class RecordedHistory:
         self.cluster.settle()
 
     def _copy_in_chunks(self) -> None:
-        """Layout chunked: a batch that spans chunks."""
+        """Copy in layout chunked: a batch spans chunks."""
         self.legacy.write(12)
         self.legacy.roll()
         self.cluster.start(ChunkedProcess)
         self.cluster.settle()
 
     def _die_copying(self) -> None:
-        """An unclean election cuts off what is stored; the manager dies as it copies what follows.
+        """Cut off stored records by an unclean election; kill the manager at the next copy.
 
-        The objects are there then, and COPY_SEGMENT_FINISHED is not.
+        The copy leaves its objects, but no COPY_SEGMENT_FINISHED.
         """
         self.cluster.start(RawProcess)
         self.legacy.replica.truncate(self.legacy.replica.end_offset - 2)
@@ -212,9 +212,9 @@ class RecordedHistory:
         self.cluster.kill_before(_COPIED)
 
     def _shed_records(self, metadata: TopicBasedRemoteLogMetadataManager) -> GapsRecorded:
-        """A leader sheds records, and an operator gives up a segment."""
+        """Return the gaps of a leader that sheds records, and of an operator's lost segment."""
         owner = metadata.partition_state(ORDERS_1).owner
-        assert owner is not None, "the manager has claimed it"
+        assert owner is not None, "no manager has claimed the partition"
         shed = RecordedGap(
             offsets=OffsetRange(start_offset=23, end_offset=27),
             reason=GapReason.SHED,
@@ -233,9 +233,9 @@ class RecordedHistory:
         )
 
     def _leave_orphans(self, metadata: TopicBasedRemoteLogMetadataManager) -> None:
-        """Objects that no segment names, and letters that ask for their removal."""
+        """Create objects that no segment names, and dead letters for them."""
         identity = metadata.identity
-        assert identity is not None, "the metadata is ready"
+        assert identity is not None, "the metadata is not ready"
         dead_letters, read_to = [], metadata_partition(ORDERS, identity.partition_count)
         for treatment in OrphanTreatment:
             key = ObjectKey(

@@ -1,4 +1,4 @@
-"""What no manager's cycle publishes: the events of commands, gateways, jobs and another broker."""
+"""Builds events that no manager's cycle publishes: of commands, gateways, jobs, another broker."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _HOUR_MS = 3_600_000
 
 
 class RecordedOthers:
-    """Makes the events, with ids and times of the cluster."""
+    """Builds the events, with ids and times of the cluster."""
 
     def __init__(self, cluster: RecordedCluster) -> None:
         self._cluster = cluster
 
     def requests(self) -> Iterator[Event]:
-        """Publish the requests of gateways, of commands, and of jobs."""
+        """Yield the requests of gateways, of commands, and of jobs."""
         new_id = self._cluster.new_id
         yield LogStartRequested(
             event_id=new_id(), topic_id_partition=ORDERS, offset=4, leader_epoch=6
@@ -79,7 +79,7 @@ class RecordedOthers:
         )
 
     def _anomalies(self) -> Iterator[AnomalyReported]:
-        """A gateway reports one of each kind."""
+        """Yield a gateway's report of an anomaly of each kind."""
         now_ms = self._cluster.clock.wall_ms()
         lost = (OffsetRange(start_offset=3, end_offset=7),)
         for kind in AnomalyKind:
@@ -97,7 +97,7 @@ class RecordedOthers:
             )
 
     def _offload_segments(self) -> Iterator[OffloadSegmentChanged]:
-        """One in each status."""
+        """Yield an offload segment in each status."""
         now_ms = self._cluster.clock.wall_ms()
         for status in OffloadSegmentStatus:
             segment_id = self._cluster.new_id()
@@ -120,7 +120,7 @@ class RecordedOthers:
             )
 
     def paused(self, tip: TopicIdPartition, *tasks: PausableTask) -> TopicPaused:
-        """Publish what is paused for a partition's topic."""
+        """Return the event that pauses tasks of a partition's topic."""
         return TopicPaused(
             event_id=self._cluster.new_id(),
             topic=tip.topic,
@@ -132,7 +132,7 @@ class RecordedOthers:
         return SigningSecret(secret_id=self._cluster.new_id(), key=byte * SECRET_BYTES)
 
     def gateway(self) -> ProcessRegistered:
-        """A gateway's heartbeat."""
+        """Return a gateway's heartbeat."""
         return ProcessRegistered(
             event_id=self._cluster.new_id(),
             process_id=self._cluster.new_id(),
@@ -160,7 +160,7 @@ class RecordedOthers:
         )
 
     def stopped_gateway(self) -> ProcessRegistered:
-        """Another gateway's last record."""
+        """Return another gateway's last record."""
         return replace(
             self.gateway(),
             broker_id=2,
@@ -170,7 +170,7 @@ class RecordedOthers:
         )
 
     def attempts_of_another_broker(self) -> tuple[Event, ...]:
-        """Publish the starts of a copy and of a stream, without any object.
+        """Return a claim, and the starts of a copy and of a stream that have no objects.
 
         The copy has a plug-in's custom metadata.
         """
@@ -214,7 +214,7 @@ class RecordedOthers:
         return claim, started, replace(started, event_id=self._cluster.new_id(), metadata=opened)
 
     def deletion_of_invoices(self) -> tuple[RemotePartitionDeleteMetadata, ...]:
-        """Leave each partition at another step of its deletion."""
+        """Return the events that leave each partition in a different state of its deletion."""
         return tuple(
             RemotePartitionDeleteMetadata(
                 event_id=self._cluster.new_id(),

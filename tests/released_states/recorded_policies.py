@@ -24,7 +24,7 @@ _HOUR_MS = 3_600_000
 def policies(
     orders_id: UUID, clicks_id: UUID, new_id: Callable[[], UUID]
 ) -> tuple[TopicPolicyChanged, ...]:
-    """One of each state, and each value of each field."""
+    """Return policies with each state, and with each value of each field."""
     keep = TopicPolicy(
         topic="orders",
         topic_id=orders_id,
@@ -70,7 +70,7 @@ def policies(
 
 
 def streaming_policy(topic: str, topic_id: UUID) -> TopicPolicy:
-    """A topic of which everything is kept, and which is offloaded as a stream."""
+    """Return the policy of a streamed topic that keeps all its data."""
     return TopicPolicy(
         topic=topic,
         topic_id=topic_id,
@@ -84,7 +84,7 @@ def streaming_policy(topic: str, topic_id: UUID) -> TopicPolicy:
 
 
 def policy_levels(new_id: Callable[[], UUID]) -> Iterator[PolicyLevelSet]:
-    """The default, and patterns with each value of each field."""
+    """Yield the default of all topics, and patterns with each value of each field."""
     levels = (
         PolicyLevel(pattern=DEFAULT_LEVEL, retention_ms=7 * 24 * _HOUR_MS),
         PolicyLevel(

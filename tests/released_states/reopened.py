@@ -1,4 +1,4 @@
-"""A kept state as a process of this version opens it: its topic, its cache, its store."""
+"""Opens a kept state as a process of this version does: its topic, its cache, its store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.released_states.topic_records import log_of, read_records
 
 
 def topic_of(state: StateDirectory, records: Sequence[TopicRecord]) -> MemoryLog:
-    """The metadata topic of a state with these records."""
+    """Return the metadata topic of a state with these records."""
     found = state.expected()["metadata"]["topic"]
     identity = TopicIdentity(
         cluster_id=found["cluster_id"],
@@ -42,7 +42,7 @@ def topic_of(state: StateDirectory, records: Sequence[TopicRecord]) -> MemoryLog
 def following(
     log: MemoryLog, store: OrderedStore | None = None
 ) -> Iterator[TopicBasedRemoteLogMetadataManager]:
-    """A manager that has caught up with a topic, a moment after its newest record."""
+    """Run a manager that has caught up with a topic, a moment after the newest record."""
     partitions = range(log.identity.partition_count)
     newest_ms = max(each.append_time_ms for p in partitions for each in log.records(p))
     metadata = TopicBasedRemoteLogMetadataManager(
@@ -61,13 +61,13 @@ def following(
 
 @contextmanager
 def folded_state(state: StateDirectory) -> Iterator[TopicBasedRemoteLogMetadataManager]:
-    """A manager that has read the records of a state from the beginning."""
+    """Run a manager that has read the records of a state from the beginning."""
     with following(topic_of(state, read_records(state.metadata_topic))) as metadata:
         yield metadata
 
 
 def open_cache(state: StateDirectory, directory: Path) -> RocksDbStore:
-    """The cache of a state, copied to a directory that is not there yet and opened."""
+    """Copy the cache of a state to a new directory, and open it there."""
     shutil.copytree(state.cache, directory)
     store = RocksDbStore(directory)
     assert not store.failure(), store.failure()
@@ -75,12 +75,12 @@ def open_cache(state: StateDirectory, directory: Path) -> RocksDbStore:
 
 
 def wrong_answers(expected: Json, metadata: TopicBasedRemoteLogMetadataManager) -> list[str]:
-    """Where a manager does not answer as the version that wrote the state did."""
+    """Return where a manager's answers differ from those of the version that wrote the state."""
     found = metadata_answers(metadata, expected_points(expected))
     return differences(expected, as_json(found))
 
 
 def as_json(value: Json) -> Json:
-    """Return a document as it is after it was written and read again."""
+    """Return a document after writing and reading it as JSON."""
     read: Json = json.loads(json.dumps(value))
     return read

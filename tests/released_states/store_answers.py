@@ -1,7 +1,7 @@
-"""What is read back from a store, through each way to read it, as JSON.
+"""Reads a store in each way, and returns the results as JSON.
 
-Batches by way of the manager's reader, records by way of the Spark jobs' reader, companions and
-lookups by time. Large values are digests.
+The manager's reader reads batches, and the Spark jobs' reader reads records. Companions and lookups
+by time are read, too. Large values are digests.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType,headers,lea
 
 
 def open_segments(storage: ChunkStorage) -> SegmentStorageManager:
-    """A store with every layout that this version reads."""
+    """Open a store with every layout that this version reads."""
     return SegmentStorageManager(
         storage=storage,
         keys=ObjectKeys(),
@@ -59,7 +59,7 @@ def open_segments(storage: ChunkStorage) -> SegmentStorageManager:
 def store_answers(
     storage: ChunkStorage, metadata: RemoteLogMetadataManager, tips: Iterable[TopicIdPartition]
 ) -> Json:
-    """All that can be read of these partitions, and what else the store holds."""
+    """Return all that can be read of these partitions, and the other objects of the store."""
     tips = tuple(tips)
     segments = open_segments(storage)
     return {
@@ -78,14 +78,14 @@ def store_answers(
 
 
 def stored(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> Iterator[SegmentRecord]:
-    """The finished segments of a partition."""
+    """Return the finished segments of a partition."""
     return metadata.list_remote_log_segments(tip, states=_STORED)
 
 
 def unreferenced(
     storage: ChunkStorage, metadata: RemoteLogMetadataManager, tips: Iterable[TopicIdPartition]
 ) -> list[str]:
-    """Objects that no segment of these partitions names, and that are no topic's originals."""
+    """Return objects that no segment of these partitions names, without topics' originals."""
     named = {
         each.key
         for tip in tips
@@ -97,7 +97,7 @@ def unreferenced(
 
 
 def content(storage: ChunkStorage, info: ChunkInfo) -> bytes:
-    """A whole object."""
+    """Return the content of a whole object."""
     return storage.read_range(
         info.name, ByteRange(start_position=0, end_position=info.length_bytes)
     )
@@ -123,7 +123,7 @@ def _originals(storage: ChunkStorage, info: ChunkInfo) -> Json:
 
 
 def _segment(segments: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> Json:
-    """Read as a whole, and in pieces that begin and end anywhere."""
+    """Read a segment as a whole, and in pieces that begin and end anywhere."""
     size = metadata.segment_size_bytes
     log = segments.fetch_log_segment(metadata, ByteRange(start_position=0, end_position=size))
     pieces = (
@@ -177,7 +177,7 @@ def _partition(
 def _batches(
     reader: RemoteLogReader, metadata: RemoteLogMetadataManager, tip: TopicIdPartition
 ) -> Iterator[tuple[BatchHeader, bytes]]:
-    """From the log's start to the end of what is stored, over recorded gaps."""
+    """Yield batches from the log's start to the end of what is stored, across recorded gaps."""
     offset = metadata.partition_state(tip).first_readable_offset or 0
     while True:
         scan = reader.scan(tip, offset)
@@ -186,7 +186,7 @@ def _batches(
         found = locate(metadata, tip, scan.next_offset)
         if not isinstance(found, NotStored) or found.absence is not Absence.RECORDED_GAP:
             return
-        assert found.until_offset is not None, "a gap ends"
+        assert found.until_offset is not None, "a recorded gap has no end"
         offset = found.until_offset
 
 
@@ -217,7 +217,7 @@ def _records(
     tip: TopicIdPartition,
     isolation: str,
 ) -> Iterator[list[object]]:
-    """Offset and digest of each record, as the Spark jobs read them."""
+    """Yield offset and digest of each record, as the Spark jobs read them."""
     partition = StoredPartition(
         topic_id_partition=tip,
         state=metadata.partition_state(tip),

@@ -1,7 +1,7 @@
-"""The records of a topic as lines of JSON, and an in-memory topic that holds them again.
+"""Writes the records of a topic as lines of JSON, and reads them into a topic in memory.
 
-Keys and values are hexadecimal: a changed byte is a changed digit in a review. A tombstone has the
-value null. `kind` is for people and is not read.
+Keys and values are hexadecimal, so that reviews show changed bytes. A tombstone has the value null.
+The field `kind` is only for people.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TOMBSTONE = "tombstone"
 
 
 def write_records(path: Path, records: Iterable[TopicRecord], *, kinds: bool = True) -> None:
-    """Write one line for each record; `kinds` for those of the metadata topic."""
+    """Write one line for each record, with `kinds` for records of the metadata topic."""
     lines = []
     for record in records:
         line: dict[str, object] = {"kind": kind_of(record)} if kinds else {}
@@ -52,7 +52,7 @@ def read_records(path: Path) -> list[TopicRecord]:
 
 
 def kind_of(record: TopicRecord) -> str:
-    """The event of a record of the metadata topic, by its name in the schema."""
+    """Return the schema's name for the event in a record of the metadata topic."""
     if record.value is None:
         return TOMBSTONE
     event = pb.MetadataEvent.FromString(record.value)
@@ -62,7 +62,7 @@ def kind_of(record: TopicRecord) -> str:
 
 
 def log_of(identity: TopicIdentity, records: Sequence[TopicRecord], clock: Clock) -> MemoryLog:
-    """A topic that holds these records at their offsets."""
+    """Return a topic that has these records at their offsets."""
     log = MemoryLog(
         clock,
         partition_count=identity.partition_count,
@@ -77,7 +77,7 @@ def log_of(identity: TopicIdentity, records: Sequence[TopicRecord], clock: Clock
 def without_read(
     records: Sequence[TopicRecord], positions: dict[int, ReadPosition]
 ) -> list[TopicRecord]:
-    """The records that a cache has not read yet, and the last of each partition for its end."""
+    """Return the records that a cache has not read yet, and each partition's last record."""
     last = {each.partition: each.offset for each in records}
     return [
         each

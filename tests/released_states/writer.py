@@ -29,13 +29,13 @@ from tests.released_states.store_answers import store_answers
 from tests.released_states.topic_records import write_records
 
 _LINE_CHARACTERS = 160
-# Logs and options hold paths and settings of the machine, and none of them is read when a cache is
-# opened: RocksDB makes them again.
+# Logs and options have paths and settings of the machine. RocksDB does not need them to open a
+# cache: it writes them again.
 _NOT_KEPT = ("LOG", "LOG.old.*", "LOCK", "OPTIONS-*")
 
 
 def write_state(directory: StateDirectory, *, version: str, scratch: Path) -> None:
-    """Write the state of this version to a directory that is not there yet."""
+    """Write the state of this version to a new directory."""
     history = RecordedHistory(scratch)
     metadata = history.happen()
     try:
@@ -44,7 +44,7 @@ def write_state(directory: StateDirectory, *, version: str, scratch: Path) -> No
         written = _dead_letters(history)
         write_records(directory.metadata_topic, _metadata_records(cluster))
         write_records(directory.dead_letter_topic, written, kinds=False)
-        # The cache is copied while open: its newest records are in RocksDB's log then.
+        # The cache is copied while open, so that its newest records are in RocksDB's log.
         ignored = shutil.ignore_patterns(*_NOT_KEPT)
         shutil.copytree(cluster.cache_path, directory.cache, ignore=ignored)
         shutil.copytree(
@@ -62,7 +62,7 @@ def _metadata_records(cluster: RecordedCluster) -> Iterator[TopicRecord]:
 
 
 def _dead_letters(history: RecordedHistory) -> list[TopicRecord]:
-    """A failed deletion, the same after a repair failed too, and the orphans."""
+    """Return dead letters of a failed deletion, of the same after a failed repair, of orphans."""
     (given_up,) = history.cluster.dead_letters.published
     repaired = replace(given_up, attempts=given_up.attempts + 1, repair_attempts=1)
     records = [dead_letter.encode(each) for each in (given_up, repaired)]
@@ -99,7 +99,7 @@ def _answers(
 
 
 def _readable(value: object, margin: str = "") -> str:
-    """JSON with short values on one line, so that changes can be reviewed."""
+    """Return JSON with short values on one line, so that changes can be reviewed."""
     short = json.dumps(value)
     if len(margin) + len(short) <= _LINE_CHARACTERS or not isinstance(value, dict | list):
         return short

@@ -1,4 +1,4 @@
-"""Logs of a broker in every format that a segment may have, in memory and as a broker's log dir."""
+"""Writes a broker's logs in every format of a segment, in memory and as a broker's log dir."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.twins.replica import Replica, SegmentFile
 
 ABORTING_PRODUCER = 7
 COMMITTING_PRODUCER = 8
-_LATENESS_MS = (3, 0, 200)  # of the batch's further records; some are earlier than the first
+_LATENESS_MS = (3, 0, 200)  # added to timestamps in turn, so that some are out of order
 _HEADERS = (("trace", b"\x00\x01"), ("empty", None))
 
 
@@ -46,7 +46,7 @@ class WrittenLog:
     aborted: dict[int, list[AbortedTransaction]] = field(default_factory=dict)
 
     def elect(self, epoch: int) -> None:
-        """The broker leads the partition in a new epoch."""
+        """Let the broker lead the partition in a new epoch."""
         self.replica.lead(epoch)
 
     def write(
@@ -61,7 +61,7 @@ class WrittenLog:
     ) -> int:
         """Write a batch and return its base offset.
 
-        `skips` offsets at its end were removed by compaction. Values have at least `value_bytes`.
+        It ends with `skips` offsets that compaction removed. Values have at least `value_bytes`.
         """
         epoch = self._epoch()
         base_offset = self.replica.end_offset
@@ -97,7 +97,7 @@ class WrittenLog:
             )
 
     def end_transaction(self, producer_id: int, first_offset: int, end: ControlType) -> None:
-        """Write the marker of a transaction; one that aborts gets an index entry."""
+        """Write the marker of a transaction, and an index entry if the marker aborts it."""
         offset = self.replica.end_offset
         marker = build_control_batch(
             offset,
@@ -121,7 +121,7 @@ class WrittenLog:
         self.replica.roll()
 
     def built(self, file: SegmentFile) -> BuiltSegment:
-        """A file of the log with its indexes."""
+        """Return a file of the log with its indexes."""
         return build_segment(
             file.batches,
             base_offset=file.base_offset,
@@ -134,7 +134,7 @@ class WrittenLog:
 
     def _epoch(self) -> int:
         epoch = self.replica.leader_epoch
-        assert epoch is not None, "a log that no broker leads takes no records"
+        assert epoch is not None, "no broker leads the log"
         return epoch
 
 
@@ -166,12 +166,12 @@ def _remove_truncated(directory: Path, base_offsets: set[int]) -> None:
 
 
 def replicas(logs: Sequence[WrittenLog]) -> Mapping[TopicIdPartition, Replica]:
-    """The replicas by partition, as a broker holds them."""
+    """Return the replicas by partition, as a broker has them."""
     return {log.topic_id_partition: log.replica for log in logs}
 
 
 def _record(offset: int, timestamp_ms: int, value_bytes: int) -> Record:
-    """Some have headers, some no key, and some no value."""
+    """Return a record; some have headers, some no key, and some no value."""
     return record(
         offset,
         None if offset % 5 == 4 else (b"record %06d" % offset).ljust(value_bytes, b"."),
