@@ -1,4 +1,4 @@
-"""A real Azure Blob Storage server on this machine: Azurite, which keeps all in memory.
+"""An Azure Blob Storage server on this machine: Azurite, which keeps all in memory.
 
 `make services` installs it.
 """
@@ -17,7 +17,7 @@ _HOME = Path(__file__).resolve().parents[2] / "build" / "azurite"
 _SCRIPT = _HOME / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 NEEDS = Needs(programs=("node",), installed=(_SCRIPT,))
 
-# The account that every Azurite has, and its key, which is printed in its manual.
+# The account that every Azurite has, and its key, both from its manual.
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
@@ -37,12 +37,12 @@ class AzureServer(ServerProcess):
         )
 
     def create_container(self, name: str) -> None:
-        """Make an empty one."""
+        """Create an empty container."""
         with ContainerClient.from_connection_string(self.connection_string(), name) as container:
             container.create_container()
 
     def metadata_of(self, container: str, blob: str) -> Mapping[str, str]:
-        """The metadata that the blob itself has."""
+        """Return the metadata that the blob itself has."""
         with ContainerClient.from_connection_string(self.connection_string(), container) as client:
             return client.get_blob_client(blob).get_blob_properties().metadata or {}
 

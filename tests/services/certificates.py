@@ -15,7 +15,7 @@ _DAYS = ("-days", "2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """`keystore` holds the key and the certificate in one file, as Kafka's PEM stores do."""
+    """A key and its certificate; `keystore` is one file with both, as Kafka's PEM stores are."""
 
     key: Path
     certificate: Path
@@ -23,7 +23,7 @@ class Certificate:
 
 
 class CertificateAuthority:
-    """Signs certificates; `certificate` is what to trust."""
+    """Signs certificates; clients trust `certificate`."""
 
     def __init__(self, directory: Path, name: str = "ca") -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -44,9 +44,9 @@ class CertificateAuthority:
         password: str | None = None,
         file_name: str | None = None,
     ) -> Certificate:
-        """A certificate of /CN=`name`, its key encrypted if there is a password.
+        """Return a certificate of /CN=`name`, its key encrypted if there is a password.
 
-        Again for a `file_name` that was used before: the files change.
+        A second call for a `file_name` replaces its files.
         """
         stem = self._directory / (file_name or name)
         made = Certificate(
@@ -68,7 +68,7 @@ class CertificateAuthority:
 
 
 def openssl(*arguments: str) -> None:
-    """Run it. Raises ServiceMissingError, AssertionError if it fails."""
+    """Run openssl. Raises ServiceMissingError if openssl is missing, AssertionError if it fails."""
     command = [program("openssl"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ class GcsServer(ServerProcess):
     name = "fake-gcs"
 
     def create_bucket(self, name: str) -> None:
-        """Make an empty one."""
+        """Create an empty bucket."""
         request = urllib.request.Request(  # noqa: S310 - of a local server
             f"{self.url}/storage/v1/b",
             json.dumps({"name": name}).encode(),

@@ -1,6 +1,6 @@
 """A real HDFS of one name node and one data node in one JVM: Hadoop's mini cluster.
 
-`make services` copies its jars. Speaks WebHDFS; its data is gone when it ends.
+`make services` copies its jars. It serves WebHDFS, and its data is gone when it ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ USER = "tests"
 
 
 class HdfsCluster(ServerProcess):
-    """Runs within its `with` block, with one empty directory; `port` is the name node's."""
+    """A cluster in its `with` block, with one empty directory; `port` is the name node's."""
 
     name = "hdfs"
     start_deadline_s = 120.0
@@ -34,14 +34,14 @@ class HdfsCluster(ServerProcess):
 
     def _command(self) -> Sequence[str]:
         ports = ("-nnport", str(self._rpc_port), "-httpport", str(self.port))
-        # Everybody may write, because the tests run as another user than the name node.
+        # Everybody may write, because tests and the name node run as different users.
         settings = ("-D", "dfs.permissions.enabled=false")
         classes = f"{installed(_JARS)}/*"
         command = [program("java"), *_JVM, "-cp", classes, _MAIN, "-format", *ports, *settings]
         return [*command, "-datanodes", "1"]
 
     def _is_ready(self) -> bool:
-        """Return whether content can be written: a data node is named for it."""
+        """Return whether content can be written: the name node returns a data node for it."""
         try:
             made = self._ask("PUT", self.root, "MKDIRS")
             where = self._ask("PUT", f"{self.root}/-", "CREATE&noredirect=true")

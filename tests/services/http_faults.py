@@ -1,6 +1,7 @@
-"""A proxy before an HTTP server that spoils requests and answers, on request.
+"""A proxy for an HTTP server; the proxy spoils requests and responses on demand.
 
-Faults wait in a queue; each request that one of them fits takes it, all others pass unchanged.
+Faults wait in a queue. A request takes the first fault that fits it, and passes unchanged if none
+fits.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Fault:
 
 
 class FaultyProxy(Service):
-    """Listens on `port` of 127.0.0.1 within its `with` block. Thread-safe."""
+    """A proxy that serves `url` within its `with` block. Thread-safe."""
 
     def __init__(self, upstream_port: int) -> None:
         self.requests: list[str] = []
@@ -67,11 +68,11 @@ class FaultyProxy(Service):
             self.sent_bytes = 0
 
     def release(self) -> None:
-        """Release all held requests, and hold none from now on."""
+        """Release all blocked requests, and block none from now on."""
         self._server.released.set()
 
     def unused(self) -> int:
-        """How many faults no request has taken."""
+        """Return how many faults no request has taken."""
         return len(self._faults)
 
     def start(self) -> None:
@@ -98,7 +99,7 @@ class FaultyProxy(Service):
 
 
 class _Server(ThreadingHTTPServer):
-    """What the handlers of all connections share."""
+    """The server; its handlers share its state."""
 
     daemon_threads = True
 

@@ -1,9 +1,9 @@
 """Apache Kafka for tests, demo and benchmarks: real brokers, one or several.
 
-A cluster lives in one directory: `node-<id>/log-<n>` are a broker's log dirs, `broker.log` next to
-them is what it printed, `server.properties` what it was started with. Ports and directories
-outlive a stop or a kill, so a restart continues where the broker was. Brokers are in KRaft mode,
-or share a ZooKeeper in the directory `zookeeper` if their version needs one.
+A cluster has one directory: `node-<id>/log-<n>` are a broker's log dirs; next to them are its
+output, `broker.log`, and its configuration, `server.properties`. Ports and directories outlive a
+stop or a kill, so a restart continues where the broker was. Brokers are in KRaft mode, or share a
+ZooKeeper in the directory `zookeeper` if their version needs one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class KafkaBroker:
         launcher: tuple[str, ...] = (),
         release: KafkaRelease = USUAL,
     ) -> None:
-        """`launcher` is a command that runs the broker's, for one on another host."""
+        """`launcher` is a command that runs the broker's command, such as on another host."""
         self.directory = directory
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -86,7 +86,7 @@ class KafkaBroker:
 
     @property
     def configuration(self) -> Path:
-        """The file that a start writes."""
+        """The configuration file, which each start writes."""
         return self.directory / "server.properties"
 
     @property
@@ -105,7 +105,7 @@ class KafkaBroker:
         return self._process is not None and self._process.exit_code() is None
 
     def start(self) -> None:
-        """Start the process and return at once; `wait_ready` waits."""
+        """Start the process; do not wait until it is ready."""
         if self.is_running:
             raise RuntimeError(f"broker {self.node_id} is running already")
         lines = (f"{key}={value}" for key, value in sorted(self.properties.items()))
@@ -129,12 +129,12 @@ class KafkaBroker:
             raise BrokerFailedError(self._failure(str(late))) from None
 
     def stop(self, *, deadline_s: float = 60.0) -> None:
-        """End it by SIGTERM (a controlled shutdown); past the deadline by SIGKILL."""
+        """Stop the broker by SIGTERM (a controlled shutdown); past the deadline by SIGKILL."""
         if self._process is not None:
             self._process.terminate(deadline_s=deadline_s)
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """Kill the broker by SIGKILL."""
         if self._process is not None:
             self._process.kill()
 
@@ -224,7 +224,7 @@ class KafkaCluster(Service):
 
     @property
     def broker(self) -> KafkaBroker:
-        """The first broker; of a cluster of one, the broker."""
+        """The first broker, the only one in a cluster of one."""
         return self.brokers[0]
 
     def start(self) -> None:
@@ -249,7 +249,7 @@ class KafkaCluster(Service):
 
     @contextmanager
     def without(self, broker: KafkaBroker, *, killed: bool = False) -> Iterator[None]:
-        """Stop or kill a broker; start it again after the block, and have it lead as before."""
+        """Stop or kill a broker until the block ends; then it leads as before."""
         if killed:
             broker.kill()
         else:
@@ -261,7 +261,7 @@ class KafkaCluster(Service):
             self.restore_leaders()
 
     def restore_leaders(self) -> None:
-        """Have the first replica of every partition lead, and wait until each broker knows."""
+        """Make the first replica of every partition lead; wait until each broker knows that."""
         admin = admin_client(self.bootstrap_servers)
 
         def elected() -> bool:
@@ -278,7 +278,7 @@ class KafkaCluster(Service):
         )
 
     def stop(self) -> None:
-        """End all brokers; several by SIGKILL, because a controller quorum cannot end in order."""
+        """Stop all brokers; several by SIGKILL, as a controller quorum cannot stop in order."""
         if len(self.brokers) > 1:
             self.kill()
         else:
@@ -286,7 +286,7 @@ class KafkaCluster(Service):
             self._stop_zookeeper()
 
     def kill(self) -> None:
-        """End all brokers by SIGKILL, and their ZooKeeper."""
+        """Kill all brokers by SIGKILL, and stop their ZooKeeper."""
         for broker in self.brokers:
             broker.kill()
         self._stop_zookeeper()
@@ -315,7 +315,7 @@ class KafkaCluster(Service):
         self._wait_for_leaders(name, partitions)
 
     def add_partitions(self, name: str, partitions: int) -> None:
-        """Let a topic have that many; wait until every running broker knows leaders for them."""
+        """Raise a topic's partitions to a number; wait until all running brokers know leaders."""
         admin = admin_client(self.bootstrap_servers)
         admin.create_partitions([NewPartitions(name, partitions)])[name].result(30.0)
         self._wait_for_leaders(name, partitions)
@@ -331,7 +331,7 @@ class KafkaCluster(Service):
 
 
 def set_topic_configs(admin: AdminClient, topic: str, configs: Mapping[str, str]) -> None:
-    """Set these of a topic's settings. KafkaException if they are refused."""
+    """Set settings of a topic. Raises KafkaException if the broker refuses them."""
     changes = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in configs.items()
@@ -341,17 +341,17 @@ def set_topic_configs(admin: AdminClient, topic: str, configs: Mapping[str, str]
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:
-    """An admin client that does not log brokers that are down."""
+    """Return an admin client that does not log brokers that are down."""
     return AdminClient(
         {"bootstrap.servers": bootstrap_servers, "log_level": 0, "socket.timeout.ms": 10_000}
     )
 
 
 def dump_log_segments(path: Path, *, deep: bool = True) -> str:
-    """What Kafka's DumpLogSegments prints for a file of a log; its name shows the kind.
+    """Return the output of Kafka's DumpLogSegments for a file, whose name shows its kind.
 
-    `deep` opens the record batches too. Raises RuntimeError if the tool fails; what it found
-    wrong in a readable file is in the text (`isvalid: false`, mismatches of indexes).
+    With `deep`, the tool opens record batches, too. Raises RuntimeError if the tool fails. Errors
+    in a readable file are in the output (`isvalid: false`, mismatches of indexes).
     """
     options = ("--deep-iteration",) if deep else ()
     return run_tool(
@@ -408,7 +408,7 @@ def _new_broker(
 def node_properties(
     node_id: int, listener: str, *, voters: Mapping[int, str], log_dirs: Iterable[Path]
 ) -> dict[str, str]:
-    """Settings of a node that listens on host:port; `voters` are the controllers' addresses."""
+    """Return settings of a node that listens on host:port; `voters` has controllers' addresses."""
     listeners = f"PLAINTEXT://{listener}"
     is_controller = node_id in voters
     return {
@@ -427,7 +427,7 @@ def node_properties(
 def zookeeper_node_properties(
     node_id: int, listener: str, *, zookeeper: str, log_dirs: Iterable[Path]
 ) -> dict[str, str]:
-    """Settings of a broker that listens on host:port, in a cluster with that ZooKeeper."""
+    """Return settings of a broker that listens on host:port, in a cluster with this ZooKeeper."""
     return {
         "broker.id": str(node_id),
         "zookeeper.connect": zookeeper,
@@ -439,14 +439,14 @@ def zookeeper_node_properties(
 
 
 def broker_test_defaults(brokers: int) -> dict[str, str]:
-    """Few threads, short checks and delays of retention, internal topics of one partition."""
+    """Return settings: few threads, short delays, internal topics of one partition."""
     replicas = str(min(brokers, 3))
     return {
         "auto.create.topics.enable": "false",
         "broker.heartbeat.interval.ms": "500",
-        # A killed broker may register again only when its old session is over.
+        # A killed broker can register again only when its old session is over.
         "broker.session.timeout.ms": "6000",
-        # Controllers on a busy machine do not elect another one at once.
+        # Long enough that controllers on a busy machine do not elect another one at once.
         "controller.quorum.fetch.timeout.ms": "6000",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "500",
@@ -454,7 +454,7 @@ def broker_test_defaults(brokers: int) -> dict[str, str]:
         "log.initial.task.delay.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.segment.delete.delay.ms": "500",
-        # An idle controller writes this often, and every broker of the cluster reads it.
+        # An idle controller writes a record this often, and every broker reads it.
         "metadata.max.idle.interval.ms": "5000",
         "num.io.threads": "4",
         "num.network.threads": "2",

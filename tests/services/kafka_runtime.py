@@ -1,7 +1,7 @@
 """What a Kafka broker runs on: the jars, the JVM's flags, the class archive, a formatted directory.
 
-All of it is below build/kafka, made by `make setup`; only `java` is looked for elsewhere. Other
-versions have directories of their own (tests.services.kafka_versions).
+`make setup` makes all of it below build/kafka, except `java`, which is on the PATH. Other versions
+have their own directories (tests.services.kafka_versions).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.services.service import BUILD, Needs, installed, program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaRelease:
-    """One version of Kafka, with all that its brokers run on in `home`.
+    """One version of Kafka; `home` has all that its brokers run on.
 
     Brokers of a version that needs ZooKeeper format their log dirs themselves.
     """
@@ -34,7 +34,7 @@ class KafkaRelease:
 
     @property
     def class_archive(self) -> Path:
-        """The classes that a start loads; without the file, it loads them from the jars."""
+        """An archive of the classes that a start loads; without it, they come from the jars."""
         return self.home / "classes.jsa"
 
     @property
@@ -44,7 +44,7 @@ class KafkaRelease:
 
     @property
     def needs(self) -> Needs:
-        """What a cluster of this version looks up."""
+        """The programs and files that a cluster of this version needs."""
         formatted = () if self.needs_zookeeper else (self.bootstrap_checkpoint,)
         return Needs(programs=("java",), installed=(self.jars, *formatted))
 
@@ -53,14 +53,14 @@ HOME = BUILD / "kafka"
 USUAL = KafkaRelease(home=HOME)
 NEEDS = USUAL.needs
 _MEMORY = ("-Xms256m", "-Xmx256m")
-# The JVM lives for seconds: code of its second compiler would not be used.
+# The JVM lives for seconds, too short for code of its second compiler.
 SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _STARTS_FAST = (*SHORT_LIVED_JVM, "-Xshare:auto", "-Xlog:disable")
 _LOGS = "-Dorg.apache.logging.log4j.level=INFO"
 
 
 def new_id() -> str:
-    """A random id in Kafka's form: 22 characters of base64url, never led by a dash."""
+    """Return a random id in Kafka's form: 22 characters of base64url, without a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
@@ -74,9 +74,9 @@ def java_command(
     classes: tuple[Path, ...] = (),
     release: KafkaRelease = USUAL,
 ) -> list[str]:
-    """The command that runs a class of the Kafka jars, or of directories of `classes`.
+    """Return the command that runs a class of the Kafka jars, or of directories of `classes`.
 
-    Raises ServiceMissingError.
+    Raises ServiceMissingError if Java or the jars are missing.
     """
     java = program("java")
     jars = sorted(Path(installed(release.jars)).glob("*.jar"))
@@ -112,8 +112,8 @@ def format_log_dir(
 ) -> None:
     """Make a log dir as StorageTool would, from its output for another directory.
 
-    The features a cluster starts with are in the checkpoint and alike for all; the ids are in
-    meta.properties. An existing directory is left as it is.
+    The checkpoint has the features that a cluster starts with, the same for all clusters;
+    meta.properties has the ids. An existing directory stays unchanged.
     """
     checkpoint = installed(release.bootstrap_checkpoint)
     if (log_dir / "meta.properties").exists():

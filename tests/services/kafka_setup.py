@@ -1,7 +1,8 @@
-"""Creates files that each start of a broker reuses; make runs it after copying the jars.
+"""Creates files that each start of a broker reuses; make runs this after it has copied the jars.
 
-A formatted directory's checkpoint saves a JVM per broker, the archive of loaded classes more than
-half of a broker's start. An argument names another version of Kafka than the one of all tests.
+The checkpoint of a formatted directory saves a JVM for each broker. The archive of loaded classes
+saves more than half of a broker's start. An argument selects a version of Kafka, by default the
+newest.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ log.dirs={log_dir}
 
 
 def main(version: str) -> None:
-    """Create what is missing of a version."""
+    """Create the missing files of a version."""
     release = release_of(version)
     if not release.needs_zookeeper and not release.bootstrap_checkpoint.exists():
         _format(release)
@@ -45,7 +46,7 @@ def _format(release: KafkaRelease) -> None:
 
 
 def _archive_classes(release: KafkaRelease) -> None:
-    # The classes of a broker that serves one topic are those that every start loads.
+    # A broker that serves one topic has loaded the classes that every start loads.
     with tempfile.TemporaryDirectory(dir=release.home) as scratch:
         archive = Path(scratch) / release.class_archive.name
         flags = (f"-XX:ArchiveClassesAtExit={archive}",)

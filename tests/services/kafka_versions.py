@@ -1,7 +1,7 @@
 """The versions of Kafka that `rlm` is tested on, for tests that run on each of them.
 
-tests/services/pom.xml names them; KAFKA_VERSIONS in the environment chooses others. The newest one
-is in build/kafka, for all tests use it.
+tests/services/pom.xml names them; KAFKA_VERSIONS in the environment selects others. The newest one
+is in build/kafka, because all tests use it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VERSIONS = tuple((os.environ.get("KAFKA_VERSIONS") or _DEFAULT).split())
 
 
 def is_28(version: str) -> bool:
-    """Return whether it is the oldest line of versions that `rlm` supports."""
+    """Return whether a version belongs to 2.8, the oldest line that `rlm` supports."""
     return version.startswith("2.8.")
 
 

@@ -1,4 +1,4 @@
-"""The reports of a cluster's managers on a topic's partitions, requested like a command does."""
+"""Requests the reports of a cluster's managers on a topic's partitions, as commands do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIMEOUT_MS = 10_000
 
 
 def manager_reports(configuration: Path, topic: str) -> list[dict[str, Any]]:
-    """One for each partition that a manager hosts; empty while one cannot be asked."""
+    """Return a report for each hosted partition; empty while a manager does not answer."""
     try:
         with open_session(load_command_config(configuration), timeout_ms=_TIMEOUT_MS) as session:
             managers = live_managers(session.metadata, session.clock)

@@ -15,7 +15,7 @@ _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 def get(
     url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 5.0
 ) -> httpx.Response:
-    """The response, of any status. httpx.HTTPError without one."""
+    """Return the response, of any status. Raises httpx.HTTPError if there is none."""
     return httpx.get(
         url, headers=headers, timeout=timeout_s, trust_env=False, verify=_NO_AUTHORITIES
     )

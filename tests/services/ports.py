@@ -24,7 +24,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
     Raises ServiceMissingError if there are not as many.
     """
-    # Not the seeded generator, by which every session of tests would try the same ports first.
+    # With the seeded generator, every session of tests would try the same ports first.
     candidates = random.SystemRandom().sample(_own_ports(), 50 + count)
     found: list[int] = []
     with contextlib.ExitStack() as held:
@@ -37,7 +37,9 @@ def free_ports(count: int) -> tuple[int, ...]:
             found.append(port)
             if len(found) == count:
                 return tuple(found)
-    raise ServiceMissingError(f"no {count} free ports between {_FIRST_PORT} and {_LAST_PORT}")
+    raise ServiceMissingError(
+        f"cannot find {count} free ports between {_FIRST_PORT} and {_LAST_PORT}. Free some of them."
+    )
 
 
 def free_port_range(count: int) -> int:
@@ -54,7 +56,9 @@ def free_port_range(count: int) -> int:
             except OSError:
                 continue
             return first
-    raise ServiceMissingError(f"no {count} free ports in a row")
+    raise ServiceMissingError(
+        f"cannot find {count} free ports in a row from {_FIRST_PORT} on. Free some of them."
+    )
 
 
 def is_listening(port: int) -> bool:
@@ -64,7 +68,7 @@ def is_listening(port: int) -> bool:
 
 
 def _own_ports() -> range:
-    """The ports of this worker of the run; all of them where there is one process."""
+    """Return the ports of this worker of the run; all ports if the run has one process."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     worker_count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     size = (_LAST_PORT - _FIRST_PORT) // worker_count

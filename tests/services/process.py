@@ -21,7 +21,7 @@ _TAIL_BYTES = 6000
 
 
 class Watcher:
-    """Kills a process group as soon as this process has ended, until it is dismissed."""
+    """Kills a process group when this process ends, unless the watcher was dismissed before."""
 
     def __init__(self, group: int) -> None:
         self._shell = subprocess.Popen(
@@ -33,7 +33,7 @@ class Watcher:
         )
 
     def dismiss(self) -> None:
-        """End it without a kill. May be called again."""
+        """End the watcher without a kill. May be called again."""
         self._shell.kill()
         self._shell.wait(10.0)
         if self._shell.stdin is not None:
@@ -41,7 +41,7 @@ class Watcher:
 
 
 class ServiceProcess(RunningServer):
-    """A command whose output is a file. Not thread-safe; not to be started twice."""
+    """A command with its output in a file. Not thread-safe; can be started only once."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ServiceProcess(RunningServer):
         return self._process.pid
 
     def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def terminate(self, *, deadline_s: float = 30.0) -> int:
@@ -85,11 +85,11 @@ class ServiceProcess(RunningServer):
         return self._wait(deadline_s)
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to it and its children, as a terminal does with Ctrl-C."""
+        """Send a signal to the process and its children, as a terminal does with Ctrl-C."""
         os.killpg(self._process.pid, number)
 
     def wait(self, *, deadline_s: float = 30.0) -> int:
-        """Wait for its own end; past the deadline SIGKILL. Returns the exit code."""
+        """Wait until it ends by itself; past the deadline SIGKILL. Returns the exit code."""
         return self._wait(deadline_s)
 
     def kill(self, *, children: bool = False) -> None:

@@ -1,6 +1,6 @@
 """A real Prometheus on this machine, and its promtool. `make services` installs both.
 
-On Debian they are Debian's, elsewhere of the compose stack's version.
+On Debian they are Debian's packages, elsewhere they have the compose stack's version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PrometheusServer(ServerProcess):
     name = "prometheus"
 
     def __init__(self, directory: Path, *, targets: Sequence[str]) -> None:
-        """Each target is host:port."""
+        """`targets` are host:port."""
         super().__init__(directory)
         self._configuration = self._directory / "prometheus.yml"
         self._configuration.write_text(
@@ -62,7 +62,7 @@ class PrometheusServer(ServerProcess):
 
 
 def promtool(*arguments: str, directory: Path) -> str:
-    """Run it there; return what it complains about, empty if it succeeds."""
+    """Run promtool in a directory; return its complaints, empty if it succeeds."""
     command = [installed(_PROMTOOL), *arguments]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -1,6 +1,6 @@
-"""Where the servers of tests come from: processes of this machine, or containers.
+"""Makes the servers of tests, as processes of this machine or in containers.
 
-A test asks the fixture `services` for a server, and does not know which of them it has: addresses,
+A test asks the fixture `services` for a server, and sees no difference between the two: addresses,
 directories, signals and logs are the same. A test that needs a process (a wrapper around its
 command, flags of its JVM, log lines that an image filters) makes the server itself;
 tests/architecture/test_services.py lists those with their reasons.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tests.services.kafka import KafkaCluster
 from tests.services.service import ServiceMissingError
 
-# Only a run that has a store needs its SDK and its program (tests.run_needs).
+# Only a run with a store needs that store's SDK and program (tests.run_needs).
 if TYPE_CHECKING:
     from tests.services.azure import AzureServer
     from tests.services.gcs import GcsServer
@@ -46,7 +46,7 @@ class ServiceProvider(ABC):
 
     @abstractmethod
     def hdfs(self, directory: Path) -> HdfsCluster:
-        """Make an HDFS of one data node; its log is in `directory`, its data ends with it."""
+        """Make an HDFS of one data node; its log is in `directory`, its data is gone at its end."""
 
     @abstractmethod
     def kafka(
@@ -108,7 +108,7 @@ def provider_named(name: str | None) -> ServiceProvider:
     """
     if name == PROCESSES:
         return ProcessProvider()
-    # A run on processes does without the libraries of containers.
+    # A run on processes does not need the libraries for containers.
     from tests.services.containers.provider import open_container_provider  # noqa: PLC0415
 
     try:

@@ -1,7 +1,7 @@
 """`rlm run` next to a broker of a KafkaCluster, as a user starts it, with a directory as the store.
 
-In the directory given: `rlm.properties`, `rlm.log`, `store/` and `state/`. They outlive a stop or a
-kill, so that a restart continues where it was.
+Its directory has `rlm.properties`, `rlm.log`, `store/` and `state/`. They outlive a stop or a kill,
+so that a restart continues where `rlm run` was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.services.waiting import wait_until
 
 RLM = str(Path(sys.executable).with_name("rlm"))
 _READY_DEADLINE_S = 120.0
-_STOP_DEADLINE_S = 25.0  # `rlm run` promises 20
+_STOP_DEADLINE_S = 25.0  # `rlm run` promises to end within 20 s
 
 
 class RlmFailedError(ServiceError):
@@ -32,8 +32,8 @@ class RlmFailedError(ServiceError):
 class RlmRun:
     """One `rlm run`. Not thread-safe.
 
-    `settings` win over those for tests: short intervals, few partitions of the metadata topic, no
-    minimal age of what is trimmed. Without `gateway` none is started, and its address is empty.
+    `settings` replace the defaults of tests: short intervals, few partitions of the metadata topic,
+    no minimum age for trims. Without `gateway`, no gateway starts, and its address is empty.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RlmRun:
         return self._running().pid
 
     def start(self) -> None:
-        """Start it and wait until all its processes are ready. Raises RlmFailedError."""
+        """Start `rlm run`; wait until all its processes are ready. Raises RlmFailedError."""
         command = [RLM, "run", "--config", str(self.configuration)]
         self._process = ServiceProcess(command, log_path=self.log_path)
         try:
@@ -87,11 +87,11 @@ class RlmRun:
             raise RlmFailedError(f"{late}\n{self.log_tail()}") from None
 
     def stop(self) -> int:
-        """End it by SIGTERM, past the deadline by SIGKILL; its exit code, 0 if never started."""
+        """Stop it by SIGTERM, past the deadline by SIGKILL; return the exit code, 0 if not run."""
         return 0 if self._process is None else self._process.terminate(deadline_s=_STOP_DEADLINE_S)
 
     def kill(self) -> None:
-        """End the supervisor by SIGKILL; its children end by themselves."""
+        """Kill the supervisor by SIGKILL; its children end by themselves."""
         self._running().kill()
 
     def require_running(self) -> None:
@@ -105,12 +105,12 @@ class RlmRun:
         return f"the end of {self.log_path}:\n{self._running().log_tail()}"
 
     def remote_segments(self, topic: str) -> dict[int, int]:
-        """How many finished segments its manager knows of, by partition; empty if it is silent."""
+        """Return the number of finished segments by partition; empty if the manager is silent."""
         reports = manager_reports(self.configuration, topic)
         return {each["partition"]: each["remote_segments"] for each in reports}
 
     def stored_end_offsets(self, topic: str) -> dict[int, int]:
-        """Up to where its manager has stored all, by partition; empty if it is silent."""
+        """Return the end of what is stored, by partition; empty if the manager is silent."""
         reports = manager_reports(self.configuration, topic)
         return {each["partition"]: each["stored_end_offset"] or 0 for each in reports}
 

@@ -1,4 +1,4 @@
-"""A server that was started, whether it is a process of this machine or a container."""
+"""A server that was started, as a process of this machine or in a container."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 
 class RunningServer(ABC):
-    """Signals and observes one server. Not thread-safe; not to be started twice."""
+    """Signals and observes one server. Not thread-safe; can be started only once."""
 
     @property
     @abstractmethod
@@ -15,7 +15,7 @@ class RunningServer(ABC):
 
     @abstractmethod
     def exit_code(self) -> int | None:
-        """The exit code; None while it runs."""
+        """Return the exit code; None while the server runs."""
 
     @abstractmethod
     def terminate(self, *, deadline_s: float = 30.0) -> int:
@@ -23,8 +23,8 @@ class RunningServer(ABC):
 
     @abstractmethod
     def kill(self, *, children: bool = False) -> None:
-        """Send SIGKILL, also to its process group if `children`; returns when it is gone."""
+        """Send SIGKILL, with `children` to its process group; return when the server is gone."""
 
     @abstractmethod
     def log_tail(self) -> str:
-        """The end of its output."""
+        """Return the end of its output."""

@@ -1,7 +1,7 @@
 """A real S3 server on this machine: versitygw over a directory.
 
-`make services` builds it. Buckets are made by their users; keys `a` and `a/b` don't go
-together.
+`make services` builds it. Users create their own buckets; a bucket cannot have the keys `a` and
+`a/b` at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class S3Server(ServerProcess):
     name = "versitygw"
 
     def __init__(self, directory: Path) -> None:
-        """Objects are kept below `directory`, which is made."""
+        """Keep objects below `directory`, which is created."""
         super().__init__(directory)
         self._data = self._directory / "buckets"
         self._users = self._directory / "users"
@@ -41,7 +41,7 @@ class S3Server(ServerProcess):
             each.mkdir()
 
     def stop(self) -> None:
-        """End it, with nothing lost."""
+        """Stop the server; all objects stay."""
         if self._process is not None:
             self._process.terminate()
             self._process = None
@@ -54,7 +54,7 @@ class S3Server(ServerProcess):
         return session.client("s3", endpoint_url=self.url)
 
     def bucket_directory(self, name: str) -> Path:
-        """Where a bucket's objects are, as files that may also be made here."""
+        """Return the directory of a bucket's objects; tests may create files there, too."""
         return self._data / name
 
     def create_bucket(self, name: str) -> None:
@@ -62,7 +62,7 @@ class S3Server(ServerProcess):
         self.client().create_bucket(Bucket=name)
 
     def create_user(self, access_key: str, secret_key: str) -> None:
-        """Create a user without rights: it may do what a bucket's policy allows it.
+        """Create a user who has only the rights that a bucket's policy gives.
 
         Raises ServiceError.
         """
@@ -97,7 +97,7 @@ class S3Server(ServerProcess):
 def credentials_environment(
     access_key: str = ACCESS_KEY, secret_key: str = SECRET_KEY
 ) -> dict[str, str]:
-    """Return variables with credentials for the SDK's default chain, and none of this machine's."""
+    """Return variables with credentials for the SDK's default chain; none are this machine's."""
     return {
         "AWS_ACCESS_KEY_ID": access_key,
         "AWS_SECRET_ACCESS_KEY": secret_key,

@@ -1,4 +1,4 @@
-"""A server of one program that a test starts: its port, its log, its end."""
+"""A server of one program that a test starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ServerProcess(Service):
     start_deadline_s: ClassVar[float] = 20.0
 
     def __init__(self, directory: Path) -> None:
-        """Its log and what else it leaves is in `directory`, which is made."""
+        """Keep the log and other files of the server in `directory`, which is created."""
         self._directory = directory.resolve()
         self._directory.mkdir(parents=True, exist_ok=True)
         (self._port,) = free_ports(1)
@@ -41,7 +41,7 @@ class ServerProcess(Service):
 
     @property
     def url(self) -> str:
-        """The same, as HTTP has it."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:

@@ -27,10 +27,10 @@ class ServiceMissingError(ServiceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Programs of the machine, and what make installs below build/.
+    """Programs of the machine, and files that make installs below build/.
 
-    A module that looks up either has one as `NEEDS`: a run looks up all of them before its first
-    test (tests.run_needs).
+    A module that looks up either has a `NEEDS` of this class: before its first test, a run looks
+    up all of them (tests.run_needs).
     """
 
     programs: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Needs:
 
 
 def require(needed: Iterable[Needs]) -> None:
-    """Raise ServiceMissingError that names everything the machine lacks of these."""
+    """Raise a ServiceMissingError that names everything that the machine lacks, if any."""
     every = list(needed)
     lookups = [partial(program, name) for each in every for name in each.programs]
     lookups += [partial(installed, path) for each in every for path in each.installed]
@@ -53,7 +53,7 @@ def require(needed: Iterable[Needs]) -> None:
 
 
 def program(name: str) -> str:
-    """The path of a program of the machine's own. Raises ServiceMissingError."""
+    """Return the path of a program of the machine. Raises ServiceMissingError."""
     found = shutil.which(name)
     if found is None:
         raise ServiceMissingError(f"{name} is not on the PATH. Install it.")
@@ -61,7 +61,7 @@ def program(name: str) -> str:
 
 
 def installed(path: Path) -> str:
-    """The path of something that make installs below build/. Raises ServiceMissingError.
+    """Return the path of something that make installs below build/. Raises ServiceMissingError.
 
     A directory without files counts as missing.
     """
@@ -79,11 +79,11 @@ def _advice(path: Path) -> str:
 
 
 class Service(ABC):
-    """Started when its block begins, gone when that ends, however it does."""
+    """A server that starts when its block begins, and ends with the block, also after errors."""
 
     @abstractmethod
     def start(self) -> None:
-        """Return when it answers."""
+        """Start the server, and return when it answers."""
 
     @abstractmethod
     def stop(self) -> None:

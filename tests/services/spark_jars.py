@@ -1,6 +1,6 @@
 """Jars that tests give Spark: its Kafka connector, and the table formats of the examples.
 
-`make services` copies them. `make test-spark-oldest` has others.
+`make services` copies them. `make test-spark-oldest` uses other jars.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ NEEDS = Needs(installed=(CONNECTOR, _LAKES))
 
 
 def lake_jars() -> Path:
-    """The directory of the table formats' jars. Raises ServiceMissingError."""
+    """Return the directory of the table formats' jars. Raises ServiceMissingError."""
     return Path(installed(_LAKES))
 
 
 def connector_jars() -> list[str]:
-    """The files of Spark's Kafka connector. Raises ServiceMissingError."""
+    """Return the files of Spark's Kafka connector. Raises ServiceMissingError."""
     return sorted(str(path) for path in Path(installed(CONNECTOR)).glob("*.jar"))

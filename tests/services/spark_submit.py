@@ -19,9 +19,9 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 def submitted(
     command: str, actual: Mapping[str, str], directory: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run commands in a shell that ends at the first failure; `actual` replaces what the docs have.
+    """Run commands of the docs in a shell that ends at the first failure.
 
-    `directory` is for Spark's configuration.
+    `actual` has replacements for texts of the docs. `directory` gets Spark's configuration.
     """
     (directory / "spark-defaults.conf").write_text(
         "spark.ui.enabled false\n"

@@ -15,7 +15,7 @@ _PROPERTIES = {
 
 
 def three_brokers(services: ServiceProvider, directory: Path) -> KafkaCluster:
-    """A cluster to start; to stop one of its brokers, use `KafkaCluster.without`.
+    """Return a cluster to start; to stop one of its brokers, use `KafkaCluster.without`.
 
     Leaders move only when a broker stops, or a test moves them. Each broker is in a separate rack.
     """

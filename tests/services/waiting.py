@@ -21,11 +21,11 @@ def wait_until(
 ) -> T:
     """Return the predicate's first true value.
 
-    The predicate is called at least once, and once more after the deadline. An error of `despite`,
-    as from a cluster with a broker down, counts as no value yet. The pause is `interval_s`, or as
-    long as the last call took, up to half a second: waiting uses half a processor at most. Raises
-    AssertionError with `describe` (called only then, if it is a function) and with the last value
-    or such error.
+    The predicate is called at least once, and once more after the deadline. An error of a type in
+    `despite`, as from a cluster with a broker down, counts as no value yet. The pause is
+    `interval_s`, or as long as the last call took, up to half a second, so that waiting uses at
+    most half a processor. Raises AssertionError with `describe` (if a function, called only then)
+    and with the last value or the last such error.
     """
     give_up_at = time.monotonic() + deadline_s
     while True:

@@ -1,4 +1,4 @@
-"""The ZooKeeper of brokers without KRaft, from the jars of their version of Kafka."""
+"""A ZooKeeper for brokers without KRaft, from the jars of their version of Kafka."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.services.server_process import ServerProcess
 
 _SERVER = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _SHELL = "org.apache.zookeeper.ZooKeeperMain"
-# It looks for log4j's own beans, which the bridge to log4j 2 lacks.
+# Otherwise ZooKeeper looks for beans of log4j 1, which the bridge to log4j 2 lacks.
 _FLAGS = ("-Xms64m", "-Xmx64m", "-Dzookeeper.jmx.log4j.disable=true")
 _CONFIGURATION = """\
 clientPort={port}
@@ -36,7 +36,7 @@ class ZooKeeper(ServerProcess):
         return f"127.0.0.1:{self.port}"
 
     def move_controller(self) -> None:
-        """Have the brokers elect a controller, maybe the same one, as an operator does."""
+        """Make the brokers elect a controller, maybe the same one, as an operator does."""
         arguments = ("-server", self.address, "delete", "/controller")
         run_tool(_SHELL, *arguments, flags=_FLAGS, release=self._release)
 

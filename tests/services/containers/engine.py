@@ -36,7 +36,7 @@ class Engine:
 
     @property
     def user(self) -> str:
-        """The user in a container who may use files of this process, and whose files it may use."""
+        """The container user; it and this process may use each other's files."""
         return "0:0" if self.is_rootless else f"{os.getuid()}:{os.getgid()}"
 
     @property
@@ -45,19 +45,19 @@ class Engine:
         return {_STARTER: str(os.getpid())}
 
     def remove_leftovers(self) -> None:
-        """Remove the containers of processes that ended without doing so."""
+        """Remove the containers that ended processes have left."""
         with closing(docker.from_env(**self.client_arguments)) as client:
             filters = {"label": _STARTER}
             for each in client.containers.list(all=True, filters=filters, ignore_removed=True):
                 if not Path("/proc", each.labels[_STARTER]).exists():
-                    # Another process may remove it at the same time.
+                    # Another process may remove this container at the same time.
                     with suppress(APIError):
                         each.remove(force=True, v=True)
 
 
 def find_engine() -> Engine:
     """Return the first engine that answers. Raises ServiceMissingError with the reasons."""
-    # testcontainers would start one more container, which removes the others, from one more image.
+    # Otherwise testcontainers starts Ryuk, one more container, which removes the others.
     testcontainers_config.ryuk_disabled = True
     reasons = []
     for url in _urls(os.environ):
@@ -78,7 +78,7 @@ def find_engine() -> Engine:
 
 
 def _urls(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the addresses to try: the one that is configured, else every usual socket."""
+    """Yield the addresses to try: the configured one, or else every usual socket."""
     configured = get_docker_host() or environment.get("CONTAINER_HOST")
     if configured:
         yield configured
@@ -96,7 +96,7 @@ def _urls(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _connect(url: str) -> None:
-    """Raise OSError if nothing listens at a socket; the SDK would leave its own one open."""
+    """Raise OSError if nothing listens at a socket; the SDK would leak its own socket then."""
     if url.startswith(_UNIX):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(url.removeprefix(_UNIX))

@@ -17,7 +17,7 @@ _ENVIRONMENT = {
     "HADOOP_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 _ANY_PORT = "127.0.0.1:0"
-# Hadoop wants a user who has a name, and its data is in the container only.
+# Hadoop needs a user who has a name, and its data is in the container only.
 _ROOT = "0:0"
 
 

@@ -1,7 +1,7 @@
 """The names of images of other projects.
 
-docker-compose.yml has those of the stack, and this module those that only tests use: each is the
-default of a variable of the environment, such as KAFKA_IMAGE, which names another one.
+docker-compose.yml has the images of the stack, and this module those that only tests use. Each name
+is the default of an environment variable, such as KAFKA_IMAGE, that can name another image.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IMAGES_OF_TESTS = {
 
 
 def default_image(variable: str) -> str:
-    """Return the name of the image that is used unless the variable is set."""
+    """Return the name of the image that tests use unless the variable is set."""
     of_stack: dict[str, str] = dict(_DEFAULT.findall(_COMPOSE_FILE.read_text()))
     return (of_stack | IMAGES_OF_TESTS)[variable]
 

@@ -13,7 +13,7 @@ from tests.services.running_server import RunningServer
 
 _RUN = "/etc/kafka/docker/run"
 _CONFIGURATION = "/mnt/shared/config/server.properties"
-# Only the user of the image may write to these directories in it.
+# Only the image's user may write to these directories of the image.
 _HOME = "/opt/kafka"
 _WRITTEN = ("config", "logs")
 
@@ -22,7 +22,7 @@ class KafkaContainer(KafkaBroker):
     """A node whose log directories are directories of this machine, under the same paths."""
 
     def __init__(self, directory: Path, *, engine: Engine, **settings: Any) -> None:
-        """`settings` are those of a KafkaBroker without flags of the JVM and a launcher."""
+        """`settings` are those of a KafkaBroker, without JVM flags and without a launcher."""
         super().__init__(directory, **settings)
         self._engine = engine
 

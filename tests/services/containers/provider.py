@@ -54,7 +54,7 @@ class ContainerProvider(ServiceProvider):
 
 
 def open_container_provider() -> ContainerProvider:
-    """Find an engine, and remove what ended runs left in it. Raises ServiceMissingError."""
+    """Find an engine, and remove containers of ended runs. Raises ServiceMissingError."""
     engine = find_engine()
     engine.remove_leftovers()
     return ContainerProvider(engine)

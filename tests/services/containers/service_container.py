@@ -1,7 +1,7 @@
 """One container of a test: started, signalled, and never left running.
 
-It uses this machine's network, so that its addresses are those of a process, and directories of
-this machine under their own paths. A watcher kills it if this process ends.
+The container uses this machine's network, so that it has the same addresses as a process, and
+directories of this machine under their own paths. A watcher kills it if this process ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.services.process import Watcher, tail
 from tests.services.running_server import RunningServer
 from tests.services.service import ServiceError, ServiceMissingError
 
-# As for a process, the output is appended to a file. Images have their programs at either place.
+# As for a process, the output is appended to a file. Some images have programs in these folders.
 _FIND = 'PATH=$PATH:/usr/local/bin:/app; exec "$@"'
 _RUN = f'{_FIND} >>"$0" 2>&1'
 
@@ -43,11 +43,11 @@ class ServiceContainer(RunningServer):
         mounts: Sequence[tuple[Path, str, str]] = (),
         user: str = "",
     ) -> None:
-        """Start it. `image` is the variable that names one.
+        """Start the container; the environment variable `image` names its image.
 
-        `directory` has the log and what else the command writes. `mounts` are more files and
-        directories, their paths in the container, and `ro` or `rw`. `user` is another one than
-        this process's.
+        `directory` has the log and the command's other files. `mounts` are more files and
+        directories, their paths in the container, and `ro` or `rw`. `user` replaces the user of
+        this process.
         """
         self._log_path = log_path
         self._exit_code: int | None = None
@@ -79,7 +79,7 @@ class ServiceContainer(RunningServer):
                 " --services=processes."
             ) from None
         self._pid: int = self._state()["Pid"]
-        # The id of a container that has ended already is 0, which names the group of the watcher.
+        # An ended container has the id 0, but `kill` takes 0 for the watcher's own group.
         self._watcher = Watcher(self._pid) if self._pid else None
 
     @property
@@ -101,7 +101,7 @@ class ServiceContainer(RunningServer):
 
     def kill(self, *, children: bool = False) -> None:
         if self.exit_code() is None:
-            # It may end by itself first.
+            # The container may end by itself first.
             with contextlib.suppress(APIError):
                 self._container.get_wrapped_container().kill()
             self._container.wait()
