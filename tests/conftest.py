@@ -1,4 +1,4 @@
-"""The levels of the tests are their directories; services that several levels share."""
+"""Marks each test with its level, which is its directory; has services that levels share."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ register_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer `--long`, for tests that take minutes, and what `make test` passes."""
+    """Add `--long`, for tests that take minutes, and the options that `make test` passes."""
     parser.addoption("--long", action="store_true", help="Run the tests marked long, too.")
-    parser.addoption("--checks", metavar="COMMAND", help="Run this while the tests run, too.")
+    parser.addoption("--checks", metavar="COMMAND", help="Run COMMAND while the tests run.")
     parser.addoption(
         "--repeat",
         metavar="COUNT",
@@ -60,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let the processes of tests receive Ctrl-C, even if this process runs in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # it would take a third of the time to collect the tests
+    gc.disable()  # garbage collection would take a third of the time in which pytest collects tests
     if is_filling_worker(os.environ):
         lower_priority()
         config.stash[_HAS_LOW_PRIORITY] = True
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let services of the worker that fills pauses have the priority of the others."""
+    """Restore the priority of the worker that fills pauses, before it starts services."""
     if uses_services(item.nodeid) and item.config.stash.get(_HAS_LOW_PRIORITY, False):
         item.config.stash[_HAS_LOW_PRIORITY] = False
         restore_priority()
@@ -111,7 +111,7 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """Collect garbage from now on, also what the import of a command exempted."""
+    """Collect garbage from now on, also objects that the import of a command has frozen."""
     gc.unfreeze()
     gc.enable()
 

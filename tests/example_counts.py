@@ -1,7 +1,7 @@
-"""How many random examples hypothesis draws for a test: the profiles of a run.
+"""Decides how many random examples hypothesis draws for a test: the profiles of a run.
 
-A test whose examples take more or less time than usual, or that has many versions, draws a multiple
-or a part of them: `@settings(max_examples=examples(1 / 16))`.
+A test whose examples are slower or faster than usual, or that has many versions, draws a part or a
+multiple of them: `@settings(max_examples=examples(1 / 16))`.
 """
 
 from __future__ import annotations

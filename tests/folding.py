@@ -37,7 +37,7 @@ class LiveFold:
         self._applier = Applier(topic, self._cache, self._progress)
 
     def catch_up(self, *, max_records: int = 7) -> list[StepCounts]:
-        """Fold what the log has by now, in batches of `max_records`."""
+        """Fold the new records of the log, in batches of `max_records`."""
         counts = []
         while not self._progress.has_reached({0: self._log.end_offset(0)}):
             step = self._applier.step(max_records=max_records, timeout_ms=0, partition_count=1)
@@ -45,7 +45,7 @@ class LiveFold:
         return counts
 
     def caught_up(self) -> MetadataCache:
-        """The cache, with all that the log has by now."""
+        """Fold the new records of the log; return the cache."""
         self.catch_up()
         return self._cache
 
@@ -56,7 +56,7 @@ def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> li
 
 
 def log_of(*events: Event) -> MemoryLog:
-    """A log that holds these events."""
+    """Return a log that has these events."""
     log = MemoryLog(ManualClock())
     for event in events:
         append(log, event)
@@ -64,7 +64,7 @@ def log_of(*events: Event) -> MemoryLog:
 
 
 def refusals(log: MemoryLog) -> Counter[str]:
-    """How many of a log's records are refused, by reason."""
+    """Return how many of a log's records the fold refuses, by reason."""
     found: Counter[str] = Counter()
     for counts in fold_log(log, MemoryStore()):
         found.update(counts.refused)
@@ -72,14 +72,14 @@ def refusals(log: MemoryLog) -> Counter[str]:
 
 
 def folded(log: MemoryLog) -> MetadataCache:
-    """A cache in memory that holds the log's fold."""
+    """Return a cache in memory that has the log's fold."""
     store = MemoryStore()
     fold_log(log, store)
     return MetadataCache(store)
 
 
 def contents(store: OrderedStore) -> dict[Table, dict[bytes, bytes]]:
-    """All folded data except the search bounds, which are no answers themselves."""
+    """Return all folded data except the search bounds, which no caller sees."""
     with store.read(*FOLDED_TABLES) as reader:
         return {table: dict(reader.ascending(table, b"", b"\xff" * 64)) for table in FOLDED_TABLES}
 

@@ -21,9 +21,9 @@ SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000, bulk_eve
 
 
 class FaultyTopic(MemoryTopic):
-    """On command, requests for its shape, requests for some ends, or reads fail.
+    """A topic whose requests for its shape or for some ends, or whose reads, fail on command.
 
-    While `is_stalled`, no records arrive; the next assignment ends that.
+    While `is_stalled`, no records arrive; the next assignment resets `is_stalled`.
     """
 
     ensure_error: TieredStorageError | None = None
@@ -55,10 +55,10 @@ class FaultyTopic(MemoryTopic):
 
 
 class FaultyStore(MemoryStore):
-    """Refuses writes on command, and all later ones until it is opened again.
+    """A store that refuses writes while `disk_full`, and then all writes until it is reopened.
 
-    If `damaged`, it is empty after it is opened again. `kept` are the topic ids of the data that
-    was set aside. `expected` has the argument of each call of `expect`.
+    If `damaged`, it is empty after it is reopened. `kept` has the topic ids of the data that was
+    set aside. `expected` has the argument of each call of `set_bulk_mode`.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class FaultyStore(MemoryStore):
         return "damaged" if self.damaged else self._reason
 
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Opens even on a full disk, as RocksDB may."""
+        """Reopen even on a full disk, as RocksDB may."""
         self.reopened_count += 1
         if self.damaged:
             before_restart()
@@ -107,7 +107,7 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        """A new process with the old cache."""
+        """Start a new process with the old cache."""
         self.topic = FaultyTopic(self.log)
         self.cache = MetadataCache(self.store)
         self.assignment = Assignment(follows_all=self.follows_all)

@@ -1,4 +1,4 @@
-"""The ledgers that Pulsar offloaded, in tests/golden: a whole one, and a streamed object."""
+"""Reads the ledgers that Pulsar offloaded, in tests/golden: a whole one, and a streamed object."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class StreamedEntry(NamedTuple):
 
 
 def manifest() -> list[tuple[int, int, str]]:
-    """Each entry's id, length and SHA-256."""
+    """Return each entry's id, length and SHA-256."""
     return [(each["entryId"], each["len"], each["sha256"]) for each in _lines(DATA_FILE)]
 
 
 def stream_manifest() -> list[StreamedEntry]:
-    """The entries of the streamed object, in its order."""
+    """Return the entries of the streamed object, in its order."""
     return [
         StreamedEntry(each["ledger"], each["entryId"], each["len"], each["sha256"])
         for each in _lines(STREAM_FILE)
@@ -60,7 +60,7 @@ def put_stream(storage: ChunkStorage) -> None:
 
 
 def user_metadata(path: Path) -> dict[str, str]:
-    """The user metadata that Pulsar wrote for an object."""
+    """Return the user metadata that Pulsar wrote for an object."""
     found: dict[str, str] = json.loads(path.with_name(f"{path.name}.meta").read_text())
     return found
 

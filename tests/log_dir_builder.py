@@ -1,4 +1,4 @@
-"""A broker's log dirs for tests, written as a broker leaves them: directories, segments, files."""
+"""Writes a broker's log dirs as a broker leaves them: directories, segments, files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def topic_id_partition(
 
 
 def make_log_dir(path: Path, *, node_id: int = 1, cluster_id: str = "cluster") -> Path:
-    """A formatted log dir without partitions."""
+    """Create a formatted log dir without partitions."""
     path.mkdir(parents=True)
     (path / "meta.properties").write_text(
         f"#\nversion=1\nnode.id={node_id}\ncluster.id={cluster_id}\n"
@@ -59,7 +59,7 @@ def make_partition(
     lineage: Lineage = EPOCH_ZERO,
     name: str | None = None,
 ) -> Path:
-    """A partition's directory without segments; `name` if it is another than the usual one."""
+    """Create a partition's directory without segments; `name` replaces the usual name."""
     directory = log_dir / (name or f"{partition.topic}-{partition.partition}")
     directory.mkdir()
     (directory / "partition.metadata").write_text(
@@ -78,14 +78,14 @@ def write_checkpoint(directory: Path, lineage: Lineage) -> None:
 def make_written_partition(
     path: Path, partition: TopicIdPartition, segments: Sequence[BuiltSegment]
 ) -> Path:
-    """A log dir at `path` with only that partition; returns the partition's directory."""
+    """Create a log dir at `path` with only this partition; return the partition's directory."""
     directory = make_partition(make_log_dir(path), partition)
     write_segments(directory, segments)
     return directory
 
 
 def write_segments(directory: Path, segments: Sequence[BuiltSegment]) -> None:
-    """Write consecutive segments, all but the last rolled: a producer snapshot at each roll."""
+    """Write consecutive segments, and a producer snapshot at each roll; the last is active."""
     for segment in segments:
         base_offset = segment.offsets.start_offset
         contents = {
@@ -106,7 +106,7 @@ def segment_file(directory: Path, base_offset: int, kind: str) -> Path:
 
 
 def producer_snapshot(entries: bytes = b"\x00\x00\x00\x00") -> bytes:
-    """A whole snapshot: of no producers unless `entries` say otherwise."""
+    """Return a whole producer snapshot with these entries, by default of no producers."""
     return struct.pack(">hI", 1, crc32c(entries)) + entries
 
 
@@ -119,7 +119,7 @@ def put_aside(directory: Path, base_offset: int) -> None:
 
 
 def rewrite_keeping_times(path: Path, content: bytes) -> None:
-    """Change a file in place so that its size and times do not show it."""
+    """Change a file in place, and restore its times, so that these do not show the change."""
     status = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

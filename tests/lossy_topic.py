@@ -19,11 +19,10 @@ class Fate(Enum):
 
 
 class LossyTopic(MemoryTopic):
-    """Withholds the response of one write for each of `fates`, which decide what becomes of it.
+    """A topic that withholds the response of one write for each of `fates`.
 
-    Later writes get a response.
-
-    `before_write` is called before each write. `deliver_late` delivers the writes that are LATE.
+    A fate decides what becomes of its write. Later writes get a response. The topic calls
+    `before_write` before each write. `deliver_late` delivers the writes that are LATE.
     """
 
     def __init__(self, log: MemoryLog) -> None:

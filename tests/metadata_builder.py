@@ -56,7 +56,7 @@ _event_numbers: Iterator[int] = itertools.count(1)
 
 
 def event_id() -> UUID:
-    """A fresh id."""
+    """Return a new id."""
     return UUID(int=next(_event_numbers))
 
 
@@ -100,7 +100,7 @@ def open_segment_metadata(
     epochs: tuple[tuple[int, int], ...] | None = None,
     by: Writer = OWNER,
 ) -> RemoteLogSegmentMetadata:
-    """A segment whose copy has started, and whose end is not known yet."""
+    """Return the metadata of a streamed segment whose end is not known yet."""
     closed = segment_metadata(number, start_offset, start_offset + 1, epochs=epochs, by=by)
     return replace(closed, segment_size_bytes=0, max_timestamp_ms=-1, is_open=True)
 
@@ -114,7 +114,7 @@ def step(
     copy_timeout_ms: int = 0,
     copy_deadline_ms: int = 0,
 ) -> SegmentEvent:
-    """A segment's event; a fresh id each time."""
+    """Return a segment's event with a new id."""
     return SegmentEvent(
         event_id=event_id(),
         metadata=metadata.in_state(state, event_timestamp_ms=3_000, writer=by),
@@ -125,7 +125,7 @@ def step(
 
 
 def life(metadata: RemoteLogSegmentMetadata, *, by: Writer = OWNER) -> list[SegmentEvent]:
-    """All four steps of a segment's life."""
+    """Return all four events of a segment's life."""
     return [
         step(metadata, STARTED),
         step(metadata, FINISHED),
@@ -277,7 +277,7 @@ def offload_segment(
     *,
     by: Writer | None = None,
 ) -> OffloadSegmentRecord:
-    """Offload segment `number`, of 100 offsets in 10 batches of the first local log segment."""
+    """Return offload segment `number`: 100 offsets in 10 batches of the first local segment."""
     begin = OffloadPosition(ledger_id=0, entry_id=10 * number, offset=100 * number)
     is_offloaded = status is OffloadSegmentStatus.OFFLOADED
     end = OffloadPosition(ledger_id=0, entry_id=10 * number + 10, offset=100 * number + 100)

@@ -1,4 +1,4 @@
-"""Random logs of metadata events: written as leaders, zombies and repair jobs may write them."""
+"""Draws random logs of metadata events, as leaders, zombies and repair jobs may write them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SEGMENTS = [
 
 @dataclass
 class World:
-    """Writes a log like leaders, zombies and repair jobs; writes tombstones only like owners."""
+    """A log that `act` extends as leaders, zombies and jobs may; only owners write tombstones."""
 
     draw: st.DrawFn
     clock: ManualClock = field(default_factory=lambda: ManualClock(now_ms=1_000))
@@ -130,7 +130,7 @@ class World:
         by = self.draw(st.sampled_from(WRITERS))
         own = by.leader_epoch
         stored = self.known().partition_state(ORDERS).lineage
-        # The broker's checkpoint may lack the epoch; a stored lineage is never withdrawn.
+        # The broker's checkpoint may lack the epoch, but a stored lineage never loses one.
         is_known = self.likely() or any(each.epoch == own for each in stored.entries)
         self.write(claim(by, lineage=self.lineage(own if is_known else own - 1)))
 
@@ -183,14 +183,14 @@ class World:
         self.write(loss_accepted(epoch, offset))
 
     def remove_superseded(self, kind: RecordKind, before_offset: int) -> None:
-        """Remove some or all in any order: the process may be killed, and the topic may refuse."""
+        """Remove some or all keys in any order: a kill or a refusal may prevent some removals."""
         keys = self.known().superseded_keys(ORDERS, kind, before_offset)
         for key in self.draw(st.permutations(keys)):
             if self.likely():
                 self.log.append(0, key.to_bytes(), None)
 
     def lineage(self, epoch: int) -> Lineage:
-        """Return the lineage as a leader of this epoch knows it, without later ones' cuts."""
+        """Return the lineage that a leader of this epoch knows, without the cuts of later ones."""
         entries = [(0, 0)]
         for later in range(1, epoch + 1):
             begin = self.begins[later - 1]
@@ -232,7 +232,7 @@ class World:
             self.log.append(0, partition_key(RecordKind.OFFLOAD_SEGMENT, ORDERS, key_id), None)
 
     def newer(self) -> None:
-        """A record that this version must not fold; of a kind that has one key per subject."""
+        """Write a record that this version must not fold, of a kind with one key per subject."""
         process = RecordKey(kind=RecordKind.REGISTRATION, subject=UUID(int=9).bytes)
         keys = [policy_key(UUID(int=9)), process.to_bytes(), b"\x7f a newer kind"]
         key = self.draw(st.sampled_from(keys))
@@ -270,7 +270,7 @@ class World:
                 self.log.append(0, key.to_bytes(), None)
 
     def write_tombstones(self) -> None:
-        """As the manager does: only for a deleted segment without acceptable late records."""
+        """Write tombstones as the manager does, only if no late record can be accepted."""
         number, metadata = self.segment()
         entry = self.known().segment_entry(metadata.segment_id)
         if entry is not None and entry.state is DELETE_FINISHED:

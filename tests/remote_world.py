@@ -77,7 +77,7 @@ class InlineExecutor(Executor):
 
 
 class RemoteWorld:
-    """A store and a metadata topic; both empty, no claim made."""
+    """A store and a metadata topic, first empty and without a claim."""
 
     def __init__(
         self, objects: MemoryChunkStorage | None = None, *, disk: DiskChunks | None = None
@@ -93,14 +93,14 @@ class RemoteWorld:
         self._count = 100
 
     def write_as(self, layout: str) -> None:
-        """Store the next segments in this layout; those in all others stay readable."""
+        """Store the next segments in this layout; segments in others stay readable."""
         ordered = sorted(LAYOUTS, key=lambda each: each.name != layout)
         self.storage = SegmentStorageManager(
             storage=self._chunks, keys=ObjectKeys(), layouts=ordered
         )
 
     def connect(self) -> TopicBasedRemoteLogMetadataManager:
-        """One more process that follows the metadata topic, caught up now."""
+        """Return one more process that follows the metadata topic, and has caught up."""
         settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
         manager = TopicBasedRemoteLogMetadataManager(
             MemoryTopic(self.log), MetadataCache(MemoryStore()), self.clock, settings
@@ -186,7 +186,7 @@ class RemoteWorld:
     ) -> RemoteLogSegmentMetadata:
         """Copy a segment; `end_offset` is the base of the next one after a compaction gap.
 
-        With `ledgers`, stream it: they begin at these offsets.
+        With `ledgers`, stream it instead, with ledgers that begin at these offsets.
         """
         planned = planned_segment(
             self.storage,
@@ -211,7 +211,7 @@ class RemoteWorld:
         return finished
 
     def rewrite(self, key: str, content: bytes) -> None:
-        """Replace an object without a record of it."""
+        """Replace an object without recording that."""
         self.objects.delete_many([key])
         self.objects.create_with_content(key, BytesSource(content=content))
 
@@ -245,6 +245,6 @@ def bytes_of(runs: Sequence[StoredBatches]) -> bytes:
 
 
 def positions_of(segment: BuiltSegment) -> list[int]:
-    """Where its batches begin, and its end."""
+    """Return the positions where a segment's batches begin, and the segment's end."""
     begins = [position for position, _ in scan_batches(memoryview(segment.log))]
     return [*begins, len(segment.log)]

@@ -1,6 +1,6 @@
-"""Checks of the sources while the tests run: `make check` and `make test` run `make static` so.
+"""Checks the sources while the tests run: `make check` and `make test` run `make static` like this.
 
-They count as one more test: the command is its name, and a failure shows its whole output.
+The checks count as one more test: the command is its name, and a failure shows the whole output.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RunChecks:
         return outcome
 
     def _report(self, failure: str | None, waits_since: float) -> pytest.TestReport:
-        """Return a test's report; its time is what the run waited after its last test."""
+        """Return the report of the checks; their time is the run's wait after its last test."""
         now = time.time()
         return pytest.TestReport(
             nodeid=self._command,

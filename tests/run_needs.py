@@ -1,7 +1,7 @@
 """Checks before the first test that this machine has what the collected tests need.
 
-Otherwise a late test would end the run because of a missing program. The modules of services that
-the collected tests import list their needs in `NEEDS`.
+Otherwise a late test would end the run because of a missing program. Modules of services list
+their needs in `NEEDS`; the check looks at those that the collected tests import.
 """
 
 from __future__ import annotations

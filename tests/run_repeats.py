@@ -1,9 +1,9 @@
 """Tests with real services that fail are repeated once, alone, at the end of a run.
 
 On a busy machine such a test can meet an election, or a process that waits for a processor. If all
-of a few failed tests then pass, the run passes, with every failure in its output: each shows a
-fault of the test or of the code, and needs a cause. Levels without services and the checks of the
-sources do not depend on the machine, so they are not repeated.
+of a few failed tests then pass, the run passes, with every failure in its output. Each failure
+shows a fault of the test or of the code; find its cause. Levels without services and the checks of
+the sources do not depend on the machine, so they are not repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RunRepeats:
     def __init__(self, limit: int) -> None:
         """Repeat nothing if more than `limit` tests fail: the run has another fault then."""
         self._limit = limit
-        self._failed: dict[str, None] = {}  # in their order
+        self._failed: dict[str, None] = {}  # in the order of their failures
         self._is_collected = True
         self._printed = ""
         self._all_passed = False
@@ -50,7 +50,7 @@ class RunRepeats:
         are_few = 0 < len(failed) <= self._limit
         if are_few and self._is_collected and all(map(uses_services, failed)):
             exit_code, self._printed = _run_again(session.config, failed)
-            # None was skipped. The summary is not the last line if a process says more at its end.
+            # The summary shows that none was skipped. Processes may print more lines after it.
             summary = f"{len(failed)} passed in "
             have_run = any(line.startswith(summary) for line in self._printed.splitlines())
             self._all_passed = have_run and exit_code == pytest.ExitCode.OK
@@ -59,7 +59,7 @@ class RunRepeats:
         return outcome
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the repetition after the failures; what passed then is no failure any more."""
+        """Print the repetition after the failures; if all tests passed then, the run passes."""
         if not self._printed:
             return
         terminalreporter.section("the failed tests, repeated")
@@ -72,7 +72,7 @@ class RunRepeats:
 
 
 def _run_again(config: pytest.Config, failed: Sequence[str]) -> tuple[int, str]:
-    """Run these tests in a new process, with services of their own; return code and output."""
+    """Run these tests in a new process with its own services; return exit code and output."""
     services = config.getoption("--services")
     options = [] if services is None else [f"--services={services}"]
     with TemporaryDirectory() as scratch:

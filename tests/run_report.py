@@ -34,7 +34,7 @@ class RunReport:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any]
     ) -> Generator[None, object, object]:
-        """Take the time of a fixture without that of those that it names as arguments."""
+        """Measure a fixture's time, without that of the fixtures that are its arguments."""
         started = time.perf_counter()
         try:
             return (yield)

@@ -1,6 +1,6 @@
-"""Real segments for tests: batches, logs and indexes written from scratch, byte for byte Kafka's.
+"""Builds segments for tests: batches, logs and indexes, byte for byte as Kafka writes them.
 
-The writer's side of the formats that `rsm.segment` reads. Every function is pure.
+`rsm.segment` reads these formats. Every function is pure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def record(
     timestamp_ms: int = 1_700_000_000_000,
     headers: Sequence[tuple[str, bytes | None]] = (),
 ) -> Record:
-    """A record with default values for fields that a test does not set."""
+    """Return a record with default values for fields that a test does not set."""
     return Record(
         offset=offset,
         timestamp_ms=timestamp_ms,
@@ -53,7 +53,7 @@ def record(
 
 
 def records(count: int, *, base_offset: int = 0, value_bytes: int = 100) -> tuple[Record, ...]:
-    """`count` records with consecutive offsets, each a millisecond later than the one before."""
+    """Return `count` records of consecutive offsets, each a millisecond after the previous one."""
     return tuple(
         record(
             base_offset + n,
@@ -82,7 +82,7 @@ def build_batch(
     is_control: bool = False,
     compress: Callable[[CompressionType, bytes], bytes] | None = None,
 ) -> bytes:
-    """One batch v2 holding `content`, whose offsets ascend; compaction may have made them sparse.
+    """Return a batch v2 of `content`, whose offsets ascend but may have gaps from compaction.
 
     `base_offset` and `last_offset` are those of the content unless given. With LOG_APPEND_TIME
     the batch's maximum is `append_time_ms`. `compress` replaces the codec's usual framing.
@@ -128,7 +128,7 @@ def pack_batch(
     producer: tuple[int, int, int] = (-1, -1, -1),
     record_count: int = 0,
 ) -> bytes:
-    """A batch v2 around any payload, with the right length and CRC."""
+    """Return a batch v2 around any payload, with the right length and CRC."""
     fields = [
         base_offset,
         HEADER_BYTES - LOG_OVERHEAD_BYTES + len(payload),
@@ -157,7 +157,7 @@ def build_control_batch(
     leader_epoch: int = 0,
     timestamp_ms: int = 1_700_000_000_000,
 ) -> bytes:
-    """The marker that ends a producer's transaction."""
+    """Return the marker that ends a producer's transaction."""
     marker = record(
         offset,
         struct.pack(">hi", 0, coordinator_epoch),
@@ -183,7 +183,7 @@ def build_legacy_message(
     timestamp_ms: int = 1_500_000_000_000,
     attributes: int = 0,
 ) -> bytes:
-    """One message of magic 0 or 1; of a compressed one `value` is the compressed message set."""
+    """Return a message of magic 0 or 1; if compressed, `value` is the compressed message set."""
     body = struct.pack(">bb", magic, attributes)
     body += struct.pack(">q", timestamp_ms) if magic == 1 else b""
     for field in (key, value):
@@ -192,7 +192,7 @@ def build_legacy_message(
 
 
 def encode_record(content: Record, base_offset: int, base_timestamp_ms: int) -> bytes:
-    """One record as it is in a batch v2, its length first."""
+    """Return a record as in a batch v2, with its length first."""
     body = bytearray(b"\x00")
     body += encode_varlong(content.timestamp_ms - base_timestamp_ms)
     body += encode_varint(content.offset - base_offset)
@@ -219,7 +219,7 @@ def compress_payload(codec: CompressionType, payload: bytes) -> bytes:
 
 
 def compress_xerial(payload: bytes) -> bytes:
-    """Snappy in the blocks of snappy-java."""
+    """Compress with Snappy, in the blocks of snappy-java."""
     framed = bytearray(XERIAL_HEADER)
     for start in range(0, len(payload), XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(payload[start : start + XERIAL_BLOCK_BYTES]))
@@ -245,7 +245,7 @@ def build_segment(
     index_interval_bytes: int = INDEX_INTERVAL_BYTES,
     aborted: Sequence[AbortedTransaction] = (),
 ) -> BuiltSegment:
-    """A segment of `batches`; its base offset is that of the first unless given.
+    """Return a segment of `batches`; its base offset is that of the first unless given.
 
     A segment without batches, because compaction removed all, has one offset.
     """
@@ -274,7 +274,7 @@ def build_batches(
     leader_epoch: int = 0,
     codec: CompressionType = CompressionType.NONE,
 ) -> tuple[bytes, ...]:
-    """Consecutive batches of equal shape."""
+    """Return consecutive batches of equal shape."""
     return tuple(
         build_batch(
             records(

@@ -21,7 +21,7 @@ from tests.segment_builder import BuiltSegment
 
 class _NoBounds(CopyAttempt):
     def check(self) -> None:
-        """An attempt without a deadline."""
+        """Do nothing: an attempt without a deadline."""
 
 
 def planned_segment(
@@ -62,7 +62,7 @@ def store_segment(
     lineage: Lineage,
     aborted: Sequence[AbortedTransaction] = (),
 ) -> RemoteLogSegmentMetadata:
-    """Copy a planned segment, and describe it as stored. `lineage` may begin before it."""
+    """Copy a planned segment; return its metadata. `lineage` may begin before the segment."""
     data = LogSegmentData(
         offsets=started.offsets,
         log=BytesSource(content=segment.log),
@@ -80,7 +80,7 @@ def stream_segment(
     lineage: Lineage,
     aborted: Sequence[AbortedTransaction] = (),
 ) -> RemoteLogSegmentMetadata:
-    """Stream a planned segment batch by batch. Its ledgers begin at these offsets."""
+    """Stream a planned segment batch by batch. The ledgers begin at these offsets."""
     planned = PlannedObjects(layout=started.layout, objects=started.objects)
     writer = storage.open_segment_writer(started.segment_id, planned, _NoBounds())
     log = memoryview(segment.log)

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 4_000
 
 
 class StoredAttempts:
-    """Writes complete attempts to `storage`; a test then removes or changes objects of them."""
+    """Writes complete attempts to `storage`; a test then removes or changes their objects."""
 
     def __init__(self, storage: ChunkStorage, *, key_prefix: str = "") -> None:
         self.storage = storage
@@ -41,7 +41,7 @@ class StoredAttempts:
         written_ms: int = 0,
         aborted: Sequence[AbortedTransaction] = (),
     ) -> RemoteLogSegmentMetadata:
-        """Store a segment as the leader of the lineage's last epoch, under an id of its own."""
+        """Store a segment as the leader of the lineage's last epoch, under a new id."""
         self._count += 1
         settings = SegmentSettings(
             key_prefix=self._key_prefix, layouts=(layout,), chunk_bytes=_CHUNK_BYTES
@@ -65,6 +65,6 @@ class StoredAttempts:
         self.storage.delete(key)
 
     def rewrite(self, key: str, content: bytes) -> None:
-        """Replace an object's content; its attributes go with it."""
+        """Replace an object by one with this content and without attributes."""
         self.storage.delete(key)
         self.storage.create_with_content(key, BytesSource(content=content))

@@ -25,11 +25,11 @@ _LINEAGE = Lineage.of((0, 0))
 
 class _NoBounds(CopyAttempt):
     def check(self) -> None:
-        """An attempt without a deadline."""
+        """Do nothing: an attempt without a deadline."""
 
 
 class StoredTopic:
-    """One partition. Claims it when it is made."""
+    """One partition, which the constructor claims."""
 
     def __init__(
         self, partition: TopicIdPartition, store: Path, metadata: RemoteLogMetadataManager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def encode_varint(value: int) -> bytes:
-    """A signed 32-bit value; ValueError if it does not fit."""
+    """Return the bytes of a signed 32-bit value. Raises ValueError if it does not fit."""
     return _encode_zigzag(value, 32)
 
 
 def encode_varlong(value: int) -> bytes:
-    """A signed 64-bit value; ValueError if it does not fit."""
+    """Return the bytes of a signed 64-bit value. Raises ValueError if it does not fit."""
     return _encode_zigzag(value, 64)
 
 

@@ -5,15 +5,16 @@ Folders whose tests share something expensive (three brokers, a Spark session, a
 logs) are one unit, and a package to pytest: their shared services start once, and end with them,
 because three idle brokers with their managers take half a processor. The longest units begin first,
 so that no worker is busy alone at the end. The Spark session is between the two folders of three
-brokers: with two workers the second cluster mostly starts when the first has ended. The compose
-stack is the last of these folders for the same reason. Nothing enforces that, so tests of three
-brokers must tolerate leaders that move under load. Among equals the order stays random.
+brokers, so that with two workers the second cluster mostly starts when the first has ended. The
+compose stack is the last of these folders for the same reason. Nothing enforces this order, so
+tests of three brokers must tolerate leaders that move under load. The order of equal units is
+random.
 
-Tests with services wait a part of their time. Of three or more workers, the last one fills these
-pauses: it first takes the tests that compute, and its processes have a lower priority. Next to busy
-processes, that worker has a tenth of a processor, so its tests have more time before they count as
-hanging. Without such tests, half of the processors' time would be free. So it then takes tests with
-services as the others do, at their priority if it is permitted to raise its own.
+Tests with services wait part of their time. Of three or more workers, the last one fills these
+pauses: it first takes tests without services, and its processes have a lower priority. Next to busy
+processes, that worker gets a tenth of a processor, so its tests have more time before they count as
+hanging. When such tests run out, it takes tests with services like the other workers, at their
+priority if it may raise its own; otherwise half of the processors' time would be free.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _LONGEST_FIRST = (*_SERVICE_FOLDERS, "tests/e2e", "tests/integration", "tests/si
 
 
 class WorkUnits(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships untyped
-    """xdist's scheduler of scopes; the scopes are these units."""
+    """xdist's scheduler of scopes, with these units as scopes."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
@@ -65,7 +66,7 @@ class WholeFolder(pytest.Package):
     """A folder that is one unit: fixtures of the scope "package" end with its last test."""
 
     def setup(self) -> None:
-        """Do nothing: there is no `__init__.py`."""
+        """Do nothing, because the folder has no `__init__.py`."""
 
 
 def is_whole_folder(path: Path) -> bool:
@@ -101,7 +102,7 @@ def _is_filling(worker: str, worker_count: int) -> bool:
 
 
 def uses_services(nodeid: str) -> bool:
-    """Return whether a test is of a level with real services; False for what is no test."""
+    """Return whether a node id is a test of a level with real services."""
     is_test = nodeid.startswith("tests/")
     return is_test and not _computes(nodeid.partition("::")[0])
 
@@ -111,13 +112,13 @@ def _computes(unit: str) -> bool:
 
 
 def next_computing(waiting: Iterable[str]) -> str | None:
-    """The next of these units that needs no services; None if all of them do."""
+    """Return the first of these units that needs no services; None if all of them do."""
     computing = [unit for unit in waiting if _computes(unit)]
     return min(computing, key=lambda unit: _place(unit, _COMPUTING), default=None)
 
 
 def unit_of(nodeid: str) -> str:
-    """The folder or file whose tests run together with this one."""
+    """Return the folder or file whose tests run together with this test."""
     return _unit_of_file(nodeid.partition("::")[0])
 
 
@@ -133,9 +134,9 @@ def _unit_of_file(path: str) -> str:
 
 @cache
 def _place(path: str, folders: tuple[str, ...]) -> int:
-    """The place of the first folder that has this path; the number of folders if none has it.
+    """Return the index of the first folder that has this path; the number of folders if none.
 
-    Cached: after each test it is asked for all units that wait.
+    Cached, because the scheduler asks for all waiting units after each test.
     """
     places = (place for place, folder in enumerate(folders) if is_below(path, folder))
     return next(places, len(folders))

@@ -1,7 +1,7 @@
-"""Runs the notebook by Jupyter and the DAG by Airflow on the demo's data: `make examples`.
+"""Runs the notebook in Jupyter and the DAG in Airflow on the demo's data: `make examples`.
 
-Runs both as they are in docs/examples. Their output is in build/examples. Exit code 0 if both
-succeeded.
+Runs both unchanged from docs/examples. Their output is in build/examples. The exit code is 0 if
+both succeed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from rsm.segment.ranges import ByteRange
 
 
 class LabelledLayout(SegmentLayout):
-    """Gives each object the attribute `label`. Setting: `label`, its value; by default empty."""
+    """The layout `raw` with labels. Setting: `label`, each object's attribute; empty by default."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._label = settings.get("label", "")
@@ -35,7 +35,7 @@ class LabelledLayout(SegmentLayout):
 
     @property
     def name(self) -> str:
-        """The name in the records of segments; it must never change."""
+        """The layout's name in the records of segments; it must never change."""
         return "labelled"
 
     @property

@@ -19,7 +19,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 class ArchiveStorageManager(SegmentStorageManager):
     """Keeps segments in a directory, which need not be the store of `rlm`'s other objects.
 
-    Settings: `archive.root`, a directory that must exist; `key.prefix`, which `rlm` reads, too.
+    Settings: `archive.root`, which must exist; `key.prefix`, a key that `rlm` reads, too.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:

@@ -18,7 +18,7 @@ from rsm.segment.clock import Clock
 
 
 class LoggingMetadataManager(TopicBasedRemoteLogMetadataManager):
-    """Logs each published event. Setting: `logger`, its name; by default `rlm_example`."""
+    """Logs each publish. Setting: `logger`, the name of the logger, by default `rlm_example`."""
 
     def __init__(
         self,

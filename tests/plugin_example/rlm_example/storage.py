@@ -1,8 +1,8 @@
 """A store in one SQLite file: `rsm.config.storage.backend=rlm_example.storage:SqliteChunkStorage`.
 
-The store supports what segments need, and no optional features. Each request is one transaction, so
-a finished request is durable, and a chunk is whole or absent. Do not use the store in production: a
-chunk must fit into memory.
+It supports what segments need and no optional features. Each request is one transaction, so a
+finished request is durable, and a chunk is whole or absent. Do not use it in production: a chunk
+must fit into memory.
 """
 
 from __future__ import annotations
@@ -47,11 +47,7 @@ _MAX_POSITION = 2**31 - 1  # SQLite's maximum
 
 
 class SqliteChunkStorage(ChunkStorage):
-    """Stores chunks as rows. Thread-safe.
-
-    Settings: `path` of the file, required; `timeout.ms`, the maximum wait for a lock, by default
-    10000.
-    """
+    """Chunks in SQLite. Settings: `path` of the file; `timeout.ms` to wait for a lock (10000)."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         path = settings.get("path")
@@ -108,7 +104,7 @@ class SqliteChunkStorage(ChunkStorage):
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         check_name(name)
-        start = min(positions.start_position + 1, _MAX_POSITION)  # SQL counts from 1
+        start = min(positions.start_position + 1, _MAX_POSITION)  # SQL counts positions from 1
         length_bytes = min(len(positions), _MAX_POSITION)
         sql = "SELECT substr(content, ?, ?) FROM chunk WHERE name = ?"
         (content,) = _only(name, self._execute(sql, (start, length_bytes, name)))
@@ -134,7 +130,7 @@ class SqliteChunkStorage(ChunkStorage):
         """Do nothing: each request opens and closes its own connection."""
 
     def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
-        """Run one transaction. Raises RetriableError if another program locks the file too long."""
+        """Run one transaction. If another program holds a lock too long, the error is retriable."""
         try:
             with closing(sqlite3.connect(self._path, timeout=self._timeout_s)) as connection:
                 self._make_schema(connection)
