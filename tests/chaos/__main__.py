@@ -25,9 +25,9 @@ from rlmm.events.policy import topic_policies
 from rsm.segment.ids import TopicIdPartition
 from tests.chaos.faults import Faults
 from tests.chaos.hosts import TRIM_MIN_AGE_MS, ChaosHosts
-from tests.chaos.log_reading import LogReader, Place, Witness
+from tests.chaos.log_reading import LogReader, Partition, Witness
+from tests.chaos.outcome import ChaosOutcome, Readings, check_readings
 from tests.chaos.scrub import Scrubbed, scrub
-from tests.chaos.verdict import Readings, Verdict, judge
 from tests.chaos.writers import Ledger, TransactionalWriter, Writer
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
@@ -35,7 +35,7 @@ from tests.services.waiting import wait_until
 _PARTITIONS = 2
 _TOPICS = {"plain": Writer, "transactions": TransactionalWriter}
 _STREAMED = "transactions"
-_PLACES: tuple[Place, ...] = tuple((t, p) for t in _TOPICS for p in range(_PARTITIONS))
+_CHECKED: tuple[Partition, ...] = tuple((t, p) for t in _TOPICS for p in range(_PARTITIONS))
 _READ_DEADLINE_S = 180.0
 _REST_DEADLINE_S = 120.0
 
@@ -48,16 +48,16 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print nothing but one line of JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
-        verdict = _run(Path(name), options)
-    found = {**asdict(verdict), "is_good": verdict.is_good}
+        outcome = _run(Path(name), options)
+    found = {**asdict(outcome), "is_good": outcome.is_good}
     if options.json:
         sys.stdout.write(json.dumps(found) + "\n")
     else:
         sys.stdout.writelines(f"{key:22} {value}\n" for key, value in found.items())
-    return 0 if verdict.is_good else 1
+    return 0 if outcome.is_good else 1
 
 
-def _run(directory: Path, options: argparse.Namespace) -> Verdict:
+def _run(directory: Path, options: argparse.Namespace) -> ChaosOutcome:
     properties = {"auto.leader.rebalance.enable": "false", "broker.session.timeout.ms": "2000"}
     cluster = KafkaCluster(directory / "kafka", brokers=3, properties=properties)
     with cluster:
@@ -69,14 +69,20 @@ def _run(directory: Path, options: argparse.Namespace) -> Verdict:
             hosts.stop()
 
 
-def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namespace) -> Verdict:
+def _run_with(
+    cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namespace
+) -> ChaosOutcome:
     started = time.monotonic()
     _create_topics(cluster, hosts)
     ledger = Ledger()
     direct = cluster.bootstrap_servers
-    witnesses = [Witness(LogReader(direct, _PLACES, is_committed=c)) for c in (False, True)]
+    witnesses = [Witness(LogReader(direct, _CHECKED, is_committed=c)) for c in (False, True)]
     writers = [
-        kind(direct, tuple(place for place in _PLACES if place[0] == topic), ledger)
+        kind(
+            direct,
+            tuple(partition for partition in _CHECKED if partition[0] == topic),
+            ledger,
+        )
         for topic, kind in _TOPICS.items()
     ]
     for writer in writers:
@@ -90,7 +96,7 @@ def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namesp
     _wait_at_rest(cluster)
     scrubbed = _scrub(hosts)
     local_starts = _local_starts(cluster)
-    return judge(
+    return check_readings(
         seconds=int(time.monotonic() - started),
         faults=faults.injected,
         ledger=ledger,
@@ -122,7 +128,7 @@ def _read(bootstrap_servers: str) -> Readings:
     """Read all records through gateways."""
     logs = []
     for is_committed in (False, True):
-        reader = LogReader(bootstrap_servers, _PLACES, is_committed=is_committed)
+        reader = LogReader(bootstrap_servers, _CHECKED, is_committed=is_committed)
         reader.read_to(reader.end_offsets(), deadline_s=_READ_DEADLINE_S)
         reader.close()
         logs.append(reader.logs)
@@ -131,7 +137,7 @@ def _read(bootstrap_servers: str) -> Readings:
 
 def _wait_at_rest(cluster: KafkaCluster) -> None:
     """Wait until every partition is trimmed, and none has changed for a while."""
-    seen: list[Mapping[Place, int]] = []
+    seen: list[Mapping[Partition, int]] = []
 
     def at_rest() -> bool:
         seen.append(_local_starts(cluster))
@@ -141,10 +147,10 @@ def _wait_at_rest(cluster: KafkaCluster) -> None:
     wait_until(at_rest, _REST_DEADLINE_S, lambda: f"local starts {seen[-1]}", interval_s=1.0)
 
 
-def _local_starts(cluster: KafkaCluster) -> Mapping[Place, int]:
+def _local_starts(cluster: KafkaCluster) -> Mapping[Partition, int]:
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
     admin = admin_client(cluster.bootstrap_servers)
-    futures = admin.list_offsets({TopicPartition(*place): earliest for place in _PLACES})
+    futures = admin.list_offsets({TopicPartition(*partition): earliest for partition in _CHECKED})
     return {(e.topic, e.partition): f.result(30.0).offset for e, f in futures.items()}
 
 
@@ -156,7 +162,7 @@ def _scrub(hosts: ChaosHosts) -> Scrubbed:
         return scrub(
             metadata,
             storage,
-            [TopicIdPartition(topic_id=ids[t], topic=t, partition=p) for t, p in _PLACES],
+            [TopicIdPartition(topic_id=ids[t], topic=t, partition=p) for t, p in _CHECKED],
             orphan_before_ms=int(time.time() * 1_000) - TRIM_MIN_AGE_MS,
         )
 

@@ -93,4 +93,4 @@ class Faults:
         try:
             self._over.wait(_STORE_FAILS_S)
         finally:
-            self._hosts.mend_store()
+            self._hosts.restore_store()

@@ -36,6 +36,6 @@ class ChaosHosts(ThreeHosts):
         """Make half of the requests to the store fail from now on."""
         self._failing.touch()
 
-    def mend_store(self) -> None:
+    def restore_store(self) -> None:
         """Make the store answer correctly again."""
         self._failing.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from tests.services.waiting import wait_until
 
-Place = tuple[str, int]  # topic and partition
+Partition = tuple[str, int]  # topic and partition
 
 _POLL_S = 0.2
 
@@ -43,9 +43,9 @@ class LogReader:
     """Reads partitions from their first offset on. Not thread-safe."""
 
     def __init__(
-        self, bootstrap_servers: str, places: tuple[Place, ...], *, is_committed: bool
+        self, bootstrap_servers: str, partitions: tuple[Partition, ...], *, is_committed: bool
     ) -> None:
-        self.logs = {place: PartitionLog() for place in places}
+        self.logs = {partition: PartitionLog() for partition in partitions}
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers,
@@ -60,63 +60,65 @@ class LogReader:
                 "log_level": 0,
             }
         )
-        self._consumer.assign([TopicPartition(*place, 0) for place in places])
+        self._consumer.assign([TopicPartition(*partition, 0) for partition in partitions])
 
     def poll(self) -> None:
         """Take over the received records."""
         for message in self._consumer.consume(2_000, timeout=_POLL_S):
-            topic, partition = message.topic(), message.partition()
+            topic, number = message.topic(), message.partition()
             assert topic is not None
-            assert partition is not None
-            place = (topic, partition)
+            assert number is not None
+            partition = (topic, number)
             error = message.error()
             if error is None:
-                _take(self.logs[place], message)
+                _take(self.logs[partition], message)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self._begin_again(place)
+                self._begin_again(partition)
 
-    def positions(self) -> Mapping[Place, int]:
+    def positions(self) -> Mapping[Partition, int]:
         """Return the next offset of each partition, past transaction markers."""
-        found = self._consumer.position([TopicPartition(*place) for place in self.logs])
+        found = self._consumer.position([TopicPartition(*partition) for partition in self.logs])
         return {(each.topic, each.partition): each.offset for each in found}
 
-    def end_offsets(self) -> Mapping[Place, int]:
+    def end_offsets(self) -> Mapping[Partition, int]:
         """Return the current high watermarks; all partitions must have records."""
         return {
-            place: wait_until(partial(self._end_offset, place), describe=f"{place}")
-            for place in self.logs
+            partition: wait_until(partial(self._end_offset, partition), describe=f"{partition}")
+            for partition in self.logs
         }
 
-    def read_to(self, ends: Mapping[Place, int], *, deadline_s: float) -> None:
+    def read_to(self, ends: Mapping[Partition, int], *, deadline_s: float) -> None:
         """Read on up to these offsets. Raises AssertionError if that takes too long."""
         give_up_at = time.monotonic() + deadline_s
-        while any(self.positions()[place] < end for place, end in ends.items()):
+        while any(self.positions()[partition] < end for partition, end in ends.items()):
             self.poll()
             assert time.monotonic() < give_up_at, f"at {self.positions()}, expected {ends}"
 
     def close(self) -> None:
         self._consumer.close()
 
-    def _end_offset(self, place: Place) -> int:
+    def _end_offset(self, partition: Partition) -> int:
         """Return the partition's high watermark; 0 while its leader moves."""
         try:
-            return self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=10.0)[1]
+            return self._consumer.get_watermark_offsets(TopicPartition(*partition), timeout=10.0)[1]
         except KafkaException:
             return 0
 
-    def _begin_again(self, place: Place) -> None:
+    def _begin_again(self, partition: Partition) -> None:
         """Continue at the current start of the log; the records in between are skipped.
 
         Equal bounds prove nothing: librdkafka can report a log as empty while its leader moves.
         """
-        self.logs[place].skipped_count += 1
+        self.logs[partition].skipped_count += 1
         low = high = 0
         with suppress(KafkaException):
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=5.0)
-        next_offset = self.logs[place].next_offset
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(*partition), timeout=5.0
+            )
+        next_offset = self.logs[partition].next_offset
         start = next_offset if low == high else max(low, next_offset)
-        self._consumer.incremental_unassign([TopicPartition(*place)])
-        self._consumer.incremental_assign([TopicPartition(*place, start)])
+        self._consumer.incremental_unassign([TopicPartition(*partition)])
+        self._consumer.incremental_assign([TopicPartition(*partition, start)])
 
 
 class Witness:

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tests.chaos.log_reading import Place, digest_of
+from tests.chaos.log_reading import Partition, digest_of
 
 _VALUE_BYTES = 2_000
 _PAUSE_S = 0.1
@@ -28,21 +28,21 @@ class Ledger:
     """Offsets and digests of the records, by outcome. Thread-safe."""
 
     def __init__(self) -> None:
-        self.kept: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
-        self.aborted: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
+        self.kept: defaultdict[Partition, dict[int, bytes]] = defaultdict(dict)
+        self.aborted: defaultdict[Partition, dict[int, bytes]] = defaultdict(dict)
         self._lock = threading.Lock()
 
-    def keep(self, records: list[tuple[Place, int, bytes]]) -> None:
+    def keep(self, records: list[tuple[Partition, int, bytes]]) -> None:
         """Record that these were acknowledged, and committed if a transaction wrote them."""
         with self._lock:
-            for place, offset, digest in records:
-                self.kept[place][offset] = digest
+            for partition, offset, digest in records:
+                self.kept[partition][offset] = digest
 
-    def give_up(self, records: list[tuple[Place, int, bytes]]) -> None:
+    def give_up(self, records: list[tuple[Partition, int, bytes]]) -> None:
         """Record that the transaction of these was aborted."""
         with self._lock:
-            for place, offset, digest in records:
-                self.aborted[place][offset] = digest
+            for partition, offset, digest in records:
+                self.aborted[partition][offset] = digest
 
     @property
     def kept_count(self) -> int:
@@ -58,8 +58,10 @@ class Ledger:
 class Writer:
     """Writes to all partitions of a topic, on a thread of its own, with an idempotent producer."""
 
-    def __init__(self, bootstrap_servers: str, places: tuple[Place, ...], ledger: Ledger) -> None:
-        self._places = places
+    def __init__(
+        self, bootstrap_servers: str, partitions: tuple[Partition, ...], ledger: Ledger
+    ) -> None:
+        self._partitions = partitions
         self._ledger = ledger
         self._configuration = {
             "bootstrap.servers": bootstrap_servers,
@@ -71,7 +73,7 @@ class Writer:
             "log_level": 0,
         }
         self._over = threading.Event()
-        self._delivered: list[tuple[Place, int, bytes]] = []
+        self._delivered: list[tuple[Partition, int, bytes]] = []
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
@@ -101,25 +103,25 @@ class Writer:
             self._settle(is_kept=True)
 
     def _produce(self, producer: Producer) -> None:
-        for place in self._places:
+        for partition in self._partitions:
             for _ in range(_BATCH_RECORDS):
                 try:
-                    self._produce_one(producer, place)
+                    self._produce_one(producer, partition)
                 except BufferError:  # the brokers do not accept records fast enough
                     producer.poll(_PAUSE_S)
 
-    def _produce_one(self, producer: Producer, place: Place) -> None:
+    def _produce_one(self, producer: Producer, partition: Partition) -> None:
         value, timestamp_ms = os.urandom(_VALUE_BYTES), int(time.time() * 1_000)
         digest = digest_of(None, value, timestamp_ms)
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
             if error is None and offset is not None:
-                self._delivered.append((place, offset, digest))
+                self._delivered.append((partition, offset, digest))
 
         producer.produce(
-            place[0],
-            partition=place[1],
+            partition[0],
+            partition=partition[1],
             value=value,
             timestamp=timestamp_ms,
             on_delivery=delivered,
@@ -133,10 +135,12 @@ class Writer:
 class TransactionalWriter(Writer):
     """Writes in transactions and aborts every third of them."""
 
-    def __init__(self, bootstrap_servers: str, places: tuple[Place, ...], ledger: Ledger) -> None:
-        super().__init__(bootstrap_servers, places, ledger)
+    def __init__(
+        self, bootstrap_servers: str, partitions: tuple[Partition, ...], ledger: Ledger
+    ) -> None:
+        super().__init__(bootstrap_servers, partitions, ledger)
         self._configuration |= {
-            "transactional.id": f"chaos-{places[0][0]}",
+            "transactional.id": f"chaos-{partitions[0][0]}",
             "transaction.timeout.ms": 20_000,
             "message.timeout.ms": 20_000,
         }

@@ -16,7 +16,7 @@ from rsm.storage.wrappers.restricted import NoAppendChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 from tests.contract.configured_plugins import plugin_storage
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def _memory(_directory: Path) -> ChunkStorage:

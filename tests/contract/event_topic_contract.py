@@ -156,14 +156,14 @@ class EventTopicContract:
         topic.publish(0, b"key", b"value")
         topic.assign({0: ReadPosition(offset=100)})
 
-        def told() -> bool:
+        def is_reported() -> bool:
             try:
                 topic.poll(max_records=10, timeout_ms=200)
             except NotFoundError:
                 return True
             return False
 
-        wait_until(told, 20.0, "a position that does not exist to be reported")
+        wait_until(is_reported, 20.0, "a position that does not exist to be reported")
 
     def test_publish_when_called_by_many_threads_then_each_record_is_there_once(
         self, open_topic: OpenTopic

@@ -44,5 +44,5 @@ def test_gap_when_recorded_then_readers_of_both_kinds_step_over_it(
     assert (gap.offsets.start_offset, gap.offsets.end_offset) == (stored_end, lost_end)
     assert through_gateway == [*range(stored_end), *range(lost_end, end_offset)]
     assert [json.loads(line)["offset"] for line in lines] == through_gateway
-    told = json.loads(explained)
-    assert (told["location"], told["gap"]["reason"]) == ("gap", "external_start")
+    explanation = json.loads(explained)
+    assert (explanation["location"], explanation["gap"]["reason"]) == ("gap", "external_start")

@@ -195,14 +195,14 @@ class TieredLog:
         self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
     ) -> None:
         """Wait until `untiered` returns nothing."""
-        told = ""
+        problem = ""
 
         def is_tiered() -> bool:
-            nonlocal told
-            told = self.untiered(metadata)
-            return not told
+            nonlocal problem
+            problem = self.untiered(metadata)
+            return not problem
 
-        wait_until(is_tiered, deadline_s, lambda: told, despite=KafkaException)
+        wait_until(is_tiered, deadline_s, lambda: problem, despite=KafkaException)
 
     def untiered(self, metadata: RemoteLogMetadataManager) -> str:
         """Return what is not yet stored or trimmed of the local log; empty if nothing is."""

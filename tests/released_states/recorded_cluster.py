@@ -26,16 +26,16 @@ from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.clock import FakeClock
+from tests.fakes.dead_letters import MemoryDeadLetters
+from tests.fakes.ids import CountedIds
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process, ProcessSettings
+from tests.fakes.share_groups import MemoryShareGroups
 from tests.hosted_partitions import user_partitions
 from tests.log_dir_builder import make_log_dir
 from tests.released_states.written_logs import WrittenLog, replicas, write_log_dir
-from tests.twins.broker import MemoryBroker
-from tests.twins.clock import FakeClock
-from tests.twins.dead_letters import MemoryDeadLetters
-from tests.twins.ids import CountedIds
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process, ProcessSettings
-from tests.twins.share_groups import MemoryShareGroups
 
 METADATA_PARTITIONS = 3
 INTERVAL_MS = 30_000
@@ -118,7 +118,7 @@ class RecordedCluster:
     def start(self, process_type: type[Process], *, idle_copy_ms: int = -1) -> Process:
         """Stop the running manager, and start one of this kind."""
         self.stop()
-        outside = Outside(
+        outside = FakeSystems(
             broker=self.broker,
             source=LogDirSource([self.log_dir], clock=self.clock),
             objects=self.objects,

@@ -38,8 +38,8 @@ from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import SegmentPiece, plan
 from spark_tools.reading.segment_reader import read_piece
 from spark_tools.stored_partition import StoredPartition
+from tests.fakes.executor import SynchronousExecutor
 from tests.released_states.metadata_answers import Json, checksum_text, partition_text
-from tests.twins.executor import SynchronousExecutor
 
 _STORED = (SegmentState.COPY_SEGMENT_FINISHED,)
 _EXISTING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}

@@ -15,8 +15,8 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicRecord
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.filesystem.store_root import INCOMING
+from tests.released_states.dead_letter_answers import dead_letter_answers
 from tests.released_states.directories import StateDirectory
-from tests.released_states.letter_answers import letter_answers
 from tests.released_states.metadata_answers import (
     Json,
     interesting_points,
@@ -94,7 +94,7 @@ def _answers(
         "cache": {"schema_version": SCHEMA_VERSION, "fold_version": codec.FOLD_VERSION},
         "metadata": metadata_answers(metadata, points),
         "store": store_answers(storage, metadata, PARTITIONS),
-        "letters": letter_answers(written),
+        "letters": dead_letter_answers(written),
     }
 
 

@@ -12,6 +12,8 @@ from rsm.segment.batches.compression import CompressionType
 from rsm.segment.batches.records import ControlType, Record
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction
+from tests.fakes.clock import FakeClock
+from tests.fakes.replica import Replica, SegmentFile
 from tests.log_dir_builder import (
     make_partition,
     producer_snapshot,
@@ -27,8 +29,6 @@ from tests.segment_builder import (
     build_segment,
     record,
 )
-from tests.twins.clock import FakeClock
-from tests.twins.replica import Replica, SegmentFile
 
 ABORTING_PRODUCER = 7
 COMMITTING_PRODUCER = 8

@@ -14,9 +14,9 @@ import sys
 import time
 from importlib.metadata import version
 
-from tests.simulation.many_seeds import Tally, tallies, tellers
+from tests.simulation.many_seeds import Tally, seed_processes, tallies
+from tests.simulation.shrinking import failure_text
 from tests.simulation.simulation import STEPS, Simulation
-from tests.simulation.telling import told
 from tests.simulation.trace import Trace
 
 _EXAMPLES = """examples:
@@ -65,7 +65,7 @@ def _one(seed: int, steps: int) -> int:
     simulation = Simulation(seed)
     failure = simulation.run(steps)
     _print("\n".join(simulation.trail))
-    _print("all invariants hold" if failure is None else told(seed, failure))
+    _print("all invariants hold" if failure is None else failure_text(seed, failure))
     return int(failure is not None)
 
 
@@ -80,7 +80,7 @@ def _many(seeds: range, steps: int, *, as_json: bool) -> int:
     started = time.monotonic()
     reported = started
     tally, interrupted = Tally(), False
-    with tellers() as executor:
+    with seed_processes() as executor:
         try:
             for tally in tallies(executor, seeds, steps):
                 if time.monotonic() - reported > _PROGRESS_EVERY_S:
@@ -107,7 +107,7 @@ def _summary(tally: Tally, steps: int, took_s: float, *, interrupted: bool) -> s
     rate = tally.seeds_count / took_s
     counts = f"{_counts(tally, steps)} in {took_s:.0f} s, {rate:.0f} seeds a second"
     if tally.failure is not None:
-        return f"{told(*tally.failure)}\n{counts}: seed {tally.failure[0]} fails"
+        return f"{failure_text(*tally.failure)}\n{counts}: seed {tally.failure[0]} fails"
     return f"{counts}: {'interrupted, ' if interrupted else ''}all invariants hold"
 
 

@@ -11,9 +11,9 @@ from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
+from tests.fakes.invariants import leftovers, violations
 from tests.simulation.reader_view import ReaderView
 from tests.simulation.world import SimulatedWorld
-from tests.twins.invariants import leftovers, violations
 
 
 class WorldChecks:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.local_segment import ContentSource, WrappedSource
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.twins.effects import Effects, ProcessCrashError
-from tests.twins.seams import SeamChunkStorage
+from tests.fakes.effects import Effects, ProcessCrashError
+from tests.fakes.seams import SeamChunkStorage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

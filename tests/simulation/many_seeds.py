@@ -39,7 +39,7 @@ class Tally:
 
 
 @contextmanager
-def tellers() -> Iterator[Executor]:
+def seed_processes() -> Iterator[Executor]:
     """Start one process for each processor. They leave Ctrl-C to the process that started them."""
     spawning = get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawning, _prepare) as executor:

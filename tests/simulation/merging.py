@@ -10,10 +10,10 @@ from rlmm.events.policy import topic_policies
 from rlmm.registration import LEASE_MS
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
+from tests.fakes.gateways import gateway_at
 from tests.simulation.actions import Stage
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.streaming import ROLLOVER_MS
-from tests.twins.gateways import gateway_at
 
 _SEGMENT_BYTES = 60_000
 _COUNTS = (2, 4, 6)

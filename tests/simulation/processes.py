@@ -18,15 +18,15 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkStorage
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process, ProcessSettings
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.seams import SeamTopic
+from tests.fakes.world import LAYOUTS
 from tests.simulation.late_uploads import LateStorage, Upload
 from tests.simulation.unanswered_writes import Requests, UnansweredTopic
-from tests.twins.broker import MemoryBroker
-from tests.twins.effects import ProcessCrashError
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process, ProcessSettings
-from tests.twins.seams import SeamTopic
-from tests.twins.world import LAYOUTS
 
 _CYCLES_PER_BEAT = 10
 _REMOVAL_GRACE_MS = 5_000
@@ -96,9 +96,9 @@ class SimulatedProcess(Process):
     removal_type = TopicRemoval
 
     def __init__(
-        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: FakeSystems, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
-        self.jobs = HeldExecutor()
+        self.jobs = QueuedExecutor()
         self.on_the_way: list[Upload] = []
         self.requests = Requests()
         self.unanswered_left = 0
@@ -128,18 +128,18 @@ class SimulatedProcess(Process):
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
         return LAYOUTS
 
-    def make_objects(self, external: Outside) -> ChunkStorage:
+    def make_objects(self, external: FakeSystems) -> ChunkStorage:
         return LateStorage(external.objects, self.effects, self._on_the_way)
 
-    def make_topic(self, external: Outside) -> SeamTopic:
+    def make_topic(self, external: FakeSystems) -> SeamTopic:
         return UnansweredTopic(external.topic, self.effects, external.clock, self.requests)
 
-    def make_metadata(self, external: Outside) -> FreshMetadata:
+    def make_metadata(self, external: FakeSystems) -> FreshMetadata:
         metadata = super().make_metadata(external)
         metadata.end_offset = lambda: external.topic.end_offset(0)
         return metadata
 
-    def make_outages(self, external: Outside) -> OutageWatch:
+    def make_outages(self, external: FakeSystems) -> OutageWatch:
         assert isinstance(external.broker, MemoryBroker)
         return OutageWatch(
             BrokerDisk(external.broker),

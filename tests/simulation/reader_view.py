@@ -13,9 +13,9 @@ from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.replica import Replica, batch_header
 from tests.simulation.world import SimulatedWorld
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.replica import Replica, batch_header
 
 
 class ReaderView:

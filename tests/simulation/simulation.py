@@ -17,6 +17,10 @@ from rlmm.events.policy import OutagePolicy, TopicPolicy, topic_policies
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.storage.memory import MemoryChunkStorage
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.process import Process
+from tests.fakes.unfinished_uploads import UnfinishedStorage
+from tests.fakes.world import KEEP_REMOTE, TIP
 from tests.simulation.actions import (
     ACTIONS,
     PAUSES_MS,
@@ -42,10 +46,6 @@ from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.trace import Trace
 from tests.simulation.unanswered_writes import RepeatedWriteError
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
-from tests.twins.effects import ProcessCrashError
-from tests.twins.process import Process
-from tests.twins.unfinished_uploads import UnfinishedStorage
-from tests.twins.world import KEEP_REMOTE, TIP
 
 STEPS = 30
 _MAX_NESTED = 2
@@ -83,10 +83,10 @@ class BrokenInvariantError(BaseException):
 
 
 class Simulation:
-    """A world and its schedule. `skipped` are omitted steps; `favoured` are frequent actions.
+    """A world and its schedule. `skipped` are omitted steps; `favored` are frequent actions.
 
     Favoured actions also happen while a process is paused. `trace` gets every event; None records
-    nothing. The seed draws the kind of store, unless actions are favoured or `storage_type` names
+    nothing. The seed draws the kind of store, unless actions are favored or `storage_type` names
     one.
     """
 
@@ -96,7 +96,7 @@ class Simulation:
         *,
         process_type: type[SimulatedProcess] = SimulatedProcess,
         skipped: frozenset[int] = frozenset(),
-        favoured: Mapping[Action, float] | None = None,
+        favored: Mapping[Action, float] | None = None,
         trace: Trace | None = None,
         storage_type: type[MemoryChunkStorage] | None = None,
     ) -> None:
@@ -104,18 +104,18 @@ class Simulation:
         self._trace = trace
         self._skipped = skipped
         self._draw_shape()
-        self._draw_other_users(0 if favoured else seed)
-        self._draw_rare(0 if favoured else seed)
-        if favoured:
-            self._favour(favoured)
+        self._draw_other_users(0 if favored else seed)
+        self._draw_rare(0 if favored else seed)
+        if favored:
+            self._favor(favored)
         self.tip = TIP
         merges = self._weight_of(stream_small) > 0
         self.world = SimulatedWorld(
             policy=self._draw_policy(merges=merges),
             process_type=process_type,
-            partitions=1 if favoured else self._draw_partitions(seed),
+            partitions=1 if favored else self._draw_partitions(seed),
             merges=merges,
-            storage_type=storage_type or self._draw_storage(0 if favoured else seed),
+            storage_type=storage_type or self._draw_storage(0 if favored else seed),
         )
         if trace is not None:
             trace.follow(self.world)
@@ -179,13 +179,13 @@ class Simulation:
         """Choose the number of partitions: one finds most faults, because more happens to it."""
         return 2 if Random(f"{seed} partitions").random() < _TWO_PARTITIONS else 1
 
-    def _favour(self, favoured: Mapping[Action, float]) -> None:
-        if elect_unclean in favoured:
+    def _favor(self, favored: Mapping[Action, float]) -> None:
+        if elect_unclean in favored:
             self._expires = False
             self._weights[self._actions.index(delete_records)] = 0
-        if take_records in favoured:
+        if take_records in favored:
             self._weights[self._actions.index(elect_unclean)] = 0
-        for action, weight in favoured.items():
+        for action, weight in favored.items():
             self._weights[self._actions.index(action)] = weight
         self._nesting_rate = 0.2
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from rlmm.events.policy import topic_policies
 from rsm.segment.offload_settings import OffloadMode
+from tests.fakes.world import LAYOUTS
 from tests.simulation.actions import Stage
-from tests.twins.world import LAYOUTS
 
 ROLLOVER_MS = 1_000
 _SEGMENT_BYTES = 1_200

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.architecture.tree import CHECKOUT
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
-from tests.simulation.many_seeds import tallies, tellers
+from tests.simulation.many_seeds import seed_processes, tallies
 from tests.simulation.simulation import Simulation
 from tests.simulation.world import HOUR_MS
 
@@ -32,7 +32,7 @@ def test_tally_when_seeds_have_run_then_sums_the_time_of_their_clocks() -> None:
         assert simulation.run() is None
     passed_ms = sum(simulation.world.clock.monotonic_ms() for simulation in simulations)
 
-    with tellers() as executor:
+    with seed_processes() as executor:
         *_, total = tallies(executor, range(_SEED_COUNT))
 
     assert (total.seeds_count, total.simulated_ms) == (_SEED_COUNT, passed_ms)

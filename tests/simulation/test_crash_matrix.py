@@ -12,11 +12,11 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
-from tests.twins.effects import Moment
-from tests.twins.invariants import leftovers, violations
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.effects import Moment
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, World
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -32,7 +32,7 @@ Story = Callable[[World], None]
 class RefusedProcess(Process):
     """A process whose store refuses to delete `.log` objects."""
 
-    def make_metadata(self, external: Outside) -> FreshMetadata:
+    def make_metadata(self, external: FakeSystems) -> FreshMetadata:
         self.effects.fail("delete .log", RetriableError("store refuses"), times=100)
         return super().make_metadata(external)
 
@@ -40,7 +40,7 @@ class RefusedProcess(Process):
 class FailingWritesProcess(Process):
     """A process whose store refuses its first `.meta` object."""
 
-    def make_metadata(self, external: Outside) -> FreshMetadata:
+    def make_metadata(self, external: FakeSystems) -> FreshMetadata:
         self.effects.fail("write .meta", RetriableError("store refuses"))
         return super().make_metadata(external)
 

@@ -6,17 +6,17 @@ import pytest
 
 from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.processes import SimulatedProcess
+from tests.simulation.shrinking import shrink
 from tests.simulation.simulation import Failure, Simulation
-from tests.simulation.telling import shrink
 
 SEEDS = 400
 
 
-def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Failure | None:
+def _failure(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Failure | None:
     simulation = Simulation(
         seed,
         process_type=process_type,
-        favoured=mutant.favoured,
+        favored=mutant.favored,
         storage_type=mutant.storage_type,
     )
     return simulation.run()
@@ -32,8 +32,8 @@ def test_mutant_when_a_guard_is_missing_then_a_seed_finds_it(mutant: Mutant) -> 
         (
             seed
             for seed in (mutant.seed, *range(SEEDS))
-            if _told(seed, mutant, mutant.process_type) is not None
-            and _told(seed, mutant, SimulatedProcess) is None
+            if _failure(seed, mutant, mutant.process_type) is not None
+            and _failure(seed, mutant, SimulatedProcess) is None
         ),
         None,
     )

@@ -9,9 +9,9 @@ from concurrent.futures import Executor
 import pytest
 
 from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time, produce, work
-from tests.simulation.many_seeds import first_failure, tellers
+from tests.simulation.many_seeds import first_failure, seed_processes
+from tests.simulation.shrinking import failure_text
 from tests.simulation.simulation import Simulation
-from tests.simulation.telling import told
 
 SEEDS_PER_TEST = 100
 DRAWN_WINDOWS = 1_000_000
@@ -20,7 +20,7 @@ DRAWN_WINDOWS = 1_000_000
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Executor]:
-    with tellers() as executor:
+    with seed_processes() as executor:
         yield executor
 
 
@@ -40,7 +40,7 @@ def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step
 
     found = first_failure(processes, seeds)
 
-    assert found is None, told(*found)
+    assert found is None, failure_text(*found)
 
 
 @pytest.mark.parametrize("seed", [263, 377])
@@ -48,9 +48,9 @@ def test_simulation_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_i
     seed: int,
 ) -> None:
     """R1: an election between the last check and DeleteRecords; a refused deletion is allowed."""
-    favoured: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
+    favored: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
 
-    failure = Simulation(seed, favoured=favoured).run()
+    failure = Simulation(seed, favored=favored).run()
 
     assert failure is None, failure
 
@@ -58,9 +58,9 @@ def test_simulation_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_i
 def test_run_when_elections_alternate_then_what_cannot_be_known_is_a_conflict() -> None:
     """R5: a former leader returns. It had trimmed an epoch that the next leader did not know."""
     often: dict[Action, float] = {pass_time: 12, produce: 14, work: 25}
-    favoured = {**often, elect_unclean: 10, cut_off: 10}
+    favored = {**often, elect_unclean: 10, cut_off: 10}
 
-    failure = Simulation(239, favoured=favoured).run()
+    failure = Simulation(239, favored=favored).run()
 
     assert failure is None, failure
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.twins.effects import Moment
-from tests.twins.invariants import leftovers, violations
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.effects import Moment
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.world import KEEP_REMOTE, World
 
 MINUTE_MS = 60_000
 TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)

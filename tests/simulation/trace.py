@@ -1,6 +1,6 @@
 """The trace of one simulation, event by event, in a form that does not depend on the interpreter.
 
-An event is an act of a process (tests.twins.effects) with its outcome, an action of the schedule,
+An event is an act of a process (tests.fakes.effects) with its outcome, an action of the schedule,
 an interruption, or the outcome of the invariant checks. Equal seeds must give equal traces.
 """
 
@@ -14,9 +14,9 @@ from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
-from tests.twins.effects import Act
-from tests.twins.process import Process
-from tests.twins.world import World
+from tests.fakes.effects import Act
+from tests.fakes.process import Process
+from tests.fakes.world import World
 
 _LONGEST_BYTES = 16
 _CONTEXT_EVENTS = 8

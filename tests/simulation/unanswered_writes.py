@@ -14,8 +14,8 @@ from rlmm.positions import TopicRecord
 from rlmm.topic.event_topic import PublishedPosition, UnknownResultError
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
-from tests.twins.effects import Effects
-from tests.twins.seams import SeamTopic
+from tests.fakes.effects import Effects
+from tests.fakes.seams import SeamTopic
 
 LATE_MS = 120_000
 

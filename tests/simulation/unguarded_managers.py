@@ -38,17 +38,17 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import ObjectFault
-from tests.simulation.processes import LaggingMetadata, SimulatedProcess
-from tests.twins.broker import MemoryBroker
-from tests.twins.process import Outside, ProcessSettings
-from tests.twins.share_groups import MemoryShareGroups
-from tests.twins.unguarded import (
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.process import FakeSystems, ProcessSettings
+from tests.fakes.share_groups import MemoryShareGroups
+from tests.fakes.unguarded import (
     ExpectsAnything,
     UnfinishedCounts,
     ViewedMetadata,
     WithoutConfirmation,
     WithoutTrimOnRecord,
 )
+from tests.simulation.processes import LaggingMetadata, SimulatedProcess
 
 V = TypeVar("V")
 
@@ -272,7 +272,7 @@ class WithAnyLineage(SimulatedProcess):
 class WithoutIncarnation(SimulatedProcess):
     """R7: a claim names the run of the process that made it."""
 
-    def make_incarnation(self, external: Outside) -> UUID:
+    def make_incarnation(self, external: FakeSystems) -> UUID:
         return UUID(int=external.broker.node_id)
 
 
@@ -300,7 +300,7 @@ class WithoutDeadline(SimulatedProcess):
     metadata_type = _NoDeadline
 
     def __init__(
-        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: FakeSystems, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         super().__init__(external, replace(settings, attempt_timeout_ms=_NEVER_MS), witness)
 
@@ -308,7 +308,7 @@ class WithoutDeadline(SimulatedProcess):
 class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
     """R1: the broker and the claim are checked again a moment before the cut."""
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         assert isinstance(external.broker, MemoryBroker)
         return super()._make_ports(replace(external, broker=_EpochlessBroker(external.broker)))
 
@@ -344,7 +344,7 @@ class WithoutLeases(SimulatedProcess):
 class WithoutShareGroups(SimulatedProcess):
     """R8: records that a share group has not finished are not trimmed."""
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))
 
 

@@ -29,9 +29,9 @@ from rlmm.state.offload_segments import DriverProperty
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
+from tests.fakes.process import FakeSystems, ProcessSettings
+from tests.fakes.unguarded import ViewedMetadata
 from tests.simulation.processes import LaggingMetadata, SimulatedProcess, StrictLanes
-from tests.twins.process import Outside, ProcessSettings
-from tests.twins.unguarded import ViewedMetadata
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
@@ -259,7 +259,7 @@ class WithOpenStreamsCounting(SimulatedProcess):
     metadata_type = _OpenCounts
 
     def __init__(
-        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: FakeSystems, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         super().__init__(external, settings, witness)
         assert isinstance(self.ports.metadata, _OpenCounts)

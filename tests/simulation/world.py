@@ -24,11 +24,11 @@ from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.storage.memory import MemoryChunkStorage
-from tests.twins.invariants import allowed_log_start
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.replica import Replica, batch_header
-from tests.twins.unfinished_uploads import UnfinishedStorage
-from tests.twins.world import TIP, Lease, World
+from tests.fakes.invariants import allowed_log_start
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.replica import Replica, batch_header
+from tests.fakes.unfinished_uploads import UnfinishedStorage
+from tests.fakes.world import TIP, Lease, World
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

@@ -42,14 +42,14 @@ def test_clients_when_they_begin_at_any_endpoint_then_get_an_endpoint_for_each_b
 ) -> None:
     """R16: the port of a broker's endpoint is the first port + 1 + node id."""
     for asked in (gateway.bootstrap_servers, *gateway.endpoints.values()):
-        _wait_led_to_all_doors(gateway, asked)
+        _wait_redirected_to_all_endpoints(gateway, asked)
     assert gateway.metric("rlm_gateway_unserved_brokers") == 0
 
 
-def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway) -> None:
+def test_description_when_asked_for_then_names_the_endpoints(gateway: ClusterGateway) -> None:
     """R16: DescribeCluster, at any endpoint."""
     for asked in (gateway.bootstrap_servers, *gateway.endpoints.values()):
-        _wait_described_all_doors(gateway, asked)
+        _wait_all_endpoints_described(gateway, asked)
 
 
 def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
@@ -117,7 +117,7 @@ def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_o
         assert after.reads() == written.expected()
 
 
-def _wait_led_to_all_doors(gateway: ClusterGateway, asked: str) -> None:
+def _wait_redirected_to_all_endpoints(gateway: ClusterGateway, asked: str) -> None:
     wait_until(
         lambda: gateway.led_to(asked) == gateway.endpoints,
         _DEADLINE_S,
@@ -126,7 +126,7 @@ def _wait_led_to_all_doors(gateway: ClusterGateway, asked: str) -> None:
     )
 
 
-def _wait_described_all_doors(gateway: ClusterGateway, asked: str) -> None:
+def _wait_all_endpoints_described(gateway: ClusterGateway, asked: str) -> None:
     def nodes() -> dict[int, str]:
         admin = admin_client(asked)  # keeps the client alive until its requests have ended
         described = admin.describe_cluster().result(30.0)

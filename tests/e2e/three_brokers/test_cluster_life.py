@@ -120,14 +120,14 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
             hosts.any_host.rlm("topic", "set", topic, "--local-retention-ms", "0")
         wait_stored_above(lost_ends)
         for topic in topics:
-            _require_held_until_resolved(hosts, topic)
+            _require_blocked_until_resolved(hosts, topic)
     for topic in topics:
         read = read_records(hosts.bootstrap_servers, topic)
         assert [offset for offset, _ in read] == list(range(len(read)))
         assert {value for _, value in read} == {_VALUE}
 
 
-def _require_held_until_resolved(hosts: ThreeHosts, topic: str) -> None:
+def _require_blocked_until_resolved(hosts: ThreeHosts, topic: str) -> None:
     wait_until(
         lambda: _status(hosts, topic).get("diverged") is True,
         _DEADLINE_S,

@@ -129,17 +129,17 @@ class ThreeHosts:
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
         """Wait until the gateway of broker `asked` redirects clients to these addresses."""
-        told: dict[int, str] = {}
+        found: dict[int, str] = {}
 
         def leads_there() -> bool:
-            nonlocal told
-            told = self._led_to(asked)
-            return told == expected
+            nonlocal found
+            found = self._led_to(asked)
+            return found == expected
 
         wait_until(
             leads_there,
             _KNOWN_DEADLINE_S,
-            lambda: f"gateway {asked} leads to {told}, expected {expected}",
+            lambda: f"gateway {asked} leads to {found}, expected {expected}",
             despite=KafkaException,
         )
 

@@ -391,7 +391,7 @@ def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_en
     register(spark, lease_idle_s=LEASE_IDLE_S)
 
 
-def test_read_when_planned_then_expiry_is_held_by_a_lease(
+def test_read_when_planned_then_expiry_is_blocked_by_a_lease(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
     loaded(spark, twins, "every", columns="offset", leaseMs="7200000").collect()

@@ -100,8 +100,8 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 
     repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
 
-    told = capsys.readouterr().out
-    assert told == "refused 2\nrepaired 3\nsuperseded 1\nunreadable 1\n"
+    output = capsys.readouterr().out
+    assert output == "refused 2\nrepaired 3\nsuperseded 1\nunreadable 1\n"
     assert world.names() == set(another.metadata.object_keys)
     values = {value for value, _ in world.received(world.parked)}
     assert values == {b"no letter", encode(another).value, encode(short).value}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from tests.twins.effects import ProcessCrashError
+from tests.fakes.effects import ProcessCrashError
 
 START = "start"
 END = "end"

@@ -33,10 +33,10 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import SegmentState
+from tests.fakes.effects import Act
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.replica import Replica
 from tests.simulation.exploration.world_state import replica_state
-from tests.twins.effects import Act
-from tests.twins.metadata import FreshMetadata
-from tests.twins.replica import Replica
 
 _AnswerT = TypeVar("_AnswerT")
 _TOPIC_QUESTIONS = frozenset({"ensure", "poll", "end_offsets"})

@@ -12,6 +12,7 @@ from functools import partial
 
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.ranges import OffsetRange
+from tests.fakes.world import KEEP_REMOTE, TIP
 from tests.simulation.exploration.stage import Stage
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.unguarded_managers import (
@@ -24,7 +25,6 @@ from tests.simulation.unguarded_managers import (
     WithUnfinishedCounting,
 )
 from tests.simulation.world import MINUTE_MS
-from tests.twins.world import KEEP_REMOTE, TIP
 
 _EXPIRING = replace(KEEP_REMOTE, retention_ms=60 * MINUTE_MS)
 

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rlmm.events.policy import TopicPolicy
+from tests.fakes.effects import Act, ProcessCrashError
+from tests.fakes.ids import CountedIds
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process
+from tests.fakes.world import Host
 from tests.simulation.checks import WorldChecks
 from tests.simulation.exploration.actors import END, Actor
 from tests.simulation.exploration.observations import (
@@ -17,11 +22,6 @@ from tests.simulation.exploration.observations import (
 from tests.simulation.exploration.world_state import FoldedLog, world_digest
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.world import HOUR_MS, SimulatedWorld
-from tests.twins.effects import Act, ProcessCrashError
-from tests.twins.ids import CountedIds
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process
-from tests.twins.world import Host
 
 _IDS_APART = 1 << 32
 _NO_MANAGER = slice(0)
@@ -92,10 +92,10 @@ class ExploredWorld(SimulatedWorld):
         super().__init__(policy=policy, process_type=process_type, brokers=brokers)
         self.observations: list[Observations] = []
 
-    def outside_of(self, host: Host) -> Outside:
+    def systems_of(self, host: Host) -> FakeSystems:
         seen = Observations()
         self.observations.append(seen)
-        external = super().outside_of(host)
+        external = super().systems_of(host)
         return replace(
             external,
             source=ObservedSource(external.source, host.replicas, seen),

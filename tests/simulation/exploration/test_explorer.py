@@ -7,6 +7,8 @@ from itertools import count
 
 import pytest
 
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.world import KEEP_REMOTE
 from tests.simulation.exploration.actors import END, Actor
 from tests.simulation.exploration.explorer import (
     Explorer,
@@ -18,8 +20,6 @@ from tests.simulation.exploration.explorer import (
 )
 from tests.simulation.exploration.stage import Stage
 from tests.simulation.processes import SimulatedProcess
-from tests.twins.effects import ProcessCrashError
-from tests.twins.world import KEEP_REMOTE
 
 Build = Callable[[Stage], None]
 

@@ -18,9 +18,9 @@ from rlmm.follow.applier import Applier
 from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from tests.fakes.process import Process
+from tests.fakes.replica import Replica
 from tests.simulation.world import SimulatedWorld
-from tests.twins.process import Process
-from tests.twins.replica import Replica
 
 _ALL_RECORDS = 100_000
 _NO_ID = UUID(int=0)

@@ -13,7 +13,7 @@ from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import OffsetRange
 from tests.chaos.scrub import Scrubbed, scrub
-from tests.twins.world import TIP, World
+from tests.fakes.world import TIP, World
 
 NOW_MS = 1 << 60
 

@@ -48,7 +48,7 @@ def test_compare_when_the_same_is_read_then_digest_of_what_was_produced() -> Non
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda read: [read[0], *read[2:]], "read offset 2 where 1 comes next"),
         (lambda read: [read[0], *read], "read offset 0 where 1 comes next"),
@@ -62,9 +62,9 @@ def test_compare_when_the_same_is_read_then_digest_of_what_was_produced() -> Non
     ],
 )
 def test_compare_when_anything_differs_then_names_it(
-    change: Callable[[list[LoggedRecord]], list[LoggedRecord]], told: str
+    change: Callable[[list[LoggedRecord]], list[LoggedRecord]], message: str
 ) -> None:
-    with pytest.raises(DemoFailedError, match=told):
+    with pytest.raises(DemoFailedError, match=message):
         ledger_of(RECORDS).compare(0, change(list(RECORDS)))
 
 

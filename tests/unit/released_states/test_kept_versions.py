@@ -34,13 +34,13 @@ from rsm.layout.raw import COMPANION_SUFFIX, LOG_SUFFIX, RawLayout
 from rsm.segment.proto import segment_pb2
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.released_states.__main__ import main
+from tests.released_states.dead_letter_answers import reencoded
 from tests.released_states.directories import (
     StateDirectory,
     committed_state,
     committed_versions,
     current_version,
 )
-from tests.released_states.letter_answers import reencoded
 from tests.released_states.store_answers import content
 from tests.released_states.topic_records import read_records
 

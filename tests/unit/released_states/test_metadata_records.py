@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.released_states.dead_letter_answers import dead_letter_answers
 from tests.released_states.directories import StateDirectory
-from tests.released_states.letter_answers import letter_answers
 from tests.released_states.metadata_answers import differences
 from tests.released_states.reopened import as_json, folded_state, following, topic_of, wrong_answers
 from tests.released_states.topic_records import read_records
@@ -38,6 +38,6 @@ def test_dead_letters_when_a_released_version_wrote_them_then_say_the_same(
     state: StateDirectory,
 ) -> None:
     """Scenario 102: failed deletions and orphans, for `rlm dlq` and the repair job."""
-    found = letter_answers(read_records(state.dead_letter_topic))
+    found = dead_letter_answers(read_records(state.dead_letter_topic))
 
     assert differences(state.expected()["letters"], as_json({"letters": found})["letters"]) == []

@@ -15,7 +15,7 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from tests import metadata_builder as build
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 _PAYMENTS = TopicIdPartition(topic_id=UUID(int=0xBA7), topic="payments", partition=0)
 

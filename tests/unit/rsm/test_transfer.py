@@ -16,8 +16,8 @@ from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 from rsm.transfer import ReadBack, put_verified
 from tests.contract.segments import CountedAttempt
 from tests.contract.sources import source_of
+from tests.fakes.clock import FakeClock
 from tests.segment_builder import pack_batch
-from tests.twins.clock import FakeClock
 
 
 class LyingStorage(MemoryChunkStorage):
@@ -26,15 +26,15 @@ class LyingStorage(MemoryChunkStorage):
     def __init__(
         self,
         *,
-        told: Callable[[ChunkInfo], ChunkInfo] = lambda info: info,
+        reported: Callable[[ChunkInfo], ChunkInfo] = lambda info: info,
         read: Callable[[bytes], bytes] = lambda content: content,
     ) -> None:
         super().__init__(wall_ms=lambda: 0)
-        self._told = told
+        self._reported = reported
         self._read = read
 
     def info(self, name: str) -> ChunkInfo:
-        return self._told(super().info(name))
+        return self._reported(super().info(name))
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         return self._read(super().read_range(name, positions))
@@ -63,16 +63,16 @@ def put(storage: MemoryChunkStorage, *, read_back: bool = False) -> None:
 
 def test_put_when_store_returns_another_length_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="differs=length_bytes"):
-        put(LyingStorage(told=lambda info: replace(info, length_bytes=5)))
+        put(LyingStorage(reported=lambda info: replace(info, length_bytes=5)))
 
 
 def test_put_when_store_returns_another_checksum_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="differs=crc32c"):
-        put(LyingStorage(told=lambda info: replace(info, crc32c=1)))
+        put(LyingStorage(reported=lambda info: replace(info, crc32c=1)))
 
 
 def test_put_when_store_keeps_no_checksum_then_the_length_decides() -> None:
-    put(LyingStorage(told=lambda info: replace(info, crc32c=None)), read_back=True)
+    put(LyingStorage(reported=lambda info: replace(info, crc32c=None)), read_back=True)
 
 
 def test_put_when_store_confirmed_the_creation_then_it_is_not_asked_again() -> None:

@@ -16,7 +16,7 @@ from rlm.wire.api.list_offsets import (
 )
 from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost
-from tests.integration.rlm.gateway.held_storage import HeldStorage
+from tests.integration.rlm.gateway.blocking_storage import BlockingStorage
 from tests.integration.rlm.gateway.raw_requests import fetch, from_offset
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
@@ -42,13 +42,13 @@ def topic(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
 
 
 @contextmanager
-def _held(host: BrokerHost) -> Iterator[tuple[RunningGateway, HeldStorage]]:
-    storage = HeldStorage(host.store)
+def _blocked(host: BrokerHost) -> Iterator[tuple[RunningGateway, BlockingStorage]]:
+    storage = BlockingStorage(host.store)
     with (
         running_gateway(host, storage=storage, list_offsets_timeout_ms=_LONG_MS) as gateway,
-        ExitStack() as held,
+        ExitStack() as resources,
     ):
-        held.callback(storage.release)
+        resources.callback(storage.release)
         yield gateway, storage
 
 
@@ -72,7 +72,7 @@ def _request(
     )
 
 
-def _told(rows: tuple[ListOffsetsPartitionResponse, ...]) -> set[tuple[int, int]]:
+def _results(rows: tuple[ListOffsetsPartitionResponse, ...]) -> set[tuple[int, int]]:
     assert len(rows) == _PARTITIONS
     return {(row.error_code, row.offset) for row in rows}
 
@@ -81,29 +81,35 @@ def test_times_when_of_many_partitions_then_the_store_is_read_for_several_at_onc
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """Scenario 42: the reads of several partitions overlap."""
-    with _held(module_host) as (gateway, storage), WireClient(gateway.bootstrap_servers) as client:
+    with (
+        _blocked(module_host) as (gateway, storage),
+        WireClient(gateway.bootstrap_servers) as client,
+    ):
         client.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
         wait_until(lambda: storage.reads == _THREADS, describe=lambda: str(storage.reads))
         storage.release()
         rows = client.answer(LIST_OFFSETS, _VERSION).topics[0].partitions
 
-    assert _told(rows) == {(ErrorCode.NONE, 0)}
+    assert _results(rows) == {(ErrorCode.NONE, 0)}
 
 
 def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_time_and_asks_again(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """KIP-1075: the response comes within the client's timeout, not the store's time."""
-    with _held(module_host) as (gateway, storage), WireClient(gateway.bootstrap_servers) as client:
+    with (
+        _blocked(module_host) as (gateway, storage),
+        WireClient(gateway.bootstrap_servers) as client,
+    ):
         asked = _request(topic, 0, timeout_ms=300)
         late = client.ask(LIST_OFFSETS, _VERSION, asked).topics[0].partitions
         named = client.ask(LIST_OFFSETS, _VERSION, _request(topic, _EARLIEST)).topics[0].partitions
         storage.release()
         again = client.ask(LIST_OFFSETS, _VERSION, _request(topic, 0)).topics[0].partitions
 
-    assert _told(late) == {(ErrorCode.REQUEST_TIMED_OUT, -1)}
-    assert _told(named) == {(ErrorCode.NONE, 0)}
-    assert _told(again) == {(ErrorCode.NONE, 0)}
+    assert _results(late) == {(ErrorCode.REQUEST_TIMED_OUT, -1)}
+    assert _results(named) == {(ErrorCode.NONE, 0)}
+    assert _results(again) == {(ErrorCode.NONE, 0)}
 
 
 def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
@@ -111,13 +117,13 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
 ) -> None:
     """Data in memory is served regardless of the number of lookups in flight."""
     with (
-        _held(module_host) as (gateway, storage),
+        _blocked(module_host) as (gateway, storage),
         _clients(gateway, _THREADS + 1) as (reader, *askers),
     ):
         partition = topic.partition()
         storage.release()
         wait_until(lambda: fetch(reader, partition, 11, from_offset(0)).records)
-        storage.hold()
+        storage.block()
         before_count = storage.reads
         for each in askers:
             each.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
@@ -133,7 +139,7 @@ def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_t
 ) -> None:
     """A request that does not need the store gets a thread, even with more lookups than threads."""
     with (
-        _held(module_host) as (gateway, storage),
+        _blocked(module_host) as (gateway, storage),
         _clients(gateway, 2 * _THREADS + 1) as (asker, *others),
     ):
         for each in others:
@@ -142,4 +148,4 @@ def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_t
         asked = _request(topic, _EARLIEST, timeout_ms=_LONG_MS // 3)
         starts = asker.ask(LIST_OFFSETS, _VERSION, asked).topics[0].partitions
 
-    assert _told(starts) == {(ErrorCode.NONE, 0)}
+    assert _results(starts) == {(ErrorCode.NONE, 0)}

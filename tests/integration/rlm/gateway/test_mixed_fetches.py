@@ -25,7 +25,7 @@ from tests.services.waiting import wait_until
 
 _UNKNOWN = TopicIdPartition(topic_id=UUID(int=77), topic="nobody-knows-it", partition=0)
 # Longer than a client of these tests waits for an answer.
-_FOR_EVER_MS = 100_000
+_LONG_MS = 100_000
 
 
 @pytest.fixture
@@ -110,9 +110,7 @@ def test_fetch_when_the_local_part_waits_for_new_records_then_the_remote_part_do
         (plain.tiered, from_offset(plain.log.end_offset)),
         (every.tiered, from_offset(0)),
     ]
-    waiting, remote = _rows(
-        fetch_all(client, 18, asked, max_wait_ms=_FOR_EVER_MS, min_bytes=min_bytes)
-    )
+    waiting, remote = _rows(fetch_all(client, 18, asked, max_wait_ms=_LONG_MS, min_bytes=min_bytes))
     assert (waiting.error_code, record_bytes(waiting.records)) == (ErrorCode.NONE, b"")
     assert remote.records
 

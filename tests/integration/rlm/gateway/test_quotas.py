@@ -17,7 +17,7 @@ from rlm.wire.api.fetch import (
 )
 from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost
-from tests.integration.rlm.gateway.held_storage import HeldStorage
+from tests.integration.rlm.gateway.blocking_storage import BlockingStorage
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.running_gateway import running_gateway
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
@@ -94,7 +94,7 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenarios 60, 64: the broker's own records are not delayed, either."""
-    store = HeldStorage(tiered_host.store)
+    store = BlockingStorage(tiered_host.store)
     with (
         running_gateway(tiered_host, storage=store, slot_count=1) as gateway,
         WireClient(gateway.bootstrap_servers) as first,
@@ -123,7 +123,7 @@ def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left
     tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 59: the gateway releases their queue entries and their bytes of the quota."""
-    store = HeldStorage(tiered_host.store)
+    store = BlockingStorage(tiered_host.store)
     with running_gateway(tiered_host, storage=store, slot_count=1) as gateway:
         clients = [WireClient(gateway.bootstrap_servers) for _ in range(5)]
         for client in clients:

@@ -19,7 +19,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from tests.e2e.broker_host import BrokerHost
-from tests.integration.rlm.gateway.held_storage import HeldStorage
+from tests.integration.rlm.gateway.blocking_storage import BlockingStorage
 from tests.integration.rlm.gateway.mixed_layouts import mixed_layouts
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
@@ -115,7 +115,7 @@ def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_continues
 ) -> None:
     """Scenario 58: empty responses in time, one read of the store, and then the records."""
     topic = _tiered(kafka, host, topic_name, segments=3)
-    store = HeldStorage(host.store)
+    store = BlockingStorage(host.store)
     with running_gateway(host, storage=store) as gateway:
         reader = assigned(gateway.bootstrap_servers, topic.name, settings={"fetch.wait.max.ms": 50})
         wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 2)
@@ -136,7 +136,7 @@ def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
 ) -> None:
     """Scenario 59: the read finishes into the cache, which serves the next client."""
     topic = _tiered(kafka, host, topic_name, segments=3)
-    store = HeldStorage(host.store)
+    store = BlockingStorage(host.store)
     with running_gateway(host, storage=store) as gateway:
         reader = assigned(gateway.bootstrap_servers, topic.name)
         wait_until(lambda: store.reads > 0)

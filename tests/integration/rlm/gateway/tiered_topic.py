@@ -95,14 +95,14 @@ class TieredTopic:
         return []
 
     def _wait_trimmed(self, metadata: RemoteLogMetadataManager) -> None:
-        told = ""
+        problem = ""
 
         def is_trimmed() -> bool:
-            nonlocal told
-            told = self._untrimmed(metadata)
-            return not told
+            nonlocal problem
+            problem = self._untrimmed(metadata)
+            return not problem
 
-        wait_until(is_trimmed, _DEADLINE_S, lambda: told, despite=KafkaException)
+        wait_until(is_trimmed, _DEADLINE_S, lambda: problem, despite=KafkaException)
 
     def _untrimmed(self, metadata: RemoteLogMetadataManager) -> str:
         """Return which partition is not trimmed yet; empty if all are."""

@@ -38,6 +38,11 @@ from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.segments import CountedAttempt
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.dead_letters import MemoryDeadLetters
+from tests.fakes.log_source import MemoryLogSource
+from tests.fakes.replica import Replica
+from tests.fakes.share_groups import MemoryShareGroups
 from tests.remote_world import TIP, WRITER, RemoteWorld, bytes_of
 from tests.segment_builder import (
     BuiltSegment,
@@ -49,11 +54,6 @@ from tests.segment_builder import (
 from tests.segment_storing import planned_segment, store_segment
 from tests.services.provider import ServiceProvider
 from tests.services.s3 import S3Server, credentials_environment
-from tests.twins.broker import MemoryBroker
-from tests.twins.dead_letters import MemoryDeadLetters
-from tests.twins.log_source import MemoryLogSource
-from tests.twins.replica import Replica
-from tests.twins.share_groups import MemoryShareGroups
 
 LINEAGE: Final = Lineage.of((0, 0), (3, 450))
 END: Final = 500

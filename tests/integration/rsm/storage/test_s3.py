@@ -201,19 +201,19 @@ def test_list_and_delete_many_when_there_are_more_than_a_page_then_all(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"bucket": "of-nobody"}, "no such bucket"),
         ({"endpoint_url": "http://127.0.0.1:1", "max_attempts": 1}, "not reached"),
     ],
 )
 def test_any_request_when_the_store_is_not_there_then_one_clear_error_and_never_not_found(
-    s3_settings: S3Settings, change: Mapping[str, Any], told: str
+    s3_settings: S3Settings, change: Mapping[str, Any], message: str
 ) -> None:
     """Scenario 116: nothing may be taken for deleted because the bucket is wrong."""
     storage = S3ChunkStorage(S3Bucket(replace(s3_settings, **change)))
 
-    assert_never_not_found(storage, told)
+    assert_never_not_found(storage, message)
 
     storage.close()
 

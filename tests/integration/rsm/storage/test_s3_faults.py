@@ -106,16 +106,16 @@ def test_creation_when_its_answer_is_lost_then_the_stored_object_is_recognized(
     assert storage.info(name).length_bytes == sum(map(len, pieces))
 
 
-_TOLD = "x-amz-checksum-crc32c"
+_STATED = "x-amz-checksum-crc32c"
 
 
-@pytest.mark.parametrize(("told", "looks"), [(None, 1), ("AAAAAA==", 0)])
+@pytest.mark.parametrize(("stated", "looks"), [(None, 1), ("AAAAAA==", 0)])
 def test_creation_when_the_answer_has_no_checksum_then_looked_at_and_a_wrong_one_is_corrupt(
-    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, told: str | None, looks: int
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, stated: str | None, looks: int
 ) -> None:
-    proxy.expect(Fault(method="PUT", answer_header=(_TOLD, told)))
+    proxy.expect(Fault(method="PUT", answer_header=(_STATED, stated)))
 
-    if told is None:
+    if stated is None:
         storage.create_with_content(name, source_of(b"abc"))
     else:
         with pytest.raises(CorruptError, match="differ from the written bytes"):

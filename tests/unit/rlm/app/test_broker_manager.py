@@ -30,9 +30,9 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.clock import FakeClock
 from tests.services.waiting import wait_until
-from tests.twins.broker import MemoryBroker
-from tests.twins.clock import FakeClock
 from tests.unit.rlm.app.no_copies import NoCopies
 
 BEAT_MS = 5_000

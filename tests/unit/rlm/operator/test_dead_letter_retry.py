@@ -11,8 +11,8 @@ from rlmm.events.read_lease import ReadLeaseTaken
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.invariants import leftovers, violations
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 REFUSED = RetriableError("store refuses")

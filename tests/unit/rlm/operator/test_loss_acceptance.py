@@ -16,8 +16,8 @@ from rlmm.state.gaps import GapReason
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.invariants import leftovers, violations
-from tests.twins.world import KEEP_REMOTE, TIP
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.world import KEEP_REMOTE, TIP
 from tests.unit.rlm.tasks.damaged_world import FINISHED, KEEP_LOCAL, DamagedWorld
 
 GIVEN_UP = [

@@ -14,12 +14,12 @@ from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.offload_settings import OffloadMode
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 LATER = replace(KEEP_REMOTE, local_retention_ms=-1, copy_lag_ms=86_400_000, copy_lag_bytes=-1)
 
 
-class WorldWords:
+class WorldReports:
     """The reports of the world's managers; each request lets them run a cycle."""
 
     def __init__(self, world: World) -> None:
@@ -57,7 +57,7 @@ def offloaded(
 ) -> tuple[OffloadedPartition, ...]:
     offload = Offload(
         world.metadata,
-        WorldWords(world),
+        WorldReports(world),
         world.clock,
         new_id=world.new_id,
         progress=said.append,
@@ -140,10 +140,10 @@ class _Rounds:
     def wake(self) -> None: ...
 
 
-class _SilentWords:
+class _SilentManagers:
     """Managers of which none answers until `heard` is set."""
 
-    def __init__(self, source: WorldWords) -> None:
+    def __init__(self, source: WorldReports) -> None:
         self._source = source
         self.heard = False
 
@@ -162,7 +162,7 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_and_continues_when_
     world.segments(2)
     world.start()
     world.settle()
-    source, said = _SilentWords(WorldWords(world)), list[str]()
+    source, said = _SilentManagers(WorldReports(world)), list[str]()
     started_ms = world.clock.monotonic_ms()
     times_ms: list[int] = []
 
@@ -183,7 +183,7 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_and_continues_when_
 class _OneSilentLeader:
     """Two partitions; the manager of the second one's leader never answers."""
 
-    def __init__(self, source: WorldWords) -> None:
+    def __init__(self, source: WorldReports) -> None:
         self._source = source
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
@@ -204,7 +204,7 @@ def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_st
         world.segments(2, tip=tip)
     world.start()
     world.settle()
-    source, said = _OneSilentLeader(WorldWords(world)), list[str]()
+    source, said = _OneSilentLeader(WorldReports(world)), list[str]()
     offload = Offload(
         world.metadata, source, world.clock, new_id=world.new_id, progress=said.append
     )
@@ -236,7 +236,7 @@ def test_offload_when_a_stored_partitions_manager_falls_silent_then_ends_with_th
 def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
     world = World(policy=LATER)
     world.segments(2)
-    source = _SilentWords(WorldWords(world))
+    source = _SilentManagers(WorldReports(world))
     offload = Offload(
         world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
     )
@@ -245,7 +245,7 @@ def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> No
         offload.offload(LATER, world.tips, to_offset=None, timeout_ms=1000)
 
 
-class _EarlierWords:
+class _EarlierManager:
     """A manager of version 0.1.0, which also stores the segment that contains the position."""
 
     def __init__(self, *stored_end_offsets: int) -> None:
@@ -270,7 +270,7 @@ class _EarlierWords:
 def test_offload_when_a_manager_is_of_an_earlier_version_then_waits_for_all_it_stores() -> None:
     world = World(policy=LATER)
     offload = Offload(
-        world.metadata, _EarlierWords(0, 10, 20), world.clock, new_id=world.new_id, progress=print
+        world.metadata, _EarlierManager(0, 10, 20), world.clock, new_id=world.new_id, progress=print
     )
 
     (done,) = offload.offload(LATER, [TIP], to_offset=15, timeout_ms=10_000)
@@ -286,7 +286,7 @@ def test_request_when_segments_wait_then_returns_the_position_before_they_are_st
     world.settle()
     offload = Offload(
         world.metadata,
-        WorldWords(world),
+        WorldReports(world),
         world.clock,
         new_id=world.new_id,
         progress=lambda _text: None,
@@ -307,7 +307,7 @@ def test_request_when_a_manager_does_not_answer_then_requests_nothing() -> None:
     silent = replace(TIP, partition=99)
     offload = Offload(
         world.metadata,
-        WorldWords(world),
+        WorldReports(world),
         world.clock,
         new_id=world.new_id,
         progress=lambda _text: None,
@@ -352,7 +352,7 @@ def test_offload_when_it_waits_then_wakes_the_managers_at_intervals() -> None:
     world.segments(1)
     process = world.start()
     process.effects.fail("write .log", RetriableError("store cannot be reached"), times=99)
-    source = WorldWords(world)
+    source = WorldReports(world)
     offload = Offload(
         world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
     )
@@ -368,7 +368,7 @@ def test_request_when_written_then_wakes_the_managers_once() -> None:
     world.segments(1)
     world.start()
     world.settle()
-    source = WorldWords(world)
+    source = WorldReports(world)
     offload = Offload(
         world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
     )

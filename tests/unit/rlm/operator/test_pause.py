@@ -8,8 +8,8 @@ import pytest
 
 from rlm.operator.pause import ALL_TASKS, Pausing
 from rlmm.events.pause import PausableTask, paused_tasks
-from tests.twins.invariants import leftovers, violations
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.world import KEEP_REMOTE, World
 
 COPY, TRIM, DELETE = PausableTask
 EXPIRE = replace(KEEP_REMOTE, retention_ms=3_600_000)

@@ -10,7 +10,7 @@ from rlm.operator.retention_run import run_retention
 from rlm.policy.blocked import Blocked
 from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import RetriableError
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 class Managers:

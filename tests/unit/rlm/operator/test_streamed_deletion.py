@@ -22,7 +22,7 @@ from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import ObjectFault
-from tests.twins.world import KEEP_REMOTE, TIP
+from tests.fakes.world import KEEP_REMOTE, TIP
 from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS
 from tests.unit.rlm.tasks.streamed_world import STREAMED_COUNT, StreamedWorld
 

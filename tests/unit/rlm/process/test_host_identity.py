@@ -14,7 +14,7 @@ from rlm.process.host_identity import (
     read_host_identity,
     resolve,
 )
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def test_identity_when_the_kernel_shows_it_then_is_of_this_boot_and_namespace() -> None:

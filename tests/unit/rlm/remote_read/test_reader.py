@@ -11,6 +11,7 @@ from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
+from tests.fakes.clock import FakeClock
 from tests.remote_world import (
     TIP,
     WHOLE,
@@ -20,7 +21,6 @@ from tests.remote_world import (
     segment_of,
 )
 from tests.segment_builder import build_batches, build_segment
-from tests.twins.clock import FakeClock
 
 BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
 

@@ -11,10 +11,10 @@ import pytest
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rsm.segment.errors import RetriableError
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.world import INTERVAL_MS, TIP, World
 from tests.log_records import message_of
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.world import INTERVAL_MS, TIP, World
 
 FINISHED = "publish COPY_SEGMENT_FINISHED"
 WRITE = "write .log"

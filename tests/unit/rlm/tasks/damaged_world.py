@@ -9,9 +9,9 @@ from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
-from tests.twins.invariants import first_unreadable
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import first_unreadable
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rlm.tasks.copying.copier import Copier, CopyOrder
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, World
 
 
 def copy_only(

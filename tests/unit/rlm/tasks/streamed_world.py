@@ -5,9 +5,9 @@ from __future__ import annotations
 from rlmm.spi import SegmentRecord
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.invariants import first_unreadable, leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
+from tests.fakes.invariants import first_unreadable, leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS, run
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED

@@ -119,8 +119,8 @@ def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_no
     world = tiered_world(retention_bytes="4096")
     world.topics.span = UNSTORED
     world.lags.stated = {}
-    process, told = world.process(), list[str]()
-    process.when_shown = told.append
+    process, shown = world.process(), list[str]()
+    process.when_shown = shown.append
 
     with pytest.raises(RetriableError) as raised:
         disable(process)
@@ -129,8 +129,8 @@ def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_no
     assert raised.value.message.startswith("the topic is ACTIVE again")
     assert "the manager of broker 1 does not answer" in str(raised.value.context["waits_for"])
     assert "--force" not in str(raised.value)
-    assert any("becomes ACTIVE again" in text for text in told[:1])
-    assert any("the manager of broker 1 does not answer" in text for text in told)
+    assert any("becomes ACTIVE again" in text for text in shown[:1])
+    assert any("the manager of broker 1 does not answer" in text for text in shown)
 
 
 def test_disable_when_copying_ends_in_time_then_waits_for_it() -> None:

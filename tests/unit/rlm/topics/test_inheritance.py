@@ -107,7 +107,7 @@ def test_step_when_the_topic_cannot_be_tiered_then_is_skipped(
 def test_step_when_the_broker_does_not_return_the_settings_then_is_skipped(world: World) -> None:
     process = world.process()
     process.set_level(ORDERS)
-    world.topics.untold = RetriableError("no right")
+    world.topics.configs_error = RetriableError("no right")
 
     process.inheritance().step()
 

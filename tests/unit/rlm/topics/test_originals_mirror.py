@@ -25,8 +25,8 @@ from rsm.segment.local_segment import BytesSource
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.faulty import FaultyChunkStorage
-from tests.twins.broker import MemoryBroker
-from tests.twins.replica import Replica
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.replica import Replica
 from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TIP, TOPIC, TOPIC_ID, Process, World
 
 OTHER = TopicIdPartition(topic_id=UUID(int=8), topic="payments", partition=0)

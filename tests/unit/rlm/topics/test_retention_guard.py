@@ -84,11 +84,11 @@ def test_step_when_topic_became_compacted_then_every_host_reports_it_untierable(
 def test_step_when_the_broker_does_not_return_settings_then_only_that_topic_is_blocked() -> None:
     """R9: DescribeConfigs is denied on the topic, or a broker does not know the topic yet."""
     world = tiered_world()
-    world.topics.untold = RetriableError("missing rights on the topic", topic=TOPIC)
+    world.topics.configs_error = RetriableError("missing rights on the topic", topic=TOPIC)
     keeper = world.process().keeper()
 
     denied = keeper.step()
-    world.topics.untold = None
+    world.topics.configs_error = None
     granted = keeper.step()
 
     assert "missing rights on the topic" in denied.untierable[TOPIC_ID]

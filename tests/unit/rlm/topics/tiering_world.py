@@ -98,7 +98,7 @@ class MemoryTopicAdmin(TopicAdmin):
         self.overrides: dict[str, str] = {}
         self.lag_asks = 0
         self.unknown_asks = 0
-        self.untold: TieredStorageError | None = None
+        self.configs_error: TieredStorageError | None = None
         self.when_asked: Callable[[], object] = lambda: None
         self.span = LogSpan(local_start_offset=0, high_watermark=0, since_offset=0)
         self.stale = dict.fromkeys(node_ids, self.overrides)
@@ -124,8 +124,8 @@ class MemoryTopicAdmin(TopicAdmin):
         self, node_id: int, topics: Iterable[str]
     ) -> Mapping[str, TopicConfigs | TieredStorageError]:
         self.when_asked()
-        untold = self.untold
-        return {topic: untold or self._configs(node_id) for topic in topics}
+        configs_error = self.configs_error
+        return {topic: configs_error or self._configs(node_id) for topic in topics}
 
     def default_retention(self, node_id: int) -> DefaultRetention:
         return DefaultRetention(retention_ms=WEEK_MS, retention_bytes=-1)

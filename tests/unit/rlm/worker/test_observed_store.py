@@ -6,7 +6,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.worker.observed_store import observed_store
 from rsm.config.storage import StorageConfig
 from rsm.storage.memory import MemoryChunkStorage
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def test_observed_store_when_asked_then_its_requests_are_counted_and_timed() -> None:

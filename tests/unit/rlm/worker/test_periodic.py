@@ -7,8 +7,8 @@ import pytest
 
 from rlm.worker.periodic import Periodic
 from rsm.segment.errors import NotFoundError, RetriableError
+from tests.fakes.clock import FakeClock
 from tests.services.waiting import wait_until
-from tests.twins.clock import FakeClock
 
 HOUR_MS = 3_600_000
 

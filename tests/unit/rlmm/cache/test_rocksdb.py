@@ -114,12 +114,12 @@ def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_again(
     def before_restart() -> None:
         with pytest.raises(RetriableError):
             store.get(*ROW)
-        found_before.append("told")
+        found_before.append("found")
 
     store.reopen(before_restart)
 
     assert "Corruption" in str(found_before[0])
-    assert found_before[1:] == ["told"]
+    assert found_before[1:] == ["found"]
     assert (store.failure(), store.get(*ROW)) == ("", None)
     store.close()
     assert rows_after_opening(tmp_path / "cache") == (None, "")

@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 from rlmm.follow.follower_thread import FollowerThread
+from tests.fakes.clock import FakeClock
 from tests.services.waiting import wait_until
-from tests.twins.clock import FakeClock
 
 _TEN_MINUTES_MS = 600_000
 _DEADLINE_S = 30.0

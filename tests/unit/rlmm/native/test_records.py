@@ -102,9 +102,7 @@ def test_native_record_when_cut_short_or_longer_then_is_corrupt(value: bytes) ->
     data=st.one_of(
         st.binary(max_size=200),
         st.builds(
-            lambda value, native_position, byte: (
-                value[:native_position] + bytes((byte,)) + value[native_position + 1 :]
-            ),
+            lambda value, position, byte: value[:position] + bytes((byte,)) + value[position + 1 :],
             st.sampled_from([_DELETE, _UPDATE, _SEGMENT]),
             st.integers(0, 80),
             st.integers(0, 255),

@@ -8,8 +8,8 @@ from concurrent.futures import Executor, Future
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from tests.fakes.queued_executor import QueuedExecutor
 from tests.log_dir_builder import ManualClock
-from tests.twins.held_executor import HeldExecutor
 
 Reading = Future[ChunkLease[str]]
 
@@ -25,7 +25,7 @@ class World:
         self, *, chunk_count: int = 4, concurrent_reads: int = 8, executor: Executor | None = None
     ) -> None:
         self.clock = ManualClock()
-        self.held = HeldExecutor()
+        self.held = QueuedExecutor()
         self.read_count: Counter[int] = Counter()
         self.errors: dict[int, Exception] = {}
         settings = ChunkCacheSettings(

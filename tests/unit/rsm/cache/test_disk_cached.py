@@ -15,8 +15,8 @@ from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult, re
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ranges import ByteRange
 from tests.contract.sources import source_of
-from tests.twins.clock import FakeClock
-from tests.twins.watched_storage import WatchedStorage
+from tests.fakes.clock import FakeClock
+from tests.fakes.watched_storage import WatchedStorage
 
 CONTENT = bytes(range(200))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.storage.chunk_storage import Capabilities, ChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 released = threading.Event()
 """Ends the constructor of `Hanging`."""

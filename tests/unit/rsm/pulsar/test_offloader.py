@@ -23,6 +23,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
+from tests.fakes.watched_storage import WatchedStorage
 from tests.golden_ledger import (
     BLOCK_BYTES,
     CONTEXT,
@@ -33,7 +34,6 @@ from tests.golden_ledger import (
     manifest,
     put,
 )
-from tests.twins.watched_storage import WatchedStorage
 
 VERSION = "s3managedledgeroffloaderformatversion"
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)

@@ -21,6 +21,7 @@ from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
+from tests.fakes.watched_storage import WatchedStorage
 from tests.golden_ledger import (
     STREAM_BLOCK_BYTES,
     STREAM_CONTEXT,
@@ -32,7 +33,6 @@ from tests.golden_ledger import (
     stream_manifest,
     user_metadata,
 )
-from tests.twins.watched_storage import WatchedStorage
 
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 Entries = list[tuple[int, int, bytes]]

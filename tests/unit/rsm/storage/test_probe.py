@@ -19,7 +19,7 @@ from rsm.storage.wrappers.restricted import NoAppendChunkStorage, ReadOnlyChunkS
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from tests.contract.sources import source_of
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def memory() -> MemoryChunkStorage:

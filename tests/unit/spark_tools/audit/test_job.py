@@ -16,7 +16,7 @@ from rsm.storage.settings import FilesystemSettings
 from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 SETTINGS = AuditSettings(grace_ms=0, objects_per_range=10, verify_checksums=False)
 

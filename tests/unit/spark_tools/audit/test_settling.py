@@ -23,8 +23,8 @@ from spark_tools.audit.objects import Age
 from spark_tools.audit.settling import SettledFindings, settle
 from spark_tools.quarantine import quarantined_name
 from spark_tools.snapshot import MetadataSnapshot
+from tests.fakes.clock import FakeClock
 from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, life, segment_metadata, step
-from tests.twins.clock import FakeClock
 
 KEYS = ObjectKeys(prefix="cold")
 AGE = Age(cut_off_ms=1_000)

@@ -29,6 +29,7 @@ from spark_tools.repair.driver_decisions import decide_on_batch
 from spark_tools.repair.orphan_decisions import OrphanTerms
 from spark_tools.repair.proof import RepairAction
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot
+from tests.fakes.clock import FakeClock
 from tests.metadata_builder import (
     DELETE_STARTED,
     FINISHED,
@@ -38,7 +39,6 @@ from tests.metadata_builder import (
     segment_metadata,
     step,
 )
-from tests.twins.clock import FakeClock
 
 KEYS = ObjectKeys(prefix="cold")
 ORPHANS = OrphanTerms(keys=KEYS, cut_off_ms=2_000, seen_since_ms=0)
@@ -115,10 +115,8 @@ def test_decide_on_batch_when_given_keys_then_the_states_that_the_metadata_has(
 
     states: list[SegmentState | None] = [FINISHED, DELETE_STARTED, None]
     assert found.states == dict(zip(map(subject, segments), states, strict=True))
-    out_of_range_cache = [
-        found.decision((0, n), dead_letter(each)).action for n, each in enumerate(segments)
-    ]
-    assert out_of_range_cache == [RepairAction.REFUSE, RepairAction.DELETE, RepairAction.REFUSE]
+    actions = [found.decision((0, n), dead_letter(each)).action for n, each in enumerate(segments)]
+    assert actions == [RepairAction.REFUSE, RepairAction.DELETE, RepairAction.REFUSE]
 
 
 def test_decide_on_batch_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
@@ -133,11 +131,11 @@ def test_decide_on_batch_when_names_say_nothing_then_only_those_that_the_metadat
 
     assert found.listed == {subject(DYING): frozenset(DYING.object_keys)}
     assert found.objects_count == {subject(s): len(s.objects) for s in (DYING, DYING_TOO)}
-    out_of_range_cache = [
+    actions = [
         found.decision((0, n), dead_letter(each)).action
         for n, each in ((0, DYING), (0, forged), (1, DYING_TOO))
     ]
-    assert out_of_range_cache == [RepairAction.DELETE, RepairAction.REFUSE, RepairAction.DELETE]
+    assert actions == [RepairAction.DELETE, RepairAction.REFUSE, RepairAction.DELETE]
 
 
 def test_decide_on_batch_when_a_record_can_not_be_read_then_gone_is_no_proof(
@@ -168,16 +166,14 @@ def test_decide_on_batch_when_somebody_reads_a_segment_then_its_letter_waits(
     rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(DYING), None)}
     terms = LeaseTerms(holder="a Spark job", duration_ms=60_000)
-    out_of_range_cache = []
+    actions = []
 
     for start_offset, end_offset in ((100, 200), (99, 100)):
         offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
         metadata.take_lease(DYING.topic_id_partition, offsets, terms)
-        out_of_range_cache.append(
-            decided(metadata, rows).decision((0, 0), dead_letter(DYING)).action
-        )
+        actions.append(decided(metadata, rows).decision((0, 0), dead_letter(DYING)).action)
 
-    assert out_of_range_cache == [RepairAction.DELETE, RepairAction.WAIT]
+    assert actions == [RepairAction.DELETE, RepairAction.WAIT]
 
 
 def test_decide_on_batch_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
@@ -199,10 +195,10 @@ def test_decide_on_batch_when_there_are_several_of_a_segment_then_the_last_has_t
 
     found = decided(metadata, dict.fromkeys(locations, (subject(DYING), None)))
 
-    out_of_range_cache = {
+    actions = {
         location: found.decision(location, dead_letter(DYING)).action for location in locations
     }
-    assert out_of_range_cache == {
+    assert actions == {
         (0, 7): RepairAction.SUPERSEDED,
         (0, 5): RepairAction.SUPERSEDED,
         (0, 9): RepairAction.DELETE,
@@ -220,16 +216,16 @@ def test_decide_on_batch_when_the_last_is_not_in_order_then_it_supersedes_nothin
 
     in_order = sorted(set(locations) - set(misplaced))
     assert set(found.decided) == set(in_order[:-1])
-    out_of_range_cache = [
-        found.decision(location, dead_letter(DYING)).action for location in in_order[-1:]
-    ]
-    assert out_of_range_cache == [RepairAction.DELETE] * len(in_order[-1:])
+    actions = [found.decision(location, dead_letter(DYING)).action for location in in_order[-1:]]
+    assert actions == [RepairAction.DELETE] * len(in_order[-1:])
 
 
 def test_decide_on_batch_when_no_key_comes_twice_then_no_letter_is_looked_at(
     metadata: MetadataSnapshot,
 ) -> None:
-    def never(_rulings: BatchDecisions, keys: Collection[bytes]) -> Collection[DeadLetterLocation]:
+    def never(
+        _decisions: BatchDecisions, keys: Collection[bytes]
+    ) -> Collection[DeadLetterLocation]:
         raise AssertionError(keys)
 
     rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]

@@ -34,8 +34,8 @@ from spark_tools.repair.batch_decisions import BatchDecisions, DeadLetterLocatio
 from spark_tools.repair.execution import OUTCOMES, RepairTerms, carry_out, rehearse
 from spark_tools.repair.outcomes import OutcomeTopics
 from spark_tools.repair.proof import Decision, MetadataSource, RepairAction
+from tests.fakes.clock import FakeClock
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
-from tests.twins.clock import FakeClock
 
 
 def segment(number: int) -> RemoteLogSegmentMetadata:

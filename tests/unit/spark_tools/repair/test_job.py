@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_tools.repair.job import PAUSE_MS, pause_after
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from spark_tools.repair.driver_decisions import decide_on_batch
 from spark_tools.repair.orphan_decisions import SIGHTING_MAX_AGE_MS, OrphanTerms
 from spark_tools.repair.proof import RepairAction
 from spark_tools.snapshot import MetadataSnapshot
+from tests.fakes.clock import FakeClock
 from tests.metadata_builder import (
     FINISHED,
     ORDERS,
@@ -33,7 +34,6 @@ from tests.metadata_builder import (
     segment_metadata,
     step,
 )
-from tests.twins.clock import FakeClock
 
 PARTITIONS = 3
 KEYS = ObjectKeys(prefix="cold")
@@ -177,9 +177,9 @@ def test_decide_when_there_are_several_about_an_object_then_the_last_one_counts(
     """The last one describes the object as it was last seen."""
     earlier = replace(world.dead_letter(), attempts=5)
 
-    out_of_range_cache = [decision for decision, _ in world.decided(earlier, world.dead_letter())]
+    actions = [decision for decision, _ in world.decided(earlier, world.dead_letter())]
 
-    assert out_of_range_cache == [RepairAction.SUPERSEDED, RepairAction.DELETE_OBJECTS]
+    assert actions == [RepairAction.SUPERSEDED, RepairAction.DELETE_OBJECTS]
 
 
 def test_sighting_when_older_than_a_week_then_is_too_old() -> None:

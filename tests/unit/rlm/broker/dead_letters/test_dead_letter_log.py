@@ -12,13 +12,13 @@ from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.positions import ReadPosition, TopicRecord
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 from tests.unit.rlm.policy.views import remote
 
 ORPHAN = b"a letter about an orphan"
 
 
-class Letters:
+class DeadLetterTopic:
     """A topic of two partitions; `missing`: it does not exist; `silent`: it returns no record."""
 
     def __init__(self, *values: tuple[int, bytes | None]) -> None:
@@ -81,7 +81,7 @@ def value(dead_letter: DeadLetter) -> bytes:
 
 
 def test_dead_letters_when_a_segment_has_several_then_the_newest_counts() -> None:
-    topic = Letters((0, value(FIRST)), (1, value(OTHER)), (0, value(AGAIN)))
+    topic = DeadLetterTopic((0, value(FIRST)), (1, value(OTHER)), (0, value(AGAIN)))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 
@@ -90,7 +90,7 @@ def test_dead_letters_when_a_segment_has_several_then_the_newest_counts() -> Non
 
 
 def test_dead_letters_when_some_are_not_letters_then_the_others_are_read() -> None:
-    topic = Letters((0, b"\xff\xff"), (0, value(FIRST)))
+    topic = DeadLetterTopic((0, b"\xff\xff"), (0, value(FIRST)))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 
@@ -98,14 +98,14 @@ def test_dead_letters_when_some_are_not_letters_then_the_others_are_read() -> No
 
 
 def test_dead_letters_when_there_is_no_topic_then_none() -> None:
-    topic = Letters()
+    topic = DeadLetterTopic()
     topic.missing = True
 
     assert read_dead_letters(topic, topic.clock, timeout_ms=10_000).dead_letters == ()
 
 
 def test_dead_letters_when_the_end_is_not_reached_in_time_then_an_error() -> None:
-    topic = Letters((0, value(FIRST)))
+    topic = DeadLetterTopic((0, value(FIRST)))
     topic.silent = True
 
     with pytest.raises(RetriableError):
@@ -114,7 +114,7 @@ def test_dead_letters_when_the_end_is_not_reached_in_time_then_an_error() -> Non
 
 def test_read_when_letters_are_about_orphans_then_they_are_left_to_who_knows_them() -> None:
     """R22: dead letters about orphans are of another kind, for `rlm-repair` only."""
-    topic = Letters((0, encode(FIRST).value), (0, ORPHAN))
+    topic = DeadLetterTopic((0, encode(FIRST).value), (0, ORPHAN))
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 

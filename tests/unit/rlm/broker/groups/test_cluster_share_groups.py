@@ -33,7 +33,7 @@ from rlm.wire.api.metadata import MetadataRequest, MetadataResponse, MetadataRes
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.schema import Message
 from rsm.segment.errors import RetriableError, UnsupportedError
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 from tests.unit.rlm.broker.scripted_broker import (
     TOPIC_ID,
     ScriptedBroker,
@@ -43,7 +43,7 @@ from tests.unit.rlm.broker.scripted_broker import (
 )
 
 _DESCRIBE, _CREATE = 1 << 8, 1 << 5
-_NOT_TOLD = -(1 << 31)
+_NOT_REPORTED = -(1 << 31)
 
 _Row = DescribeShareGroupOffsetsResponsePartition
 _Groups = Mapping[str, tuple[_Row, ...] | int]
@@ -136,17 +136,17 @@ def _share_groups(
     second: _Groups | None = None,
     *,
     response: MetadataResponse | None = None,
-    told_after: MetadataResponse | None = None,
+    leaders_after: MetadataResponse | None = None,
 ) -> tuple[ClusterShareGroups, Mapping[int, _Coordinator]]:
     """Return the share groups of brokers 1 and 2, and the brokers by port.
 
     Broker 2 is away if `second` is None. Both brokers name the coordinators again after they have
-    returned their groups; broker 2 then returns `told_after`.
+    returned their groups; broker 2 then returns `leaders_after`.
     """
     leaders = response or _groups_topic(1, 2)
     brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
     if second is not None:
-        brokers[9002] = _Coordinator(second, repeat(told_after or leaders))
+        brokers[9002] = _Coordinator(second, repeat(leaders_after or leaders))
     bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedConnector(brokers))
     return ClusterShareGroups(bootstrap, FakeClock()), brokers
 
@@ -234,7 +234,7 @@ def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
 
 def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
     """R8: one broker has lost the groups, and the other one may get them after its response."""
-    groups, _ = _share_groups({}, {}, told_after=_groups_topic(1, 1))
+    groups, _ = _share_groups({}, {}, leaders_after=_groups_topic(1, 1))
     with pytest.raises(RetriableError):
         groups.starts()
 
@@ -247,7 +247,7 @@ def test_starts_when_describe_on_the_cluster_is_missing_then_raises() -> None:
         groups.starts()
 
 
-@pytest.mark.parametrize("operations", [_CREATE, _NOT_TOLD])
+@pytest.mark.parametrize("operations", [_CREATE, _NOT_REPORTED])
 def test_starts_when_describe_is_not_among_the_rights_then_raises(operations: int) -> None:
     """R8."""
     groups, brokers = _share_groups({}, {})

@@ -16,8 +16,8 @@ from tests.unit.rlm.broker.scripted_broker import ScriptedBroker
 KAFKA = {"log.retention.hours": "168", "log.retention.bytes": "-1"}
 
 
-def broker(told: dict[str, str | None], error_code: int = 0) -> ScriptedBroker:
-    rows = tuple(DescribeConfigsResourceResult(name=n, value=v) for n, v in told.items())
+def broker(values: dict[str, str | None], error_code: int = 0) -> ScriptedBroker:
+    rows = tuple(DescribeConfigsResourceResult(name=n, value=v) for n, v in values.items())
 
     def answer(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         assert request.resources[0].resource_name == "1"
@@ -28,7 +28,7 @@ def broker(told: dict[str, str | None], error_code: int = 0) -> ScriptedBroker:
 
 
 @pytest.mark.parametrize(
-    ("told", "expected_ms"),
+    ("values", "expected_ms"),
     [
         ({}, 604_800_000),
         ({"log.retention.ms": None, "log.retention.minutes": None}, 604_800_000),
@@ -39,9 +39,9 @@ def broker(told: dict[str, str | None], error_code: int = 0) -> ScriptedBroker:
     ],
 )
 def test_default_retention_when_returned_in_units_then_the_finest_wins_in_ms(
-    told: dict[str, str | None], expected_ms: int
+    values: dict[str, str | None], expected_ms: int
 ) -> None:
-    found = read_default_retention(broker({**KAFKA, **told}), 1)
+    found = read_default_retention(broker({**KAFKA, **values}), 1)
 
     assert (found.retention_ms, found.retention_bytes) == (expected_ms, -1)
 

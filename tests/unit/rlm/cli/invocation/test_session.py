@@ -11,7 +11,7 @@ from rlm.broker.bootstrap import Bootstrap
 from rlm.cli.invocation.session import CommandSession, local_starts_of
 from rlm.config.load import client_command_config
 from rsm.segment.errors import RetriableError
-from tests.twins.world import TIP
+from tests.fakes.world import TIP
 from tests.unit.rlm.topics.tiering_world import World
 
 

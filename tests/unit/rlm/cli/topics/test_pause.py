@@ -14,7 +14,7 @@ from rlmm.events.pause import PausableTask, paused_tasks
 from rlmm.events.policy import TopicPolicyChanged
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import id_to_text
-from tests.twins.world import KEEP_REMOTE
+from tests.fakes.world import KEEP_REMOTE
 from tests.unit.rlm.topics.tiering_world import TOPIC, TOPIC_ID, Process
 
 DELETE = frozenset({PausableTask.DELETE})

@@ -35,7 +35,7 @@ class _Keeper:
     def close(self, endpoint: Endpoint) -> None: ...
 
 
-def _stand(
+def _gateway(
     directory: Path,
     listener: socket.socket,
     settings: Mapping[str, str],
@@ -73,7 +73,7 @@ def test_mode_when_it_listens_on_a_wildcard_then_advertises_the_address_towards_
     tmp_path: Path, identity: BrokerIdentity | None
 ) -> None:
     with closing(socket.create_server(("0.0.0.0", 0))) as listener:  # noqa: S104
-        mode = _stand(tmp_path, listener, {}, identity=identity)
+        mode = _gateway(tmp_path, listener, {}, identity=identity)
 
         mode.address.update(_VIEW)
 
@@ -99,7 +99,7 @@ def test_mode_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_answe
 ) -> None:
     identity = BrokerIdentity(node_id=1, cluster_id="c")
     with closing(socket.create_server(("0.0.0.0", 0))) as listener:  # noqa: S104
-        mode = _stand(tmp_path, listener, settings, identity=identity)
+        mode = _gateway(tmp_path, listener, settings, identity=identity)
 
         assert mode.address.get().host == host
 
@@ -107,7 +107,7 @@ def test_mode_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_answe
 def test_mode_when_a_fixed_address_is_loopback_then_says_which(tmp_path: Path) -> None:
     settings = {"gateway.node.addresses": "1=10.0.0.1:1,2=localhost:2"}
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        mode = _stand(
+        mode = _gateway(
             tmp_path, listener, settings, identity=BrokerIdentity(node_id=1, cluster_id="c")
         )
 

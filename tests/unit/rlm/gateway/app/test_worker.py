@@ -22,8 +22,8 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
+from tests.fakes.clock import FakeClock
 from tests.services.waiting import wait_until
-from tests.twins.clock import FakeClock
 
 FAST_MS = 1
 BEAT_MS = 50

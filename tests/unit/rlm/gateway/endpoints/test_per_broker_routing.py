@@ -14,8 +14,8 @@ from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import EndpointAddresses
 from rlm.gateway.endpoints.per_broker_routing import PerBrokerRouting, PerBrokerSettings
 from rsm.segment.errors import InvalidConfigError, NotFoundError
+from tests.fakes.clock import FakeClock
 from tests.log_records import message_of
-from tests.twins.clock import FakeClock
 
 GATEWAY = HostPort(host="gateway", port=19_092)
 HOUR_MS = 3_600_000

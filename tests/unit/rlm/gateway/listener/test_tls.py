@@ -12,8 +12,8 @@ from rlm.gateway.listener.tls import security_warnings, tls_towards_brokers, tls
 from rlm.tls.reloading_context import ReloadingContext
 from rlm.wire.security.settings import SaslSettings, SecuritySettings, TlsSettings
 from rsm.segment.errors import InvalidConfigError
+from tests.fakes.clock import FakeClock
 from tests.services.certificates import CertificateAuthority
-from tests.twins.clock import FakeClock
 
 _SASL = SaslSettings(mechanism="PLAIN", username="u", password="p")  # noqa: S106 - guards nothing
 

@@ -11,9 +11,9 @@ from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.cache.chunk_table import ChunkKey
 from rsm.cache.disk_chunks import DiskChunks
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.watched_storage import WatchedStorage
 from tests.remote_world import TIP, RemoteWorld
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.watched_storage import WatchedStorage
 
 CHUNK_BYTES = 16_384
 
@@ -33,7 +33,7 @@ class FetchWorld(RemoteWorld):
     ) -> None:
         self.watched = WatchedStorage()
         super().__init__(self.watched, disk=disk)
-        self.held = HeldExecutor()
+        self.held = QueuedExecutor()
         self.anomalies = ReadAnomalies(self.clock)
         self.cache = ChunkCache[SegmentPart](
             executor=executor or self.held,

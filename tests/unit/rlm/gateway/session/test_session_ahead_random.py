@@ -46,7 +46,7 @@ _LOCAL_START = 100  # as in TRIMMED and in `ends_of`
 
 
 class _Reader:
-    """One client, its broker and the store; `asked` and `told` by correlation id, in order."""
+    """One client, its broker and the store; `asked` and `cached` by correlation id, in order."""
 
     def __init__(self, limits: SessionLimits | None = None) -> None:
         self.world = SessionWorld(facts={TIERED: TRIMMED}, limits=limits)

@@ -6,7 +6,7 @@ import pytest
 
 from rlm.tasks.context.attempt import BoundedAttempt
 from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 @pytest.mark.parametrize(

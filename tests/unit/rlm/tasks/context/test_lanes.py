@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rlm.tasks.context.lanes import Job, Lanes
+from tests.fakes.queued_executor import QueuedExecutor
 from tests.log_records import fields_of
-from tests.twins.held_executor import HeldExecutor
 
 
 class Work:
@@ -29,7 +29,7 @@ class Work:
 
 def test_lanes_when_keys_have_several_jobs_then_take_turns() -> None:
     """Scenario 25: a partition with many jobs does not delay other partitions."""
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     lanes.offer("a", work.job("a1", "a2", "a3"))
     lanes.offer("b", work.job("b1", "b2"))
@@ -42,7 +42,7 @@ def test_lanes_when_keys_have_several_jobs_then_take_turns() -> None:
 
 
 def test_lanes_when_a_key_is_busy_then_another_job_of_it_is_not_taken() -> None:
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy")
 
     taken = [lanes.offer("a", work.job("first")), lanes.offer("a", work.job("second"))]
@@ -54,7 +54,7 @@ def test_lanes_when_a_key_is_busy_then_another_job_of_it_is_not_taken() -> None:
 
 
 def test_lanes_when_the_limit_is_reached_then_the_rest_waits() -> None:
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=2)
 
     for key in "abc":
@@ -67,7 +67,7 @@ def test_lanes_when_the_limit_is_reached_then_the_rest_waits() -> None:
 
 def test_lanes_when_a_job_is_written_off_then_its_place_and_key_are_free() -> None:
     """Scenario 12: a job that hangs delays no other, and its late return changes nothing."""
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     hung = work.job("hung", "never")
     lanes.offer("a", hung)
@@ -85,7 +85,7 @@ def test_lanes_when_a_job_is_written_off_then_its_place_and_key_are_free() -> No
 
 
 def test_lanes_when_only_waiting_then_is_not_written_off() -> None:
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     waiting = work.job("b")
     lanes.offer("a", work.job("a"))
@@ -98,7 +98,7 @@ def test_lanes_when_only_waiting_then_is_not_written_off() -> None:
 
 
 def test_lanes_when_asked_what_runs_then_neither_waiting_jobs_nor_those_written_off() -> None:
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=2)
     jobs = {key: work.job(key) for key in "abc"}
     for key, job in jobs.items():
@@ -113,7 +113,7 @@ def test_lanes_when_asked_what_runs_then_neither_waiting_jobs_nor_those_written_
 
 
 def test_lanes_when_a_job_has_ended_meanwhile_then_the_next_one_is_not_written_off() -> None:
-    work, executor = Work(), HeldExecutor()
+    work, executor = Work(), QueuedExecutor()
     lanes = Lanes(executor, "copy", limit=1)
     ended = work.job("ended", "next")
     lanes.offer("a", ended)
@@ -126,7 +126,7 @@ def test_lanes_when_a_job_has_ended_meanwhile_then_the_next_one_is_not_written_o
     assert work.done == ["ended", "next"]
 
 
-class ThreadlessExecutor(HeldExecutor):
+class ThreadlessExecutor(QueuedExecutor):
     """Queues a job and then fails, as ThreadPoolExecutor does, while `is_failing`."""
 
     is_failing = False

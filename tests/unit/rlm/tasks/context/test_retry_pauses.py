@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rlm.tasks.context.retry_pauses import LONGEST_PAUSE_MS, RetryPauses
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def test_pause_when_failures_follow_then_doubles_up_to_the_longest() -> None:

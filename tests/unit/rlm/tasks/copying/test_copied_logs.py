@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.replica import Replica, batch_header
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 from tests.log_dir_builder import producer_snapshot
 from tests.segment_builder import build_batch
-from tests.twins.invariants import leftovers, violations
-from tests.twins.replica import Replica, batch_header
-from tests.twins.world import KEEP_REMOTE, TIP, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 DAY_MS = 86_400_000

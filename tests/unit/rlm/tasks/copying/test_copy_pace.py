@@ -9,10 +9,10 @@ from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.copy_pace import CopyPace, PacedContent
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
-from tests.twins.clock import FakeClock
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.process import Process
-from tests.twins.world import World
+from tests.fakes.clock import FakeClock
+from tests.fakes.process import Process
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.world import World
 
 WINDOW_MS = 2_000
 
@@ -23,7 +23,7 @@ class Bench:
 
     keys: int = 12
     clock: FakeClock = field(default_factory=FakeClock)
-    executor: HeldExecutor = field(default_factory=HeldExecutor)
+    executor: QueuedExecutor = field(default_factory=QueuedExecutor)
     shown: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:

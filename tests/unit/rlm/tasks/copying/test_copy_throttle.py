@@ -8,7 +8,7 @@ from rlm.config.values import UNLIMITED_BYTES_PER_SECOND
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rsm.segment.errors import RetriableError
 from rsm.spi import CopyAttempt
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 MIB = 1 << 20
 

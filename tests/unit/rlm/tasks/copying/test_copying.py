@@ -13,9 +13,9 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 from tests.segment_builder import build_batches
-from tests.twins.invariants import leftovers, violations
-from tests.twins.world import KEEP_REMOTE, TIP, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 UNREACHABLE = RetriableError("store cannot be reached")

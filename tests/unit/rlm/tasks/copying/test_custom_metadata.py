@@ -15,8 +15,8 @@ from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.spi import CopiedSegment, CopyAttempt
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.twins.process import Outside, Process
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.process import FakeSystems, Process
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 WRITE = "write .log"
 KAFKAS_LIMIT_BYTES = 128
@@ -50,7 +50,7 @@ class CustomProcess(Process):
 
     given = CopiedSegment(objects=(), custom_metadata=b"m" * KAFKAS_LIMIT_BYTES)
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         self.storage = CustomStorage(self.make_objects(external), self.given)
         return replace(super()._make_ports(external), storage=self.storage)
 

@@ -16,7 +16,7 @@ from rlm.status.document import PartitionReport
 from rlm.status.failures import cause_of, failing_copies, failing_reasons
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.storage.filesystem.store_root import store_error
-from tests.twins.world import INTERVAL_MS, World
+from tests.fakes.world import INTERVAL_MS, World
 from tests.unit.rlm.app.no_copies import NoCopies
 
 PARTITIONS = 3

@@ -7,8 +7,8 @@ import pytest
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import StoppedError
 from rsm.segment.metadata import SegmentState
-from tests.twins.process import ProcessSettings
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.process import ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS, run
 from tests.unit.rlm.tasks.single_copies import copy_only
 

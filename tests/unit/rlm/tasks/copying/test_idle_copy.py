@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.view import PolicyLimits
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 SETTINGS = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, idle_copy_ms=MINUTE_MS * 5))

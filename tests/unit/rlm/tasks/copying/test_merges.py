@@ -20,11 +20,11 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.spi import IndexType
+from tests.fakes.gateways import gateway_at
+from tests.fakes.invariants import first_unreadable, leftovers, violations
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import TIP, World
 from tests.log_records import fields_of, message_of
-from tests.twins.gateways import gateway_at
-from tests.twins.invariants import first_unreadable, leftovers, violations
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import (
     SEGMENTS,
     STREAMS,

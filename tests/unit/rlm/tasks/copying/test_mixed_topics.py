@@ -18,10 +18,10 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.ranges import ByteRange
 from rsm.storage.memory import MemoryChunkStorage
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, SEGMENT_RECORDS, TIP, World
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, SEGMENT_RECORDS, TIP, World
 
 ROLLOVER_MS = 2_000
 COPIES = replace(KEEP_REMOTE, local_retention_ms=-1, layout="raw")

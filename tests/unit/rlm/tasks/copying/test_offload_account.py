@@ -21,8 +21,8 @@ from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import (
     FINISHED,
     SEGMENTS,

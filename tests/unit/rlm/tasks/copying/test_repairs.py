@@ -14,8 +14,8 @@ from rlm.tasks.integrity.damage_proof import DamageProof
 from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
 from tests.unit.rlm.tasks.damaged_world import FINISHED, DamagedWorld
 
 COPIED_AGAIN = [

@@ -12,8 +12,8 @@ from rlm.tasks.context.store_witness import StoreWitness, WrongStoreError
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange
-from tests.twins.process import Outside, Process
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.process import FakeSystems, Process
+from tests.fakes.world import KEEP_REMOTE, World
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS, watch
 
 COPIED = [(0, 10), (10, 20), (20, 30)]
@@ -24,7 +24,7 @@ _WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 class WitnessedProcess(Process):
     """Accepts only the store that has the earlier segments."""
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         ports = super()._make_ports(external)
         return replace(ports, witness=StoreWitness(external.objects, ports.metadata))
 

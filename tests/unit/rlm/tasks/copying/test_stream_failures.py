@@ -9,10 +9,10 @@ from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.segment import SegmentEvent
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.metadata import SegmentState
+from tests.fakes.effects import Act
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import TIP, TOPIC_ID, World
 from tests.log_records import message_of
-from tests.twins.effects import Act
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import TIP, TOPIC_ID, World
 from tests.unit.rlm.tasks.copying.test_streams import (
     FINISHED,
     SEGMENTS,

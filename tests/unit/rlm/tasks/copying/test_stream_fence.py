@@ -9,9 +9,9 @@ from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import TIP, TOPIC_ID, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, TOPIC_ID, World
 from tests.unit.rlm.tasks.copying.test_streams import FINISHED, STREAMS, run, watch
 
 FENCE = "publish DELETE_SEGMENT_STARTED"

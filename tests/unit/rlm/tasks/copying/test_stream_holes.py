@@ -7,8 +7,8 @@ from dataclasses import replace
 from rlm.facts.local_log import LogPosition
 from rlm.tasks.context.deletion_start import start_deletion
 from rsm.segment.metadata import SegmentState
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS, run
 
 

@@ -10,8 +10,8 @@ import pytest
 from rlmm.events.offload_segment import offload_segments
 from rlmm.state.offload_segments import OffloadSegmentStatus
 from rsm.segment.errors import CorruptError, FencedError, RetriableError, TieredStorageError
-from tests.twins.invariants import violations
-from tests.twins.world import TIP, World
+from tests.fakes.invariants import violations
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_stream_pace import STREAMS, produce_parts
 
 _ROLLOVER_MS = 20_000

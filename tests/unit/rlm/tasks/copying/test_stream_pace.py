@@ -10,8 +10,8 @@ import pytest
 
 from rlm.policy.stream.permit import OPEN_BYTES
 from rsm.segment.offload_settings import OffloadMode
+from tests.fakes.world import KEEP_REMOTE, World
 from tests.segment_builder import build_batch, record
-from tests.twins.world import KEEP_REMOTE, World
 
 _ROLLOVER_MS = 5_000
 _LOOK_MS = _ROLLOVER_MS // 5

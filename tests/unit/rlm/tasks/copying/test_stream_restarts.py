@@ -9,10 +9,10 @@ import pytest
 
 from rlm.policy.stream.permit import OPEN_BYTES
 from rsm.segment.metadata import SegmentState
-from tests.twins.effects import ProcessCrashError
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_stream_pace import produce_parts
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS
 

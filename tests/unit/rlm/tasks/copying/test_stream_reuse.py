@@ -8,11 +8,11 @@ from contextlib import suppress
 from rlm.operator.pause import Pausing
 from rlmm.events.pause import PausableTask
 from rsm.segment.metadata import SegmentState
-from tests.twins.effects import ProcessCrashError
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.unfinished_uploads import UnfinishedStorage
-from tests.twins.world import TIP, World
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.unfinished_uploads import UnfinishedStorage
+from tests.fakes.world import TIP, World
 from tests.unit.rlm.tasks.copying.test_streams import (
     SEGMENTS,
     STREAMS,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.stream_lane import StreamLanes
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.process import Process
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.world import World
 from tests.segment_builder import build_batch, record
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.process import Process
-from tests.twins.world import World
 from tests.unit.rlm.tasks.copying.test_stream_pace import STREAMS
 from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, watch
 from tests.unit.rlm.tasks.copying.test_streams import STREAMS as SHORT_STREAMS
@@ -31,7 +31,7 @@ class _Busy(Process):
     """A manager whose streams wait in the queue until the test runs them."""
 
     def make_streams(self) -> StreamLanes:
-        self.queue = HeldExecutor()
+        self.queue = QueuedExecutor()
         context = self.attempts(Lanes(self.queue, "stream", limit=1))
         return self.streams_type(self.ports, context)
 

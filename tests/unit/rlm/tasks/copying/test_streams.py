@@ -20,10 +20,10 @@ from rsm.segment.errors import FencedError, RetriableError, StoppedError, Tiered
 from rsm.segment.metadata import SegmentState
 from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.ranges import ByteRange
-from tests.twins.effects import ProcessCrashError
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, TIP, TOPIC_ID, World
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, TIP, TOPIC_ID, World
 
 ROLLOVER_MS = 2_000
 SEGMENTS = replace(KEEP_REMOTE, local_retention_ms=-1)

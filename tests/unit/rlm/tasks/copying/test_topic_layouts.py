@@ -7,9 +7,9 @@ from dataclasses import replace
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 BLOCKS = replace(KEEP_LOCAL, layout="block_v1")

@@ -11,8 +11,8 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange
-from tests.twins.invariants import violations
-from tests.twins.process import Process
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
 from tests.unit.rlm.tasks.copying.test_merges import (
     MERGES,
     PARTS,

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from rlmm.events.policy import OutagePolicy
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 from tests.log_records import fields_of, message_of
-from tests.twins.world import KEEP_REMOTE, TIP, World
 from tests.unit.rlm.tasks.cycle.test_outages import OutageWorld
 from tests.unit.rlm.tasks.deleting.test_expiring import DELETE_FINISHED, expired_world
 
 
-def told(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
+def fields_of_lines(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
     """Return the fields of each of these log lines."""
     return [
         {"level": record.levelname, **fields_of(record)}
@@ -33,7 +33,7 @@ def test_trim_when_carried_out_then_a_line_with_the_rule_and_its_values(
 
     world.settle()
 
-    lines = told(caplog, "trimmed local log")
+    lines = fields_of_lines(caplog, "trimmed local log")
     cuts = [offset for _, offset in world.hosts[1].broker.deletions]
     assert [(line["topic_partition"], line["offset"]) for line in lines] == [
         (TIP, offset) for offset in cuts
@@ -51,11 +51,11 @@ def test_expiry_when_carried_out_then_a_line_for_the_start_and_for_each_segment(
 
     world.settle()
 
-    lines = told(caplog, "deleted segment")
+    lines = fields_of_lines(caplog, "deleted segment")
     assert [(line["base_offset"], line["end_offset"]) for line in lines] == [(0, 10), (10, 20)]
     assert len(lines) == process.effects.performed.count(DELETE_FINISHED)
     assert [line["rule"] for line in lines] == ["below log start 20"] * 2
-    (moved,) = told(caplog, "moved the log start")
+    (moved,) = fields_of_lines(caplog, "moved the log start")
     assert str(moved["rule"]).startswith("retention.ms=600000 measured=")
 
 
@@ -72,8 +72,8 @@ def test_shed_when_carried_out_then_lines_for_the_gap_and_for_the_trim(
 
     world.cycle()
 
-    (gap,) = told(caplog, "records lost before they were stored, gap recorded")
-    (trim,) = told(caplog, "trimmed local log")
+    (gap,) = fields_of_lines(caplog, "records lost before they were stored, gap recorded")
+    (trim,) = fields_of_lines(caplog, "trimmed local log")
     assert (gap["level"], gap["reason"]) == ("WARNING", "SHED")
     assert str(gap["offsets"]) == f"[0, {trim['offset']})"
     assert "=" in str(trim["rule"])

@@ -10,9 +10,9 @@ from rlmm.events.policy import PolicyState
 from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 UNREACHABLE = RetriableError("store cannot be reached")

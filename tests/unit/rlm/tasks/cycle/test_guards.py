@@ -14,10 +14,9 @@ from rlm.facts.share_group_start import ShareGroupStart
 from rlmm.events.segment import SegmentEvent
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, StoredObject
-from tests.segment_builder import build_batch, records
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.unguarded import (
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.unguarded import (
     WithHolesCounting,
     WithoutConfirmation,
     WithoutExpectedState,
@@ -26,7 +25,8 @@ from tests.twins.unguarded import (
     WithoutVerification,
     WithUnfinishedCounting,
 )
-from tests.twins.world import TIP, World
+from tests.fakes.world import TIP, World
+from tests.segment_builder import build_batch, records
 from tests.unit.rlm.tasks.single_copies import copy_only
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -117,9 +117,9 @@ def share_group_is_behind(world: World) -> None:
     world.settle()
 
 
-Story = Callable[[World], None]
+Fault = Callable[[World], None]
 
-GUARDS: tuple[tuple[type[Process], Story, str], ...] = (
+GUARDS: tuple[tuple[type[Process], Fault, str], ...] = (
     (WithUnfinishedCounting, finished_is_never_known, "is not stored"),
     (WithHolesCounting, second_of_three_is_missing, "is not stored"),
     (WithoutExpectedState, finished_meets_its_deletion, "deletes the finished copy"),
@@ -130,23 +130,23 @@ GUARDS: tuple[tuple[type[Process], Story, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("variant", "story", "broken"), GUARDS)
+@pytest.mark.parametrize(("variant", "fault", "broken"), GUARDS)
 def test_variant_when_its_guard_is_missing_then_an_invariant_breaks(
-    variant: type[Process], story: Story, broken: str
+    variant: type[Process], fault: Fault, broken: str
 ) -> None:
     """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R8, R21."""
     world = World(process_type=variant)
 
-    story(world)
+    fault(world)
 
     assert any(broken in violation for violation in violations(world))
 
 
-@pytest.mark.parametrize("story", [story for _, story, _ in GUARDS])
-def test_product_when_it_meets_the_same_story_then_all_invariants_hold(story: Story) -> None:
+@pytest.mark.parametrize("fault", [fault for _, fault, _ in GUARDS])
+def test_product_when_it_meets_the_same_fault_then_all_invariants_hold(fault: Fault) -> None:
     """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R8, R21."""
     world = World()
 
-    story(world)
+    fault(world)
 
     assert violations(world) == []

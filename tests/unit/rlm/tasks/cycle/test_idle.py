@@ -8,9 +8,9 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
-from tests.twins.invariants import leftovers
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import leftovers
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)

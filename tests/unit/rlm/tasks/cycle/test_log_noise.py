@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from tests.fakes.world import INTERVAL_MS, World
 from tests.log_records import message_of
-from tests.twins.world import INTERVAL_MS, World
 
 PARTITIONS = 5
 

@@ -14,13 +14,13 @@ from rlmm.events.pause import PausableTask
 from rlmm.events.policy import PolicyState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
+from tests.fakes.invariants import violations
+from tests.fakes.log_source import MemoryLogSource
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.world import KEEP_REMOTE, World
 from tests.simulation.processes import LaggingMetadata
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.invariants import violations
-from tests.twins.log_source import MemoryLogSource
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process
-from tests.twins.world import KEEP_REMOTE, World
 from tests.unit.rlm.tasks.deleting.test_leases import take_lease
 
 HOUR_MS = 3_600_000
@@ -39,23 +39,23 @@ class SlowDisk(MemoryLogSource):
         return super().local_log(topic_id_partition)
 
 
-class HeldProcess(Process):
+class QueuedProcess(Process):
     """Copies and deletes on request; its disk is slow, its metadata may be older than the topic."""
 
     metadata_type = LaggingMetadata
 
-    def make_source(self, external: Outside) -> SlowDisk:
+    def make_source(self, external: FakeSystems) -> SlowDisk:
         assert isinstance(external.source, MemoryLogSource)
         self.disk = SlowDisk(external.source._replicas)
         return self.disk
 
-    def make_metadata(self, external: Outside) -> FreshMetadata:
+    def make_metadata(self, external: FakeSystems) -> FreshMetadata:
         self.metadata = super().make_metadata(external)
         self.metadata.end_offset = lambda: external.topic.end_offset(0)
         return self.metadata
 
     def make_lanes(self, name: str) -> Lanes:
-        self.jobs = {**getattr(self, "jobs", {}), name: HeldExecutor()}
+        self.jobs = {**getattr(self, "jobs", {}), name: QueuedExecutor()}
         return Lanes(self.jobs[name], name)
 
     def run_all(self) -> None:
@@ -63,13 +63,13 @@ class HeldProcess(Process):
             jobs.run_all()
 
 
-def started(world: World) -> HeldProcess:
-    process = world.start(process_type=HeldProcess)
-    assert isinstance(process, HeldProcess)
+def started(world: World) -> QueuedProcess:
+    process = world.start(process_type=QueuedProcess)
+    assert isinstance(process, QueuedProcess)
     return process
 
 
-def settle(world: World, process: HeldProcess) -> None:
+def settle(world: World, process: QueuedProcess) -> None:
     for _ in range(4):
         world.cycle()
         process.run_all()

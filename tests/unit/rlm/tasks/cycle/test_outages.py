@@ -15,10 +15,10 @@ from rlmm.events.policy import OutagePolicy
 from rlmm.state.gaps import GapReason
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import INTERVAL_MS, KEEP_REMOTE, TIP, World
 from tests.log_records import fields_of
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, TIP, World
 
 HOLD = replace(KEEP_REMOTE, local_retention_ms=-1)
 SHED = replace(HOLD, outage_policy=OutagePolicy.SHED_OLDEST)

@@ -9,11 +9,11 @@ import pytest
 from rlm.facts.share_group_start import HiddenShareGroupsError, ShareGroupStart
 from rlm.tasks.cycle.share_group_watch import ShareGroupWatch
 from rsm.segment.errors import RetriableError
-from tests.twins.clock import FakeClock
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.share_groups import MemoryShareGroups
-from tests.twins.world import TIP, World
+from tests.fakes.clock import FakeClock
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.share_groups import MemoryShareGroups
+from tests.fakes.world import TIP, World
 
 
 def _reason(process: Process) -> str | None:

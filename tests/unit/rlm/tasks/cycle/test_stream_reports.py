@@ -7,8 +7,8 @@ from dataclasses import replace
 from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
 from rsm.segment.offload_settings import OffloadMode
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, World
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import INTERVAL_MS, KEEP_REMOTE, World
 
 ROLLOVER_MS = 2_000
 STREAMS = replace(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.offload_settings import OffloadMode
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, World
 
 SEGMENTS = replace(KEEP_REMOTE, local_retention_ms=-1)
 STREAMS = replace(SEGMENTS, offload_mode=OffloadMode.STREAM, offload_segment_rollover_ms=1_000)

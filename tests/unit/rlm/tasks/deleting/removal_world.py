@@ -15,11 +15,11 @@ from rlm.topics.originals_mirror import StoredOriginals
 from rsm.layout.originals import OriginalsKeys
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
-from tests.twins.effects import ProcessCrashError
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.log_source import MemoryLogSource
-from tests.twins.process import Outside, Process, ProcessSettings
-from tests.twins.world import TOPIC_ID, World
+from tests.fakes.effects import ProcessCrashError
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.log_source import MemoryLogSource
+from tests.fakes.process import FakeSystems, Process, ProcessSettings
+from tests.fakes.world import TOPIC_ID, World
 
 MINUTE_MS = 60_000
 GRACE_MS = 5 * MINUTE_MS
@@ -55,7 +55,7 @@ class DeletingWorld(World):
 
 
 class _Source(MemoryLogSource):
-    def __init__(self, world: DeletingWorld, external: Outside) -> None:
+    def __init__(self, world: DeletingWorld, external: FakeSystems) -> None:
         super().__init__(external.source._replicas)  # type: ignore[attr-defined]  # a twin's
         self._world = world
 
@@ -65,7 +65,7 @@ class _Source(MemoryLogSource):
 
 
 class RemovingProcess(Process):
-    def __init__(self, world: DeletingWorld, external: Outside, *rest: object) -> None:
+    def __init__(self, world: DeletingWorld, external: FakeSystems, *rest: object) -> None:
         self._world = world
         super().__init__(external, *rest)  # type: ignore[arg-type]  # as a Process is made
         self.removal = TopicRemoval(
@@ -81,7 +81,7 @@ class RemovingProcess(Process):
             orphan_grace_ms=ORPHAN_GRACE_MS,
         )
 
-    def make_source(self, external: Outside) -> LogSource:
+    def make_source(self, external: FakeSystems) -> LogSource:
         return _Source(self._world, external)
 
     def step(self) -> None:

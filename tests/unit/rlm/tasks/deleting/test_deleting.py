@@ -13,11 +13,11 @@ from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.gateways import gateway_at
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, World
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.gateways import gateway_at
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, World
 
 MINUTE_MS = 60_000
 WEEK_MS = 7 * 24 * 60 * MINUTE_MS

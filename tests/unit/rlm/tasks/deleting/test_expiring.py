@@ -14,9 +14,9 @@ from rlmm.events.policy import PolicyState, topic_policies
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)

@@ -9,9 +9,9 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, partition_key
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.invariants import leftovers, violations
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.fakes.invariants import leftovers, violations
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
 DELETE_STARTED = "publish DELETE_SEGMENT_STARTED"

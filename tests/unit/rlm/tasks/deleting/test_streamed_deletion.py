@@ -8,8 +8,8 @@ import pytest
 
 from rlm.tasks.integrity.damage_proof import DamageProof
 from rlmm.events.offload_segment import offload_segments
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, TIP
+from tests.fakes.process import Process
+from tests.fakes.world import KEEP_REMOTE, TIP
 from tests.unit.rlm.tasks.copying.test_streams import SEGMENTS, STREAMS
 from tests.unit.rlm.tasks.streamed_world import FINISHED, StreamedWorld
 

@@ -19,11 +19,11 @@ from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.effects import Moment
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE, TIP, TOPIC_ID, World
+from tests.fakes.effects import Moment
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.process import Process
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.world import KEEP_REMOTE, TIP, TOPIC_ID, World
 from tests.unit.rlm.tasks.deleting.removal_world import (
     MINUTE_MS,
     ORPHAN_GRACE_MS,
@@ -273,7 +273,7 @@ def test_removal_when_deletions_are_paused_in_any_phase_then_no_further_segment_
 
 def test_removal_when_the_topic_is_found_again_then_its_job_deletes_no_further_segment() -> None:
     """The brokers' answer was wrong, so the removal must not delete the remaining segments."""
-    held = HeldExecutor()
+    held = QueuedExecutor()
     world, process = stored_world(executor=held)
 
     def find() -> None:

@@ -13,11 +13,11 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
+from tests.fakes.gateways import gateway_at
+from tests.fakes.invariants import first_unreadable, leftovers, violations
+from tests.fakes.process import Process, ProcessSettings
+from tests.fakes.world import KEEP_REMOTE, TIP, World
 from tests.metadata_builder import anomaly, anomaly_reported
-from tests.twins.gateways import gateway_at
-from tests.twins.invariants import first_unreadable, leftovers, violations
-from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import KEEP_REMOTE, TIP, World
 from tests.unit.rlm.tasks.single_copies import copy_only
 
 TRIMMED = "publish LocalLogTrimmed"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rlm.tasks.leadership.heartbeat import HeartbeatWatch
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 INTERVAL_MS = 5_000
 

@@ -11,9 +11,9 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
+from tests.fakes.log_source import MemoryLogSource
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import ORDERS
-from tests.twins.log_source import MemoryLogSource
 
 LED, FOLLOWED, GONE = (replace(ORDERS, partition=number) for number in range(3))
 UNTIERED = TopicIdPartition(topic_id=UUID(int=9), topic="other", partition=0)
@@ -33,7 +33,7 @@ class Hosts(MemoryLogSource):
         return self.here
 
 
-class Told(TopicBasedRemoteLogMetadataManager):
+class RecordedCalls(TopicBasedRemoteLogMetadataManager):
     """Remembers its calls."""
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class Told(TopicBasedRemoteLogMetadataManager):
 
 class World:
     def __init__(self) -> None:
-        self.source, self.metadata = Hosts(), Told()
+        self.source, self.metadata = Hosts(), RecordedCalls()
         self.hosted = HostedPartitions(self.source, self.metadata)
 
     @property
-    def told(self) -> tuple[set[TopicIdPartition], set[TopicIdPartition]]:
+    def recorded(self) -> tuple[set[TopicIdPartition], set[TopicIdPartition]]:
         return self.metadata.leaders, self.metadata.followers
 
 
@@ -71,7 +71,7 @@ def test_partitions_when_hosted_then_are_reported_by_role_and_only_those_of_tier
     followed = world.hosted.step([LED], TIERED)
 
     assert followed == (FOLLOWED,)
-    assert world.told == ({LED}, {FOLLOWED})
+    assert world.recorded == ({LED}, {FOLLOWED})
 
 
 def test_partition_when_it_is_gone_then_is_stopped() -> None:
@@ -83,7 +83,7 @@ def test_partition_when_it_is_gone_then_is_stopped() -> None:
 
     world.hosted.step([LED], TIERED)
 
-    assert world.told == ({LED}, {FOLLOWED})
+    assert world.recorded == ({LED}, {FOLLOWED})
 
 
 def test_topic_when_tiered_no_longer_then_its_partitions_are_stopped() -> None:
@@ -93,7 +93,7 @@ def test_topic_when_tiered_no_longer_then_its_partitions_are_stopped() -> None:
 
     world.hosted.step([], ())
 
-    assert world.told == (set(), set())
+    assert world.recorded == (set(), set())
 
 
 def test_log_dirs_when_they_cannot_be_read_then_nothing_is_stopped() -> None:
@@ -106,7 +106,7 @@ def test_log_dirs_when_they_cannot_be_read_then_nothing_is_stopped() -> None:
     followed = world.hosted.step([GONE], TIERED)
 
     assert followed == ()
-    assert world.told == ({LED, GONE}, {FOLLOWED})
+    assert world.recorded == ({LED, GONE}, {FOLLOWED})
 
 
 def test_partition_when_led_while_log_dirs_cannot_be_read_then_is_stopped_once_it_is_gone() -> None:
@@ -117,4 +117,4 @@ def test_partition_when_led_while_log_dirs_cannot_be_read_then_is_stopped_once_i
 
     world.hosted.step([LED], TIERED)
 
-    assert world.told == ({LED}, set())
+    assert world.recorded == ({LED}, set())

@@ -18,12 +18,12 @@ from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, Writer
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.queued_executor import QueuedExecutor
+from tests.fakes.world import TIP, World
 from tests.log_records import fields_of, message_of
 from tests.services.waiting import wait_until
-from tests.twins.held_executor import HeldExecutor
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.world import TIP, World
 
 CLAIM = "publish LeadershipClaimed"
 COPIED = "publish COPY_SEGMENT_FINISHED"
@@ -237,7 +237,7 @@ def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None
     """Scenario 89: claiming all partitions takes the time of a few claims, not of all of them."""
     world = World(partitions=4)
     process = world.start()
-    blocked = HeldExecutor()
+    blocked = QueuedExecutor()
     leadership = Leadership(
         process.ports, incarnation=process.incarnation, alone=lambda: False, executor=blocked
     )
@@ -257,7 +257,7 @@ def test_claims_when_a_thread_cannot_be_started_then_those_submitted_end_first()
     world = World(partitions=3)
     process = world.start()
 
-    class Exhausted(HeldExecutor):
+    class Exhausted(QueuedExecutor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             if self.submitted_count == 1:
                 raise RuntimeError("no more threads")
@@ -285,7 +285,7 @@ def test_claims_when_the_pool_drops_them_at_a_stop_then_they_are_not_awaited() -
     world = World()
     process = world.start()
 
-    class Stopped(HeldExecutor):
+    class Stopped(QueuedExecutor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             future = super().submit(fn, *args, **kwargs)
             future.cancel()

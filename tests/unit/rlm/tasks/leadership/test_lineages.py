@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rsm.segment.epochs import EpochEntry, Lineage
-from tests.twins.invariants import violations
-from tests.twins.process import Process
-from tests.twins.world import World
+from tests.fakes.invariants import violations
+from tests.fakes.process import Process
+from tests.fakes.world import World
 
 
 def trimmed_world() -> tuple[World, Process]:

@@ -13,8 +13,8 @@ from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import Writer
-from tests.twins.clock import FakeClock
-from tests.twins.world import TIP, World
+from tests.fakes.clock import FakeClock
+from tests.fakes.world import TIP, World
 
 WRITE = "write .log"
 PAUSE_MS = 1_000

@@ -22,8 +22,8 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from tests.contract.segments import CountedAttempt, finished, planned, segment_data
 from tests.contract.sources import PiecesSource, source_of
+from tests.fakes.watched_storage import WatchedStorage
 from tests.segment_builder import build_legacy_message, pack_batch
-from tests.twins.watched_storage import WatchedStorage
 
 SIZES = st.lists(st.integers(0, 400), min_size=1, max_size=40)
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)

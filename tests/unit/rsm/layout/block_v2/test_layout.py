@@ -35,7 +35,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.spi import PlannedObjects
 from tests.contract.segments import COMPANIONS, CountedAttempt, finished, planned, segment_data
 from tests.contract.sources import source_of
-from tests.twins.watched_storage import WatchedStorage
+from tests.fakes.watched_storage import WatchedStorage
 from tests.unit.rsm.layout.block_v1.test_layout import batches_of
 
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)

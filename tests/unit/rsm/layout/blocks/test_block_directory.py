@@ -14,7 +14,7 @@ from rsm.layout.blocks.log_points import LogPoint
 from rsm.segment.batches.batch import LOG_OVERHEAD_BYTES, MAGIC_POSITION
 from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import ByteRange
-from tests.twins.watched_storage import WatchedStorage
+from tests.fakes.watched_storage import WatchedStorage
 from tests.unit.rsm.layout.block_v1.test_layout import WHOLE, batches_of, copied_log
 
 BATCHES = batches_of([40, 60])

@@ -12,8 +12,8 @@ from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from rsm.storage.wrappers.observed import ObservedChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from tests.contract.sources import source_of
+from tests.fakes.clock import FakeClock
 from tests.log_records import fields_of
-from tests.twins.clock import FakeClock
 
 
 def _observed(

@@ -9,7 +9,7 @@ from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan, RehearsalSettings
 from rsm.storage.wrappers.rehearsal import rehearsed
 from tests.contract.sources import source_of
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def memory() -> MemoryChunkStorage:

@@ -8,7 +8,7 @@ from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.throttle import RateGate, ThrottledChunkStorage
 from tests.contract.sources import source_of
-from tests.twins.clock import FakeClock
+from tests.fakes.clock import FakeClock
 
 
 def test_throttle_when_much_is_written_then_takes_its_time() -> None:

@@ -23,12 +23,12 @@ from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange, missing
-from tests.twins.invariants import first_unreadable, is_whole
-from tests.twins.metadata import FreshMetadata
+from tests.fakes.invariants import first_unreadable, is_whole
+from tests.fakes.metadata import FreshMetadata
 
 if TYPE_CHECKING:
-    from tests.twins.process import Process
-    from tests.twins.world import World
+    from tests.fakes.process import Process
+    from tests.fakes.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

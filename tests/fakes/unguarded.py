@@ -22,9 +22,9 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process
-from tests.twins.share_groups import MemoryShareGroups
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process
+from tests.fakes.share_groups import MemoryShareGroups
 
 STARTED = SegmentState.COPY_SEGMENT_STARTED
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -186,12 +186,12 @@ class WithoutTrimOnRecord(Process):
 
 
 class WithoutVerification(Process):
-    def make_source(self, external: Outside) -> LogSource:
+    def make_source(self, external: FakeSystems) -> LogSource:
         return UnverifiedSource(external.source)
 
 
 class WithoutShareGroups(Process):
     """A manager that does not check where share groups start."""
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))

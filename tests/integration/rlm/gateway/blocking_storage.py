@@ -12,7 +12,7 @@ from rsm.storage.filesystem.storage import FilesystemChunkStorage
 _DEADLINE_S = 30.0
 
 
-class HeldStorage(FilesystemChunkStorage):
+class BlockingStorage(FilesystemChunkStorage):
     """A storage that can block reads. `reads` counts the reads that have begun."""
 
     def __init__(self, root: Path) -> None:
@@ -24,7 +24,7 @@ class HeldStorage(FilesystemChunkStorage):
         """Release all blocked reads, and block no more."""
         self._go.set()
 
-    def hold(self) -> None:
+    def block(self) -> None:
         """Block all reads from now on."""
         self._go.clear()
 

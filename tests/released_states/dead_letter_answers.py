@@ -9,7 +9,7 @@ from rlmm.positions import TopicRecord
 from tests.released_states.metadata_answers import Json
 
 
-def letter_answers(records: Iterable[TopicRecord]) -> list[Json]:
+def dead_letter_answers(records: Iterable[TopicRecord]) -> list[Json]:
     """Return the dead letters of any kind as JSON, in order."""
     return [_letter(record.key, record.value or b"") for record in records]
 

@@ -1,7 +1,7 @@
 """A small cluster with managers next to its brokers: everything in memory, one thread, one clock.
 
 Owns the cluster's truth (who leads, what was written) and the running processes. A test changes it,
-runs cycles, and asks `tests.twins.invariants` whether all invariants hold. The same calls in the
+runs cycles, and asks `tests.fakes.invariants` whether all invariants hold. The same calls in the
 same order give the same world.
 """
 
@@ -29,19 +29,19 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from rsm.storage.memory import MemoryChunkStorage
+from tests.fakes.audit import Audit
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.clock import FakeClock
+from tests.fakes.dead_letters import MemoryDeadLetters
+from tests.fakes.effects import Act
+from tests.fakes.ids import CountedIds
+from tests.fakes.log_source import MemoryLogSource
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.process import FakeSystems, Process, ProcessSettings
+from tests.fakes.replica import Replica
+from tests.fakes.share_groups import MemoryShareGroups
 from tests.log_dir_builder import producer_snapshot
 from tests.segment_builder import build_batch, record
-from tests.twins.audit import Audit
-from tests.twins.broker import MemoryBroker
-from tests.twins.clock import FakeClock
-from tests.twins.dead_letters import MemoryDeadLetters
-from tests.twins.effects import Act
-from tests.twins.ids import CountedIds
-from tests.twins.log_source import MemoryLogSource
-from tests.twins.metadata import FreshMetadata
-from tests.twins.process import Outside, Process, ProcessSettings
-from tests.twins.replica import Replica
-from tests.twins.share_groups import MemoryShareGroups
 
 TOPIC_ID = UUID(int=0x7091C)
 TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
@@ -208,14 +208,14 @@ class World:
 
     def start(self, node_id: int = 1, process_type: type[Process] | None = None) -> Process:
         """Start a manager next to a broker, whether or not one runs there already."""
-        external = self.outside_of(self.hosts[node_id])
+        external = self.systems_of(self.hosts[node_id])
         process = (process_type or self.process_type)(external, self.settings, self.audit.witness)
         self.processes.append(process)
         return process
 
-    def outside_of(self, host: Host) -> Outside:
+    def systems_of(self, host: Host) -> FakeSystems:
         """Return the external systems of the next manager that starts next to a broker."""
-        return Outside(
+        return FakeSystems(
             broker=host.broker,
             source=MemoryLogSource(host.replicas),
             objects=self.objects,

@@ -24,8 +24,8 @@ from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.ranges import OffsetRange
+from tests.fakes.replica import Replica, SegmentFile, batch_header
 from tests.segment_builder import build_segment
-from tests.twins.replica import Replica, SegmentFile, batch_header
 
 _PIECE_BYTES = 700  # smaller than a segment, so that a reader sees more than one piece
 

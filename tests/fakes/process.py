@@ -49,10 +49,10 @@ from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.twins.effects import Act, Effects, ProcessCrashError
-from tests.twins.executor import SynchronousExecutor
-from tests.twins.metadata import FreshMetadata
-from tests.twins.seams import SeamBroker, SeamChunkStorage, SeamDeadLetters, SeamTopic
+from tests.fakes.effects import Act, Effects, ProcessCrashError
+from tests.fakes.executor import SynchronousExecutor
+from tests.fakes.metadata import FreshMetadata
+from tests.fakes.seams import SeamBroker, SeamChunkStorage, SeamDeadLetters, SeamTopic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ProcessSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class FakeSystems:
     """The systems that outlive a process: broker and disk, store, topics, its cache, the clock.
 
     `recorder` gets every act of the process, from its start on.
@@ -102,7 +102,7 @@ class Process:
     views_type: type[PartitionViews] = PartitionViews
 
     def __init__(
-        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: FakeSystems, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.settings = settings
         self.incarnation = self.make_incarnation(external)
@@ -166,10 +166,10 @@ class Process:
         """Register, as its loop would before each cycle."""
         self._heartbeat.step(ProcessState(readiness=ProcessReadiness.READY))
 
-    def make_incarnation(self, external: Outside) -> UUID:
+    def make_incarnation(self, external: FakeSystems) -> UUID:
         return external.new_id()
 
-    def make_metadata(self, external: Outside) -> FreshMetadata:
+    def make_metadata(self, external: FakeSystems) -> FreshMetadata:
         topic = self.make_topic(external)
         settings = ManagerSettings(tombstone_grace_ms=self.settings.limits.orphan_grace_ms)
         cache = MetadataCache(external.cache)
@@ -177,16 +177,16 @@ class Process:
         metadata.wait_ready(60_000)
         return metadata
 
-    def make_topic(self, external: Outside) -> SeamTopic:
+    def make_topic(self, external: FakeSystems) -> SeamTopic:
         return SeamTopic(MemoryTopic(external.topic), self.effects, external.clock)
 
     def make_lanes(self, name: str) -> Lanes:
         return Lanes(SynchronousExecutor(), name)
 
-    def make_source(self, external: Outside) -> LogSource:
+    def make_source(self, external: FakeSystems) -> LogSource:
         return external.source
 
-    def make_objects(self, external: Outside) -> ChunkStorage:
+    def make_objects(self, external: FakeSystems) -> ChunkStorage:
         return SeamChunkStorage(external.objects, self.effects)
 
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
@@ -220,7 +220,7 @@ class Process:
             first_pause_ms=self.settings.first_pause_ms,
         )
 
-    def make_outages(self, external: Outside) -> OutageWatch | None:
+    def make_outages(self, external: FakeSystems) -> OutageWatch | None:
         """Return None: no disk is checked."""
         return None
 
@@ -269,7 +269,7 @@ class Process:
     def make_proof(self) -> DamageProof:
         return DamageProof(self.ports, self.stopping)
 
-    def _make_ports(self, external: Outside) -> Ports:
+    def _make_ports(self, external: FakeSystems) -> Ports:
         return Ports(
             broker=SeamBroker(external.broker, self.effects),
             source=self.make_source(external),

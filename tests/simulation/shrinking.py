@@ -25,7 +25,7 @@ def shrink(
     return skipped, failure
 
 
-def told(seed: int, failure: Failure) -> str:
+def failure_text(seed: int, failure: Failure) -> str:
     """Return the seed, the step, what is wrong, and the end of the shortest story found."""
     skipped, shortest = shrink(seed, failure)
     return "\n".join(

@@ -18,10 +18,10 @@ from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
-from tests.twins.replica import Replica, batch_header
+from tests.fakes.replica import Replica, batch_header
 
 if TYPE_CHECKING:
-    from tests.twins.world import World
+    from tests.fakes.world import World
 
 _STARTED = SegmentState.COPY_SEGMENT_STARTED
 _LIVING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}

@@ -18,8 +18,8 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
-from tests.twins.broker import MemoryBroker
-from tests.twins.effects import Effects
+from tests.fakes.broker import MemoryBroker
+from tests.fakes.effects import Effects
 
 
 class SeamBroker(Broker):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 
-class HeldExecutor(Executor):
+class QueuedExecutor(Executor):
     """Jobs wait until `run` starts them. Not thread-safe."""
 
     def __init__(self) -> None:

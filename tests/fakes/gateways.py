@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
-from tests.twins.world import World
+from tests.fakes.world import World
 
 
 def gateway_at(world: World, metadata_offset: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.chaos.log_reading import PartitionLog, Place
+from tests.chaos.log_reading import Partition, PartitionLog
 from tests.chaos.scrub import Scrubbed
 from tests.chaos.writers import Ledger
 
@@ -14,12 +14,12 @@ from tests.chaos.writers import Ledger
 class Readings:
     """The logs by partition, from one read of all records and one of the committed records."""
 
-    everything: Mapping[Place, PartitionLog]
-    committed: Mapping[Place, PartitionLog]
+    everything: Mapping[Partition, PartitionLog]
+    committed: Mapping[Partition, PartitionLog]
 
 
 @dataclass(kw_only=True)
-class Verdict:
+class ChaosOutcome:
     """The counts of a run. From `lost_count` on, all must be 0, and `problems` empty."""
 
     seconds: int
@@ -51,25 +51,25 @@ class Verdict:
         return not any(bad)
 
 
-def judge(
+def check_readings(
     *,
     seconds: int,
     faults: Mapping[str, int],
     ledger: Ledger,
     witnessed: Readings,
     read: Readings,
-    local_starts: Mapping[Place, int],
+    local_starts: Mapping[Partition, int],
     scrubbed: Scrubbed,
-) -> Verdict:
+) -> ChaosOutcome:
     """Compare the witness's records with those that `read` got through gateways."""
-    verdict = Verdict(
+    outcome = ChaosOutcome(
         seconds=seconds,
         records_count=sum(len(log.digests) for log in read.everything.values()),
         acknowledged_count=ledger.kept_count,
         aborted_count=ledger.aborted_count,
         from_store_count=sum(
-            offset < local_starts[place]
-            for place, log in read.everything.items()
+            offset < local_starts[partition]
+            for partition, log in read.everything.items()
             for offset in log.digests
         ),
         faults=dict(faults),
@@ -81,14 +81,16 @@ def judge(
         (witnessed.everything, read.everything),
         (witnessed.committed, read.committed),
     ):
-        for place, log in expected.items():
-            _compare(verdict, place, log, found[place])
-    for place, log in read.committed.items():
-        _compare_with_ledger(verdict, place, log, ledger)
-    return verdict
+        for partition, log in expected.items():
+            _compare(outcome, partition, log, found[partition])
+    for partition, log in read.committed.items():
+        _compare_with_ledger(outcome, partition, log, ledger)
+    return outcome
 
 
-def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: PartitionLog) -> None:
+def _compare(
+    outcome: ChaosOutcome, partition: Partition, expected: PartitionLog, found: PartitionLog
+) -> None:
     missing = expected.digests.keys() - found.digests.keys()
     # The witness does not know records that it was too slow to read.
     invented = () if expected.skipped_count else found.digests.keys() - expected.digests.keys()
@@ -97,25 +99,25 @@ def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: Part
         for o in expected.digests.keys() & found.digests.keys()
         if expected.digests[o] != found.digests[o]
     ]
-    verdict.witness_skipped_count += expected.skipped_count
-    verdict.lost_count += len(missing)
-    verdict.invented_count += len(invented)
-    verdict.changed_count += len(changed)
-    verdict.duplicated_count += found.repeated_count
+    outcome.witness_skipped_count += expected.skipped_count
+    outcome.lost_count += len(missing)
+    outcome.invented_count += len(invented)
+    outcome.changed_count += len(changed)
+    outcome.duplicated_count += found.repeated_count
     for name, offsets in (("lost", missing), ("invented", invented), ("changed", changed)):
         if offsets:
-            verdict.problems.append(f"{place}: {name} from {min(offsets)} to {max(offsets)}")
+            outcome.problems.append(f"{partition}: {name} from {min(offsets)} to {max(offsets)}")
     if found.skipped_count:
-        verdict.problems.append(f"{place}: out of range {found.skipped_count} times")
+        outcome.problems.append(f"{partition}: out of range {found.skipped_count} times")
 
 
 def _compare_with_ledger(
-    verdict: Verdict, place: Place, found: PartitionLog, ledger: Ledger
+    outcome: ChaosOutcome, partition: Partition, found: PartitionLog, ledger: Ledger
 ) -> None:
-    kept = ledger.kept[place].items()
+    kept = ledger.kept[partition].items()
     lost = [offset for offset, digest in kept if found.digests.get(offset) != digest]
-    seen = [o for o, digest in ledger.aborted[place].items() if found.digests.get(o) == digest]
-    verdict.lost_count += len(lost)
-    verdict.aborted_seen_count += len(seen)
+    seen = [o for o, digest in ledger.aborted[partition].items() if found.digests.get(o) == digest]
+    outcome.lost_count += len(lost)
+    outcome.aborted_seen_count += len(seen)
     if lost:
-        verdict.problems.append(f"{place}: acknowledged, lost: {min(lost)} to {max(lost)}")
+        outcome.problems.append(f"{partition}: acknowledged, lost: {min(lost)} to {max(lost)}")

@@ -15,7 +15,7 @@ from rsm.segment.errors import (
     UnsupportedError,
 )
 from rsm.segment.ids import TopicIdPartition
-from tests.twins.replica import Replica
+from tests.fakes.replica import Replica
 
 
 class MemoryBroker(Broker):
