@@ -8,9 +8,9 @@
     streams      finds partitions whose stream is due
     originals    mirrors the originals of topics to the store
     policies     applies policy levels to topics
-    access       decides at which address commands reach this process
-    heartbeat    registers this process; waits only for the brokers of the metadata topic
-    pools        run copies, streams and deletions; settings give their sizes
+    access       ensures that commands have a secret and an address to reach this process
+    heartbeat    registers this process; never waits for the store
+    pools        run copies, streams, merges, deletions and claims
 
 The metadata follower has its own thread. rlm.app.manager composes all of this. On stop, no new
 cycle starts and running copies end at their next check. The metadata and the store close last.
@@ -299,7 +299,7 @@ class BrokerManager:
             work.step()
 
     def _is_store_usable(self) -> bool:
-        """Return whether the store answers, and the last cycle found the expected objects in it."""
+        """Return whether the store answers, and the last cycles accepted it as the right store."""
         return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:

@@ -1,4 +1,4 @@
-"""Lets commands on any host reach this manager and trust its answers: an address and a secret."""
+"""Gives a manager an address and a secret, so that commands on any host reach and trust it."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
 
 
 def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> ExitStack:
-    """Close the broker first, then dead letters and store, and the metadata last."""
+    """Return a stack that closes the broker, then dead letters and the store, then the metadata."""
     resources = ExitStack()
     resources.callback(metadata.close)
     resources.callback(ports.storage.close)

@@ -39,8 +39,8 @@ _MERGES_AT_ONCE = 1
 class ManagerLanes:
     """Represents the thread pools for long work, and the event that ends this work.
 
-    The pools of copies, streams and merges have two threads for each running job, because jobs may
-    hang in the store. `merge_reads` runs the reads of merges.
+    The pools have two threads for each copy, stream or merge that may run at once, because jobs may
+    hang in the store. Repairs run in the pool of copies. `merge_reads` runs the reads of merges.
     """
 
     copy_pool: ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Runs the manager as a process: rlm.app.manager composes it, rlm.worker.worker_process ends it.
+"""Runs the manager, which rlm.app.manager composes, as a process of rlm.worker.worker_process.
 
 The process has two HTTP servers. The supervisor reads metrics, health and readiness on a loopback
 port. Commands on any host use the manager's API (rlm.rest.api_listener).
@@ -52,7 +52,7 @@ def run_manager(
     rest_fd: int | None,
     supervised: bool,
 ) -> None:
-    """Run a manager until a stop signal or the parent's end; see `run_worker`.
+    """Run a manager until a stop signal, or with `supervised` until the parent ends.
 
     `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
     `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.

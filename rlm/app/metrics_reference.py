@@ -17,9 +17,9 @@ _HEAD = """# Metrics
 
 `/metrics` on `metrics.listener` serves the metrics of all processes of a host. There each metric
 has the label `process`, too. The first two metrics are the supervisor's. Counters start at 0 with
-their process. A counter with labels appears with its first event, but `rlm_gaps_recorded_total` and
-`rlm_dead_letters_total` appear at 0 once the broker leads a partition of the topic. A metric with
-the unit `count` counts what its meaning names. `make docs` writes this page.
+their process. Most counters with labels appear with their first event. `rlm_gaps_recorded_total`
+and `rlm_dead_letters_total` appear at 0 when the broker begins to lead a partition of the topic. A
+metric with the unit `count` counts what its meaning names. `make docs` writes this page.
 
 A label has one of the listed values. Where the table describes values instead, the set is open: a
 new version, a library, a plug-in or your own names can add one. The class of an error is one of

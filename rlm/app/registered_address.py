@@ -89,7 +89,8 @@ class RegisteredAddress:
         """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
         The previous decision stays while the cluster cannot be reached. Before the first decision,
-        raises as `brokers` does, and RetriableError if no socket can be bound.
+        raises as `brokers` does, and RetriableError if the broker is not live, this host has no
+        address towards it, or no socket can be bound.
         """
         try:
             self._decide(self._brokers())

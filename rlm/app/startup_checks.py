@@ -52,7 +52,7 @@ _FILE_CHECKS: tuple[Callable[[Config], object], ...] = (
     _check_http_tls,
 )
 HOST_CHECKS: tuple[Callable[[Config], object], ...] = (*_FILE_CHECKS, check_host)
-"""Check plug-ins and TLS files, then log dirs and the store's root. Each raises InvalidConfigError.
+"""Check plug-ins and TLS files, then the host's directories. Each raises InvalidConfigError.
 
 Errors of the configuration come first, because the host may just not be ready yet.
 """

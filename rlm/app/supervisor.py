@@ -1,4 +1,4 @@
-"""Composes `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
+"""Composes `rlm run`: checks, sockets, lock, children, and one optional HTTP server for all.
 
 First reads files and binds addresses, then creates the state directory. So a wrong file or address
 changes nothing on the host. Binds the listening sockets once, so that a restarted child inherits
@@ -123,8 +123,8 @@ def supervise(
     A stop signal stops the children, and a second one kills them. On SIGHUP, it calls `reload`, and
     passes the signal to the children if that returns true.
 
-    `stepped` receives all processes after each `step`. A `step` that finds a process ended does not
-    restart it.
+    `stepped` receives all processes after each `step`. The `step` that finds that a process has
+    ended does not restart it; a later one does.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):

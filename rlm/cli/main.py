@@ -151,7 +151,7 @@ def _collect_garbage_from_here() -> None:
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    # Until the command is imported: imports make no garbage, and are a sixth faster this way.
+    # Imports create no garbage, and take a sixth less time without its collection.
     gc.disable()
     run_app(build_app())
 

@@ -24,7 +24,8 @@ Every command has `-h`. Options of a command can be written before and after its
 | 2 | you must correct something first: the command line, the configuration, or what they name |
 | 130 | ended by Ctrl-C |
 
-An error is one line on standard error, which ends with what to do. Exit code 1 is for:
+An error is one line on standard error; a terminal wraps it. Most errors end with what to do. Exit
+code 1 is for:
 
 - a broker, a manager or the store that does not answer in time, or refuses a right,
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,

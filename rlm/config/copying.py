@@ -20,16 +20,17 @@ class CopyingConfig(Section):
     bytes_per_second: _Rate = Field(
         default=UNLIMITED_BYTES_PER_SECOND,
         validation_alias="remote.log.manager.copy.max.bytes.per.second",
-        description="Bytes of segments per second that all copies of this broker together read and "
-        "store, in equal shares. The same limit applies separately to all streams and to all "
-        "repairs, so none delays another. Lower: less load, and a longer time to catch up after an "
-        "outage. The wait does not count against `remote.copy.attempt.timeout.ms`.",
+        description="Maximum bytes of segments per second that all copies of this broker together "
+        "read and store, in equal shares. The same limit applies separately to all streams and to "
+        "all repairs, so none delays another. Lower: less load, and a longer time to catch up "
+        "after an outage. The wait does not count against `remote.copy.attempt.timeout.ms`.",
     )
     custom_metadata_max_bytes: SizeBytes = Field(
         default=128,
         validation_alias="remote.log.metadata.custom.metadata.max.bytes",
-        description="Maximum custom metadata (KIP-917) that a remote storage manager returns with "
-        "a copy. Every process keeps it with the segment's record. If a copy returns more, the "
+        description="Maximum size of the custom metadata (KIP-917) that a remote storage manager "
+        "returns with a copy. Every process keeps it with the segment's record, so higher values "
+        "allow larger records in the metadata topic. If a copy returns more, the "
         "manager deletes the copy's objects and stops copying the partition until the leader "
         "changes or the process restarts. The built-in layouts return none.",
     )

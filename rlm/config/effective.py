@@ -76,7 +76,7 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
 
 
 def secret_settings(path: Path) -> Mapping[str, str]:
-    """Return the settings of a file whose values no text may show, by key.
+    """Return a file's settings whose values no text may show, by key.
 
     Raises InvalidConfigError. Omits short values and numbers of a plug-in, such as `true`, unless
     the key suggests a secret: masking them everywhere would make other text unreadable.

@@ -26,14 +26,14 @@ class GatewayLimitsConfig(Section):
     fetch_quota_window_count: Count = Field(
         default=11,
         validation_alias="remote.log.manager.fetch.quota.window.num",
-        description="Number of windows over which the gateway measures the rate of stored data. "
-        "After a pause, clients can receive the bytes of all windows at once. Higher: larger "
-        "bursts.",
+        description="Number of windows of `remote.log.manager.fetch.max.bytes.per.second`. After a "
+        "pause, clients can receive the bytes of all windows at once. Higher: larger bursts.",
     )
     fetch_quota_window_seconds: Count = Field(
         default=1,
         validation_alias="remote.log.manager.fetch.quota.window.size.seconds",
-        description="Length of one window in which the gateway measures the rate of stored data.",
+        description="Length of one window of `remote.log.manager.fetch.max.bytes.per.second`. "
+        "Higher: larger bursts after a pause.",
     )
     reader_pending_count: Count = Field(
         default=100,
@@ -46,7 +46,7 @@ class GatewayLimitsConfig(Section):
         default=57_671_680,
         validation_alias="fetch.max.bytes",
         description="Maximum size of a fetch response. A larger first batch is still sent, as in "
-        "Kafka.",
+        "Kafka. Higher: fewer fetches, more memory.",
     )
     list_offsets_timeout_ms: IntervalMs = Field(
         default=8_000,
@@ -61,7 +61,7 @@ class GatewayLimitsConfig(Section):
         default=2**31 - 1,
         validation_alias="max.connections.per.ip",
         description="Maximum number of connected clients of one IP address. The gateway closes a "
-        "further connection at once.",
+        "further connection at once. Lower: one host can use fewer of `gateway.max.connections`.",
     )
     connections_max_idle_ms: IntervalMs = Field(
         default=660_000,
@@ -72,7 +72,9 @@ class GatewayLimitsConfig(Section):
     connect_timeout_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="socket.connection.setup.timeout.ms",
-        description="How long the gateway tries to connect to the broker for a new client.",
+        description="How long the gateway tries to connect to the broker for a new client, and how "
+        "long a client's TLS handshake may take. After this time, the gateway closes the client's "
+        "connection. Lower: clients notice an unreachable broker earlier.",
     )
     progress_timeout_ms: IntervalMs = Field(
         default=60_000,
@@ -80,26 +82,28 @@ class GatewayLimitsConfig(Section):
         description="How long a client may take to send its first request after it connected, or "
         "the rest of a request. The limit also applies to a client that takes no byte of a "
         "response with stored data. After this time, the gateway closes the connection. The time "
-        "that the broker needs does not count.",
+        "that the broker needs does not count. Lower: stuck clients release memory earlier.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,
         validation_alias="gateway.pipelined.requests.max",
-        description="Maximum number of requests of one connection that wait for a response. The "
-        "gateway reads the next request when one is answered. Higher: more memory.",
+        description="Maximum number of requests of one connection that wait for a response. At the "
+        "maximum, the gateway reads the next request after it has sent a response. Higher: more "
+        "memory.",
     )
     gathered_request_bytes: Count = Field(
         default=1_048_576,
         validation_alias="gateway.gathered.request.max.bytes",
-        description="Maximum size of a request that the gateway buffers as a whole and decodes. "
-        "It does not decode Produce. Decoding takes about 0.2 s for each MiB, one request at a "
-        "time. The default is enough for a Fetch of 30000 partitions.",
+        description="Maximum size of a request that the gateway buffers as a whole and decodes, "
+        "such as Fetch, but not Produce. It closes the connection of a larger request. Decoding "
+        "takes about 0.2 s for each MiB, one request at a time. The default is enough for a Fetch "
+        "of 30000 partitions. Higher: more memory.",
     )
     gathered_answer_bytes: Count = Field(
         default=104_857_600,
         validation_alias="gateway.gathered.answer.max.bytes",
         description="Maximum size of a broker's response that the gateway buffers as a whole and "
-        "changes. Higher: more memory.",
+        "changes. It closes the connection of a larger response. Higher: more memory.",
     )
     log_ends_age_ms: IntervalMs = Field(
         default=1_000,

@@ -148,9 +148,10 @@ def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Co
 def config_problems(
     path: Path, check_client: ClientCheck = _take_any
 ) -> tuple[InvalidConfigError, ...]:
-    """Return all errors that `load_config` could raise; empty if it accepts the file.
+    """Return the errors that `load_config` could raise; empty if it accepts the file.
 
-    Raises InvalidConfigError if the file cannot be read at all.
+    If no key is wrong by itself, returns the first error of keys that contradict each other. Raises
+    InvalidConfigError if the file cannot be read.
     """
     properties = read_properties(path)
     found = [*_unknown_keys(properties), *_misplaced_keys(properties)]
@@ -166,7 +167,7 @@ def config_problems(
     if not found:
         try:
             load_config(path)
-        except InvalidConfigError as error:  # of keys that exclude each other
+        except InvalidConfigError as error:  # some keys contradict each other
             found.append(error)
     return tuple(found)
 

@@ -58,7 +58,7 @@ class OffloadingConfig(Section):
     stream_buffer_bytes: _BufferBytes = Field(
         default=256 << 20,
         validation_alias=STREAM_BUFFER_KEY,
-        description="Memory of all streams of the manager for data that the store has not "
+        description="Maximum memory of all streams of the manager for data that the store has not "
         "acknowledged yet, at least one part of an upload. It limits how many streams write at "
         "once. On `s3` and `azure`, streams use at most half of the memory of all uploads "
         "(`rsm.config.storage.s3.upload.memory.bytes`, `rsm.config.storage.azure.upload.memory."
@@ -75,8 +75,8 @@ class OffloadingConfig(Section):
     merge_bytes_per_second: _MergeRate = Field(
         default=16 << 20,
         validation_alias="offload.stream.merge.max.bytes.per.second",
-        description="Bytes per second that all merges of the manager together write. They also "
-        "read as many. Lower: less traffic to the store. Higher: small segments are merged sooner. "
+        description="Maximum bytes per second that all merges of the manager together write. They "
+        "also read this amount. Lower: less traffic. Higher: small segments are merged sooner. "
         "`rlm_stream_merge_waiting_bytes` shows whether the rate suffices.",
     )
 

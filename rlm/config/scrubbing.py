@@ -35,8 +35,9 @@ class ScrubbingConfig(Section):
     segments_per_second: Count = Field(
         default=10,
         validation_alias="remote.scrub.max.segments.per.second",
-        description="Maximum number of segments that the scrub checks in a second. With too low a "
-        "value, a pass takes longer than the interval.",
+        description="Maximum number of segments that the scrub checks in a second. Higher: more "
+        "requests to the store. With too low a value, a pass takes longer than "
+        "`remote.scrub.interval.ms`.",
     )
     read_percent_per_day: _Percent = Field(
         default=1,
@@ -49,6 +50,7 @@ class ScrubbingConfig(Section):
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,
         validation_alias="remote.scrub.read.max.bytes.per.second",
-        description="Maximum rate at which the scrub and the check of damaged objects together "
-        "read from the store, in bytes per second.",
+        description="Maximum bytes per second that the scrub and the check of damaged objects "
+        "together read from the store. Lower: less traffic. Higher: damaged objects are found "
+        "earlier.",
     )

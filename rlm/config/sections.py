@@ -124,14 +124,15 @@ class MetadataConfig(MetadataManagerKeys):
     block_cache_bytes: Count = Field(
         default=134_217_728,
         validation_alias="rlmm.config.rocksdb.block.cache.size",
-        description="Memory of each process for blocks that it read from its metadata cache. "
-        "Lower: more reads from disk.",
+        description="Maximum memory of each process for blocks that it read from its metadata "
+        "cache. Lower: more reads from disk.",
     )
     write_buffer_bytes: Count = Field(
         default=67_108_864,
         validation_alias="rlmm.config.rocksdb.write.buffer.size",
-        description="Memory of each process for changes of its metadata cache that are not yet in "
-        "the cache's tables on disk. The write-ahead log on disk can be four times as large. "
+        description="Maximum memory of each process for changes of its metadata cache that are not "
+        "yet in the cache's tables on disk. The write-ahead log on disk can be four times as "
+        "large. "
         "Higher: fewer, larger writes.",
     )
 
@@ -176,13 +177,13 @@ class ManagerConfig(Section):
     delete_dead_letter_topic: TopicName = Field(
         default="__remote_segments_to_be_deleted",
         validation_alias="remote.delete.dead.letter.topic",
-        description="Topic of the dead letters: segments whose objects could not be deleted.",
+        description="Topic of the dead letters: records of objects that could not be deleted.",
     )
     delete_max_attempts: Count = Field(
         default=5,
         validation_alias="remote.delete.max.attempts",
-        description="Attempts to delete a segment's objects before the segment becomes a dead "
-        "letter. Higher: the manager survives longer faults of the store by itself.",
+        description="Maximum number of attempts to delete a segment's objects before the manager "
+        "writes a dead letter. Higher: the manager survives longer faults of the store by itself.",
     )
     trim_margin_bytes: SizeBytes = Field(
         default=0,
@@ -245,8 +246,8 @@ class GatewayConfig(FetchCacheKeys):
         le=64,
         validation_alias="gateway.workers",
         description="Number of processes among which `rlm run` divides the gateway's clients. Each "
-        "process has an equal share of the gateway's limits and memory. Higher: more throughput on "
-        "several cores.",
+        "process has an equal share of the limits of connections, reads and caches. Higher: more "
+        "throughput on several cores.",
     )
     node_listeners: NodeListeners = Field(
         default={},
@@ -284,8 +285,8 @@ class GatewayConfig(FetchCacheKeys):
     request_max_bytes: Count = Field(
         default=104_857_600,
         validation_alias="socket.request.max.bytes",
-        description="Maximum size of a request that the gateway relays. It should be at least the "
-        "broker's setting of the same name.",
+        description="Maximum size of a request that the gateway relays. It closes the connection "
+        "of a larger request. Set at least the broker's value of the same key.",
     )
     fetch_max_wait_ms: IntervalMs = Field(
         default=500,
@@ -344,7 +345,8 @@ class ProcessConfig(Section):
     restart_backoff_max_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="process.restart.backoff.max.ms",
-        description="Maximum pause before the supervisor restarts a process.",
+        description="Maximum pause before the supervisor restarts a process. Lower: a process that "
+        "keeps failing restarts more often.",
     )
     logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO",

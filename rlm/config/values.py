@@ -45,10 +45,10 @@ class HostPort:
 
 
 def parse_host_port(text: str) -> HostPort:
-    """Parse `host:port` or `[address]:port`."""
+    """Parse `host:port` or `[address]:port`. Raises ValueError."""
     match = _HOST_PORT.fullmatch(text)
     if match is None or int(match[3]) > 65535:
-        raise ValueError("host:port")
+        raise ValueError("host:port, with a port up to 65535")
     return HostPort(host=match[1] or match[2], port=int(match[3]))
 
 
@@ -67,7 +67,7 @@ def _parse_node_addresses(value: object) -> object:
     for part in split_list(value):
         node, _, address = part.partition("=")
         if not (node.isascii() and node.isdigit()) or int(node) in addresses:
-            raise ValueError("node id=host:port[,node id=host:port…]")
+            raise ValueError("node id=host:port[,node id=host:port…], each node id once")
         addresses[int(node)] = parse_host_port(address)
     return addresses
 
@@ -87,7 +87,7 @@ def _check_each_advertised(value: Mapping[int, HostPort]) -> Mapping[int, HostPo
 def _check_distinct(value: Mapping[int, HostPort]) -> Mapping[int, HostPort]:
     chosen = [address for address in value.values() if address.port != 0]
     if len(set(chosen)) < len(chosen):
-        raise ValueError("an address of its own for each node id")
+        raise ValueError("a different address for each node id")
     return value
 
 
@@ -96,7 +96,7 @@ def _parse_bootstrap_servers(value: object) -> object:
         return value
     servers = tuple(map(parse_host_port, split_list(value)))
     if not servers or any(server.port == 0 for server in servers):
-        raise ValueError("host:port[,host:port…]")
+        raise ValueError("host:port[,host:port…], with ports from 1 to 65535")
     return servers
 
 

@@ -35,7 +35,7 @@ _AMOUNT = re.compile(r"([0-9]{1,19})[ ]?([A-Za-z]*)", re.ASCII)
 
 
 def parse_duration(text: str, *, unit_ms: int = 1) -> int:
-    """Return milliseconds; a number without a unit counts `unit_ms`. Raises ValueError."""
+    """Return milliseconds; multiply a number without a unit by `unit_ms`. Raises ValueError."""
     number, unit = _split(text, "a duration like 7d, 12h, 30m, 90s or 500ms")
     if unit and unit not in DURATION_UNITS:
         raise ValueError(f"unknown unit {unit!r} in {text!r}: use {', '.join(DURATION_UNITS)}")
@@ -43,7 +43,7 @@ def parse_duration(text: str, *, unit_ms: int = 1) -> int:
 
 
 def parse_size(text: str, *, unit_bytes: int = 1) -> int:
-    """Return bytes; a number without a unit counts `unit_bytes`. Raises ValueError."""
+    """Return bytes; multiply a number without a unit by `unit_bytes`. Raises ValueError."""
     number, unit = _split(text, "a size like 50GiB or 64MB")
     folded = unit.lower()
     if unit and folded not in _FOLDED_SIZE_UNITS:
@@ -52,12 +52,12 @@ def parse_size(text: str, *, unit_bytes: int = 1) -> int:
 
 
 def format_duration(duration_ms: int) -> str:
-    """Return the text in the largest unit that divides it; `parse_duration` reverses it."""
+    """Format a duration in the largest unit that divides it; `parse_duration` reverses it."""
     return _format(duration_ms, DURATION_UNITS)
 
 
 def format_size(size_bytes: int) -> str:
-    """Return the text in the largest binary unit that divides it; `parse_size` reverses it."""
+    """Format a size in the largest binary unit that divides it; `parse_size` reverses it."""
     return _format(size_bytes, _BINARY_UNITS)
 
 

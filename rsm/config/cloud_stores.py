@@ -56,8 +56,8 @@ class S3Keys(StoreChoice):
         default=None,
         min_length=1,
         validation_alias="rsm.config.storage.s3.region",
-        description="Region of the bucket. Without it, the SDK finds the region in its "
-        "environment.",
+        description="Region of the bucket. Without it, the SDK takes the region from the "
+        "environment or from its shared configuration file.",
     )
     s3_path_style: bool = Field(
         default=False,
@@ -97,9 +97,9 @@ class S3Keys(StoreChoice):
     s3_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.s3.upload.memory.bytes",
-        description="Memory for the parts that all copies of a process are sending, at least one "
-        "part. It limits how many parts a process sends at once. Higher: faster copies to a "
-        "distant store. The default is three blocks of `block_v1`.",
+        description="Maximum memory for the parts that all copies of a process are sending, at "
+        "least one part. It limits how many parts a process sends at once. Higher: faster copies "
+        "to a distant store. The default is three blocks of `block_v1`.",
     )
     s3_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
@@ -111,8 +111,8 @@ class S3Keys(StoreChoice):
     s3_max_attempts: Count = Field(
         default=3,
         validation_alias="rsm.config.storage.s3.max.attempts",
-        description="How often one request is attempted, with growing, jittered pauses in between. "
-        "Higher: a request survives longer faults and fails later.",
+        description="Maximum number of attempts of one request, including the first, with growing, "
+        "jittered pauses in between. Higher: a request survives longer faults and fails later.",
     )
 
     def s3_settings(self, stream_buffer_bytes: int | None = None) -> S3Settings:
@@ -175,13 +175,16 @@ class AzureKeys(StoreChoice):
     azure_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.azure.upload.memory.bytes",
-        description="Memory for the blocks that all copies of a process are sending. It limits "
-        "how many blocks a process sends at once. Higher: faster copies to a distant store.",
+        description="Maximum memory for the blocks that all copies of a process are sending. It "
+        "limits how many blocks a process sends at once. Higher: faster copies to a distant "
+        "store.",
     )
     azure_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.azure.timeout.ms",
-        description="How long one attempt of a request waits to connect, and for each response.",
+        description="How long one attempt of a request waits to connect, and for each response. "
+        "Higher: a request survives a slow store longer, and copies stop later if the store is "
+        "down.",
     )
 
     def azure_settings(self, stream_buffer_bytes: int | None = None) -> AzureSettings:
@@ -242,12 +245,13 @@ class GcsKeys(StoreChoice):
         default=30_000,
         validation_alias="rsm.config.storage.gcs.timeout.ms",
         description="How long one attempt of a request waits to connect, to send, and for the "
-        "response.",
+        "response. Higher: a request survives a slow store longer, and copies stop later if the "
+        "store is down.",
     )
     gcs_retry_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="rsm.config.storage.gcs.retry.timeout.ms",
-        description="How long a failed request is repeated, with growing, jittered pauses. "
+        description="How long a failed request is retried, with growing, jittered pauses. "
         "Higher: a request survives longer faults and fails later.",
     )
 

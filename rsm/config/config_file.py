@@ -21,14 +21,14 @@ def find_config_file(
 ) -> Path | None:
     """Return the file that a program without `--config` reads; None if there is none.
 
-    An empty variable counts as unset. Raises InvalidConfigError if the variable names a missing
-    file, even if the system has one: it could be the file of another cluster.
+    An empty variable counts as unset. Raises InvalidConfigError if the variable names a file that
+    is missing or inaccessible, even if the system has a file: it could be for another cluster.
     """
     named = environment.get(CONFIG_VARIABLE, "")
     if named:
         if not os.path.exists(named):  # noqa: PTH110 - Path.exists raises without permission
             raise InvalidConfigError(
-                "configuration file does not exist",
+                "configuration file does not exist or cannot be accessed",
                 file=named,
                 advice=f"Correct or unset the environment variable {CONFIG_VARIABLE}",
             )

@@ -22,8 +22,8 @@ class FetchCacheKeys(Section):
     chunk_cache_bytes: Count = Field(
         default=268_435_456,
         validation_alias="rsm.config.fetch.chunk.cache.size",
-        description="Memory for data of the store, shared by all clients. The gateway uses up to a "
-        "quarter more for free buffers. Lower: more reads from the store.",
+        description="Maximum memory for data of the store, shared by all clients. The gateway uses "
+        "up to a quarter more for free buffers. Lower: more reads from the store.",
     )
     chunk_cache_path: Directory | None = Field(
         default=None,
@@ -35,7 +35,8 @@ class FetchCacheKeys(Section):
     chunk_cache_disk_bytes: SizeBytes = Field(
         default=10_737_418_240,
         validation_alias="rsm.config.fetch.chunk.cache.disk.size",
-        description="Maximum size of that directory.",
+        description="Maximum size of the data in `rsm.config.fetch.chunk.cache.path`. Lower: more "
+        "reads from the store.",
     )
 
     @field_validator("chunk_cache_bytes")

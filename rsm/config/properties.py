@@ -58,7 +58,7 @@ def named_source(source: str) -> dict[str, object]:
 
 
 def read_properties(path: Path) -> Properties:
-    """Read a file. Raises InvalidConfigError if it is unreadable or not a .properties file."""
+    """Read a file of at most 1 MiB in UTF-8. Raises InvalidConfigError for any other file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)

@@ -51,7 +51,7 @@ PLUGIN_KEYS = f"{RSM_PREFIX}<key of a plug-in>"
 _STORAGE = "storage."
 _LAYOUT = "layout."
 
-# Each configuration with a store has one of these keys.
+# Each configuration with a store has at least one of these keys.
 STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
 
 
@@ -81,7 +81,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     hdfs_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.hdfs.timeout.ms",
-        description="How long a request waits to connect, to send, and for the response.",
+        description="How long a request waits to connect, to send, and for the response. Higher: a "
+        "request survives a slow store longer, and copies stop later if the store is down.",
     )
     key_prefix: KeyPrefix = Field(
         default="",
@@ -130,24 +131,25 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         ge=MIN_LOG_BLOCK_BYTES,
         le=MAX_BLOCK_BYTES,
         validation_alias="rsm.config.block.size",
-        description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block of "
-        "`block_v1` is one part of the upload. On `s3` at least 5242880. A larger record batch has "
-        "a block of its own. Higher: fewer requests and more memory for each copy. Lower: a longer "
-        "index. At the minimum, the index of a segment of 2 GiB still fits.",
+        description="Size of a block of `block_v1`. A block of `block_v2` has this size, but at "
+        "most 5 MiB. A block of `block_v1` is one part of the upload. For `s3`, the minimum is "
+        "5242880. A larger record batch has a block of its own. Higher: fewer requests and more "
+        "memory for each copy. Lower: a longer index. At the minimum, the index of a segment of 2 "
+        "GiB still fits.",
     )
     chunk_bytes: int = Field(
         default=DEFAULT_CHUNK_BYTES,
         ge=1 << 20,
         le=1 << 31,
         validation_alias="rsm.config.chunked.object.max.bytes",
-        description="Greatest size of an object of the log in the layout `chunked`. All objects of "
+        description="Maximum size of an object of the log in the layout `chunked`. All objects of "
         "a log except the last have this size. Stored segments keep their sizes. Higher: fewer "
         "requests and objects. Lower: smaller objects, for stores or tools with a limit.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,
         validation_alias="remote.log.index.file.cache.total.size.bytes",
-        description="Memory of a process for the indexes and other small objects of stored "
+        description="Maximum memory of a process for the indexes and other small objects of stored "
         "segments. Lower: more requests to the store.",
     )
     copy_verify: CopyVerification = Field(
@@ -160,8 +162,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     request_warning_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="rsm.config.storage.request.warning.ms",
-        description="A request that takes longer than this logs an INFO line. For a transfer, the "
-        "limit is one millisecond higher for each KiB.",
+        description="Time after which a process logs a slow request to the store, at INFO. The "
+        "limit of a transfer is one millisecond higher for each KiB. Lower: more log lines.",
     )
     read_only: bool = Field(
         default=False,
@@ -172,14 +174,14 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     throttle_bytes_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.bytes.per.second",
-        description="Bytes per second that each process writes to and reads from the store. "
-        "Requests above it wait. Lower: slower copies and reads.",
+        description="Maximum bytes per second that each process writes to and reads from the "
+        "store. Requests above it wait. Lower: slower copies and reads.",
     )
     throttle_requests_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.requests.per.second",
-        description="Requests per second that each process sends to the store. Requests above it "
-        "wait. Lower: slower copies and reads.",
+        description="Maximum requests per second that each process sends to the store. Requests "
+        "above it wait. Lower: slower copies and reads.",
     )
     slow_delay_ms: DurationMs = Field(
         default=0,
@@ -206,7 +208,8 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     faulty_while_file: File | None = Field(
         default=None,
         validation_alias="rsm.config.storage.faulty.while.file",
-        description="For rehearsals only: requests fail only while this file exists.",
+        description="For rehearsals only: requests fail and reads return changed bits only while "
+        "this file exists.",
     )
 
     @property
@@ -292,7 +295,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         )
 
     def _plugin(self, name: ClassName, key: str, below: str) -> Plugin:
-        """Return a plug-in with the settings below a prefix that `rlm` itself does not know."""
+        """Return a plug-in with the settings below a prefix, without those that `rlm` knows."""
         settings = {
             each: value
             for each, value in self.given.below(below).items()
@@ -309,7 +312,10 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         )
 
     def _plugin_manager(self) -> Plugin | None:
-        """Return the plug-in with all settings; it may ignore those that something else reads."""
+        """Return the remote storage manager that is a plug-in, with all settings; None if built-in.
+
+        It need not read the settings that `rlm` or another plug-in reads.
+        """
         if not isinstance(self.storage_manager, ClassName):
             return None
         values = self.given.values

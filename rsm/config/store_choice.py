@@ -1,4 +1,4 @@
-"""The choice of the store; the section of each store extends it to know whether it is chosen."""
+"""The choice of the store. Each store's section extends it, to know whether its store is chosen."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ class StoreChoice(Section):
         validate_default=True,
         validation_alias=FILESYSTEM_ROOT_KEY,
         description="Directory of the objects; required for `filesystem`. It must exist: `rlm` "
-        "does not create it, because a missing mount would stay unnoticed.",
+        "does not create it, because a missing mount would then stay unnoticed.",
     )
 
     filesystem_file_mode: FileMode | None = Field(
         default=None,
         validation_alias=FILESYSTEM_MODE_KEY,
-        description="Permissions of the files below that directory, octal, 0600 to 0666. Users "
-        "that can read a file can also search its directory. Without it, files get 0640 and "
-        "directories 0750, less the process's umask. With 0644, every user of the host can read "
-        "the stored records, regardless of Kafka's ACLs. Existing files keep their permissions.",
+        description="Permissions of the files below `rsm.config.storage.filesystem.root`, octal, "
+        "from 0600 to 0666 without execute bits. Users that can read a file can also search its "
+        "directory. Without this key, files get 0640 and directories 0750, less the process's "
+        "umask. **Disclosure:** with 0644, every user of the host can read the stored records, "
+        "regardless of Kafka's ACLs. Existing files keep their permissions.",
     )
 
     @property

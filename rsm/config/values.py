@@ -63,20 +63,22 @@ def _parse_file_mode(value: object) -> object:
     if not isinstance(value, str):
         return value
     if _FILE_MODE.fullmatch(value) is None:
-        raise ValueError("an octal mode of files from 0600 to 0666, like 0640")
+        raise ValueError("an octal file mode without execute bits, from 0600 to 0666, such as 0640")
     return int(value, 8)
 
 
 def _check_key_prefix(value: str) -> str:
     segments = value.split("/")
     if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
-        raise ValueError("names joined by '/' without a '/' at either end, or nothing")
+        raise ValueError(
+            "nothing, or names joined by '/', each not '.' or '..' and without control characters"
+        )
     return value
 
 
 def _check_http_address(value: str) -> str:
     if _HTTP_ADDRESS.fullmatch(value) is None:
-        raise ValueError("http://host[:port] or https://host[:port]")
+        raise ValueError("http://host[:port][/path] or https://host[:port][/path]")
     return value
 
 

@@ -57,11 +57,11 @@ _DEAD_LETTER = JsonShape(
         "attempts": JsonField(JsonKind.COUNT, "How many deletions failed."),
         "first_attempt_ms": JsonField(JsonKind.TIME, "When the first one failed."),
         "last_attempt_ms": JsonField(JsonKind.TIME, "When the last one failed."),
-        "reason": JsonField(JsonKind.TEXT, "Why it failed."),
+        "reason": JsonField(JsonKind.TEXT, "Why the last one failed."),
         "objects": JsonField(JsonKind.TEXT, "The objects' keys in the store.", is_list=True),
         "metadata_partition": JsonField(
             JsonKind.COUNT,
-            "The partition of the metadata topic with the start of the deletion.",
+            "The partition of the metadata topic with the record that starts the deletion.",
             is_nullable=True,
         ),
         "metadata_offset": JsonField(

@@ -55,7 +55,7 @@ def current_ends(
 ) -> Mapping[int, int]:
     """Return the current end offset of each partition of the topic.
 
-    Raises NotFoundError, RetriableError, InvalidConfigError.
+    Raises NotFoundError, and InvalidConfigError if the cluster cannot be reached.
     """
     with reaching_cluster(settings):
         return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
@@ -75,7 +75,7 @@ def polled_until(
         silent_ms = 0 if reader.positions() != before else silent_ms + POLL_MS
         if silent_ms >= timeout_ms:
             raise RetriableError(
-                "the broker returns no records",
+                "the brokers return no further records",
                 positions=before,
                 advice="Run the command again",
             )

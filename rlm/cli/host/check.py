@@ -176,7 +176,7 @@ def _check_options(*, end_to_end: bool, keep: bool, gateway_config: Path | None)
     for option, is_given in given.items():
         if is_given and not end_to_end:
             raise InvalidConfigError(
-                f"{option} has no effect without --end-to-end", advice="Give both or none"
+                f"{option} has no effect without --end-to-end", advice="Give both or neither"
             )
     if gateway_config is not None:
         client_command_config("localhost:9092", gateway_config, check_client)
@@ -248,7 +248,7 @@ def _show(row: CheckRow) -> None:
 
 
 def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
-    """Return the rows of the configured store; none for stores whose rules are unknown."""
+    """Return the rows of the configured store; none without a store, or without rules to read."""
     if settings is None or settings.backend in _WITHOUT_RULES:
         return ()
     try:

@@ -37,7 +37,9 @@ CONFIG_CHECK_DOCUMENT = JsonShape(
     fields={
         "file": JsonField(JsonKind.TEXT, "The file."),
         "ok": JsonField(JsonKind.FLAG, "Whether it has no problem."),
-        "problems": JsonField(_PROBLEM, "All problems of the file.", is_list=True),
+        "problems": JsonField(
+            _PROBLEM, "All problems of the file; if it has none, those of the host.", is_list=True
+        ),
         "warnings": JsonField(
             JsonKind.TEXT,
             "Files that other users can read or write, and a nearly full disk of `state.dir`; "

@@ -1,4 +1,4 @@
-"""`rlm gateway-process`: a gateway's process, which `rlm gateway` becomes; not for users.
+"""`rlm gateway-process`: a process that the supervisor starts, or that `rlm gateway` becomes.
 
 It is a separate command, so that `rlm gateway -h` does not import modules that a gateway needs.
 """

@@ -32,10 +32,10 @@ from rsm.segment.ids import id_from_text, id_to_text
 
 PROCESSES_DOCUMENT = JsonShape(
     name="Processes",
-    meaning="The processes of the cluster: brokers first, then managers and gateways.",
+    meaning="The processes of the cluster: brokers, then managers, then gateways, by broker id.",
     fields={
         "cluster_id": JsonField(JsonKind.TEXT, "Kafka's id of the cluster."),
-        "processes": JsonField(PROCESS_STATUS, "The processes, by broker id.", is_list=True),
+        "processes": JsonField(PROCESS_STATUS, "The processes, in this order.", is_list=True),
     },
 )
 
@@ -59,9 +59,9 @@ _EXAMPLES = """Examples:
   rlm processes --forget=PROCESS_ID --config rlm.properties
 
 \b
-Exit codes: 0 the processes are listed, in any state; 1 the metadata topic
-cannot be read; 2 the command line, the configuration or the cluster's address
-is wrong.
+Exit codes: 0 the processes are listed, in any state; 1 --forget cannot be
+recorded; 2 the command line, the configuration or the cluster's address is
+wrong, or the metadata topic cannot be read in time.
 """
 
 _All = Annotated[

@@ -1,7 +1,7 @@
 """Opens the client for the managers of a command's cluster.
 
-This is a separate module so that other commands do not import an HTTP client, which takes a third
-of the start-up time.
+This is a separate module so that other commands do not import an HTTP client: the import takes a
+third of the start-up time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def manager_client(session: CommandSession) -> ManagerClient:
 
 
 def leading_managers(session: CommandSession, client: ManagerClient) -> LeadingManagers:
-    """Return the managers that lead a topic's partitions, as the session's cluster shows them."""
+    """Return access to the managers of the brokers that lead a topic's partitions."""
     return LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
 
 

@@ -130,9 +130,10 @@ class LeadingManagers:
         return found or f"the manager of broker {leader} has not looked at it yet"
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
-        """Request a deletion from the leader that the last `reports` found. See DeletionManagers.
+        """Request a deletion from the manager of the leader in the last `reports`.
 
-        Raises RetriableError if it has no manager, or its manager does not accept.
+        Raises RetriableError if the leader has no manager, or the manager does not accept. See
+        DeletionManagers.
         """
         leaders = {} if isinstance(self._leaders, TieredStorageError) else self._leaders
         leader = leaders.get(tip.partition)
@@ -150,7 +151,7 @@ class LeadingManagers:
 def silence_of(
     leader: int | None, live: Collection[int], errors: Mapping[int, TieredStorageError]
 ) -> str:
-    """Return why a partition's manager gave no status, and what to do; empty if it did.
+    """Return why a partition's manager gave no status, and what to do; empty if no reason is known.
 
     `live` are the brokers with a live manager, `errors` the errors of requests to them.
     """

@@ -166,7 +166,8 @@ def command_config(
         return client_command_config(bootstrap_server, command_config_file, check_client)
     if command_config_file is not None:
         raise InvalidConfigError(
-            "--command-config has no effect without --bootstrap-server", advice="Give both or none"
+            "--command-config has no effect without --bootstrap-server",
+            advice="Give both or neither",
         )
     if config is None:
         config = require_config_file(environment, alternative="--bootstrap-server")

@@ -1,4 +1,4 @@
-"""Changes policy levels in the metadata, after it has shown what managers then do."""
+"""Finds, writes and shows changes of policy levels, with what managers then do."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from rsm.segment.errors import FencedError, InvalidConfigError
 class ShownChange:
     """Represents a change of levels and of topics' own settings, and its effects on topics.
 
-    `topics` are the flags of the topics that the change names and that can follow it. `expiries`
-    are lines about the topics whose total retention becomes shorter.
+    `topics` has the flags of each named topic whose policy changes. `expiries` are lines about the
+    topics whose total retention becomes shorter.
     """
 
     levels: tuple[LevelChange, ...]
@@ -150,7 +150,7 @@ def _notes(
 
 
 def _require_unchanged(change: ShownChange, writer: PolicyWriter) -> None:
-    """Raise FencedError if a policy to write has changed since the change was shown."""
+    """Raise FencedError if a policy to write has changed since the change was found."""
     levels = {each.pattern: each for each in writer.levels()}
     changed = [
         level_name(each.pattern)

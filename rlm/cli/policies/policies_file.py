@@ -106,7 +106,7 @@ def _choice(values: Mapping[str, SettingValue], meaning: str) -> SettingForm:
     return SettingForm(parse=parse, meaning=meaning, choices=tuple(values))
 
 
-_OF_PARTITION = "of each partition, such as 50GiB; without a unit in bytes"
+_OF_PARTITION = "of each partition, such as 50GiB; in bytes without a unit"
 SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
     {
         PolicySetting.RETENTION_MS: _amount(
@@ -133,7 +133,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_BYTES: _amount(
             sizes(special=[-1]),
-            "Size of newer segments at which a segment is copied; without a unit in bytes. 0 is at "
+            "Size of newer segments at which a segment is copied; in bytes without a unit. 0 is at "
             "once, -1 the local retention.",
         ),
         PolicySetting.COPY_LAG_SINCE: _choice(
@@ -143,8 +143,8 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.OUTAGE_POLICY: _choice(
             {each.name.lower().partition("_")[0]: each for each in OutagePolicy},
-            "What managers do when the store is unreachable and the broker's disk fills: keep "
-            "unstored data, or give up the oldest of it.",
+            "What managers do when the store is unreachable and the broker's disk fills. hold "
+            "keeps unstored data. **Data loss:** shed gives up the oldest unstored data.",
         ),
         PolicySetting.LOCAL_DELETION_LAG_MS: _amount(
             durations(),
@@ -158,7 +158,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
             sizes(
                 least_bytes=OFFLOAD_SEGMENT_LEAST_BYTES, most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES
             ),
-            "With stream: size at which an offload segment ends; without a unit in bytes.",
+            "With stream: size at which an offload segment ends; in bytes without a unit.",
         ),
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
             durations(),
@@ -177,7 +177,7 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
 
 
 def read_policies(path: Path) -> Policies:
-    """Read all policies of a file. Raises InvalidConfigError with line and column."""
+    """Read all policies of a file. Raises InvalidConfigError, for wrong text with its position."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_MAX_BYTES + 1)

@@ -192,7 +192,7 @@ def _delete(
 def _named(pattern: str | None, *, is_default: bool) -> str:
     """Return the pattern that the user gave, or the one of the default.
 
-    Raises InvalidConfigError.
+    Raises InvalidConfigError for an invalid pattern, for both, or for neither.
     """
     if is_default and pattern is not None:
         raise InvalidConfigError(

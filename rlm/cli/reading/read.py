@@ -1,6 +1,7 @@
-"""`rlm read`: prints the records of one partition from both tiers, each once and in order.
+"""`rlm read`: prints the records of a partition from both tiers, or those of the store alone.
 
-It records an anomaly when a stored object is missing or corrupt.
+Prints each record once and in order. If a stored object that it reads for both tiers is missing or
+corrupt, it records an anomaly.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _read(
         return
     if topic_id is not None:
         raise InvalidConfigError(
-            "--topic-id has no effect without --from-store", advice="Give both or none"
+            "--topic-id has no effect without --from-store", advice="Give both or neither"
         )
     _print_both_tiers(cluster, wanted, as_json=as_json)
 
@@ -201,7 +202,7 @@ def _reporting_damage(session: CommandSession) -> Iterator[None]:
 def report_damage(
     metadata: RemoteLogMetadataManager, clock: Clock, error: NotFoundError | CorruptError
 ) -> None:
-    """Record the object that a read's error is about; do nothing if it names no segment.
+    """Record the object that a read's error is about; do nothing if it names no known segment.
 
     Raises RetriableError if the metadata topic cannot be written.
     """
@@ -230,7 +231,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
 
 
 def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetRange:
-    """Return the selected offsets. Raises NotFoundError outside of the current log."""
+    """Return the selected offsets. Raises NotFoundError if they begin outside of the log."""
     ends = local.offsets()
     committed = wanted.isolation is Isolation.READ_COMMITTED
     log_end = ends.last_stable_offset if committed else ends.high_watermark

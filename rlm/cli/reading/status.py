@@ -60,9 +60,10 @@ _EXAMPLES = """Examples:
   rlm status --check --json --config rlm.properties
 
 \b
-Exit codes: 0 shown; 1 a manager does not answer, or something needs attention
-and --check was given; 2 the command line, the configuration or the cluster's
-address is wrong; 130 ended by Ctrl-C.
+Exit codes: 0 shown; 1 a manager does not answer, the named topic or partition
+does not exist, or something needs attention and --check was given; 2 the
+command line, the configuration or the cluster's address is wrong; 130 ended by
+Ctrl-C.
 """
 
 _Wide = Annotated[
@@ -118,7 +119,7 @@ def _status(
         )
     if interval is not None and not watch:
         raise InvalidConfigError(
-            "--interval has no effect without --watch", advice="Give both or none"
+            "--interval has no effect without --watch", advice="Give both or neither"
         )
     if wide and as_json:
         raise InvalidConfigError("--wide and --json exclude each other", advice="Give one")
@@ -144,7 +145,7 @@ def _status(
         raise RetriableError(
             "lag and trims of some partitions are unknown: managers do not answer",
             managers=len(status.silent_managers),
-            advice="The problems of `rlm status` say why",
+            advice="Correct the problems that `rlm status` shows",
         )
     if check and status.problems:
         raise typer.Exit(1)
@@ -235,7 +236,7 @@ def status_json(
 
 
 def _warn(status: ClusterStatus) -> None:
-    """Print to standard error which processes do not answer, where no problems are shown."""
+    """Print to standard error which processes do not answer, for --wide and --json."""
     for tip, error in status.silent_leaders.items():
         typer.echo(
             f"rlm: {tip.topic}:{tip.partition}: its leader does not answer: {error}", err=True

@@ -1,4 +1,4 @@
-"""`rlm read --from-store`: prints the records that the store alone has.
+"""`rlm read --from-store`: prints records without brokers and the metadata topic.
 
 Memory: that of the search for segments (rsm.read.store_scan), about 2 KB for each segment of a
 partition, and that of a scan (rsm.read.segment_scan).
@@ -38,8 +38,9 @@ def print_from_store(
 ) -> None:
     """Print the selected records of one partition, or of all partitions of a topic in order.
 
-    Raises InvalidConfigError if the topic's name is not enough to find it, NotFoundError for a
-    topic, a partition or an offset that is not stored, and the errors of StoreOnlyLog.
+    Raises InvalidConfigError for an offset without a partition, an invalid id, or several topics of
+    the name. Raises NotFoundError for a topic, a partition or an offset that is not stored, and the
+    errors of StoreOnlyLog.
     """
     _require_usable_bounds(wanted)
     given_id = None if topic_id is None else id_from_text(topic_id)

@@ -54,7 +54,7 @@ def states_of(
     segments: Iterable[RemoteLogSegmentMetadata],
     attempt: CopyAttempt,
 ) -> Mapping[str, str]:
-    """Return each object's state, by its length and the checksum in the store."""
+    """Compare each object's length and checksum in the store, and return its state by its key."""
     states: dict[str, str] = {}
     for metadata in segments:
         states.update((stored.key, AS_RECORDED) for stored in metadata.objects)

@@ -64,8 +64,8 @@ class StreamFiles(OffloadFiles):
 def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | StreamFiles]:
     """Open both files.
 
-    Raises InvalidConfigError for a pipe, CorruptError if they are not of one offload, and
-    NotFoundError or RetriableError if a file cannot be read.
+    Raises InvalidConfigError for a pipe, CorruptError if one is damaged or they belong to different
+    offloads, and NotFoundError or RetriableError if a file cannot be read.
     """
     with ExitStack() as stack:
         content = stack.enter_context(_opened(data))

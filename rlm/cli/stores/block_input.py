@@ -49,7 +49,7 @@ def write_stream(
     entries: Iterable[tuple[int, int, bytes]],
     infos: Mapping[int, LedgerInfo],
 ) -> None:
-    """Write entries as one object. Raises the first error; then nothing is written."""
+    """Write entries as one object. After an error, tries to delete what it wrote, and raises it."""
     handle = offloader.streaming_offload(uuid)
     try:
         for ledger_id, entry_id, data in entries:

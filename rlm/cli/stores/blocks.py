@@ -287,7 +287,7 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidConfigError(
-            "cannot write to the directory",
+            "cannot create the directory",
             path=directory,
             reason=error.strerror,
             advice="Give a writable directory as --out",

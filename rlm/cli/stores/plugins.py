@@ -112,4 +112,5 @@ def plugin_lines(
 ) -> Iterator[str]:
     """Yield the table."""
     rows = [TextRow(cells=[each[column.name] or "" for column in _COLUMNS]) for each in plugins]
-    yield from table_lines(_COLUMNS, rows, width=width) if rows else ["no plug-ins are installed"]
+    none = ["no stores or layouts are installed as plug-ins"]
+    yield from table_lines(_COLUMNS, rows, width=width) if rows else none

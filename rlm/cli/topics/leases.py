@@ -36,7 +36,7 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEASES_DOCUMENT = JsonShape(
     name="ReadLeases",
-    meaning="The active read leases; of `rlm leases release`, those that it released.",
+    meaning="The active read leases; of `rlm leases release`, those that it releases.",
     fields={
         "leases": JsonField(
             JsonShape(
@@ -103,8 +103,8 @@ def _list(
 ) -> None:
     """List the read leases that block expiry.
 
-    A job that reads stored objects by itself, such as Spark, takes leases. Data below a lease's end
-    does not expire until the lease ends.
+    A job that reads stored objects by itself, such as Spark, takes leases. Data from a lease's
+    start offset on does not expire until the lease ends.
     """
     named = None if name is None else PartitionName.parse(name)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:

@@ -97,7 +97,7 @@ _To = Annotated[
         "--to",
         min=0,
         metavar="OFFSET",
-        help="Store only segments wholly before this offset.",
+        help="Store only segments wholly before this offset, or a stream's records before it.",
         callback=require_offset,
     ),
 ]

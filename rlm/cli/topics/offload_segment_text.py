@@ -51,7 +51,7 @@ OFFLOAD_SEGMENT = JsonShape(
         "segment_ids": JsonField(JsonKind.ID, "The ids of its stored segments.", is_list=True),
         "objects": JsonField(
             JsonKind.TEXT,
-            "Keys of the objects in the store that it may have. Several chunks are one entry, such "
+            "Keys of the objects that it may have in the store. Several chunks are one entry, such "
             "as `….log.{00000..00012}`. Empty if an earlier version recorded it.",
             is_list=True,
         ),

@@ -56,7 +56,7 @@ OFFLOAD_STATUS_DOCUMENT = JsonShape(
                     ),
                     "requested_offset": JsonField(
                         JsonKind.OFFSET,
-                        "The request is for all records before this offset; null without one.",
+                        "The request is for records before this offset; null without a request.",
                         is_nullable=True,
                     ),
                     "stored_end_offset": JsonField(
@@ -68,7 +68,7 @@ OFFLOAD_STATUS_DOCUMENT = JsonShape(
                     "lag_bytes": PARTITION_REPORT.fields["lag_bytes"],
                     "offload_segments": JsonField(
                         OFFLOAD_SEGMENT,
-                        "The offload segments that are assigned, failed or stored.",
+                        "The offload segments that are assigned, offloaded or failed.",
                         is_list=True,
                     ),
                 },
@@ -86,8 +86,9 @@ _EXAMPLES = """Examples:
   rlm offload-status orders:0 --json
 
 \b
-Exit codes: 0 all that was requested is stored; 1 some of it is not, or a
-manager does not answer; 2 the command line or the cluster's address is wrong.
+Exit codes: 0 all that was requested is stored; 1 some of it is not, or is not
+known to be, or the topic does not exist; 2 the command line, the configuration
+or the cluster's address is wrong.
 """
 _COLUMNS = (
     TextColumn(name="partition"),

@@ -57,7 +57,7 @@ _TotalBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1]),
         metavar="SIZE",
-        help="Total retention of each partition, such as 50GiB; without a unit in bytes. -1 is "
+        help="Total retention of each partition, such as 50GiB; in bytes without a unit. -1 is "
         "unlimited.",
     ),
 ]
@@ -77,7 +77,7 @@ _LocalBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1, -2]),
         metavar="SIZE",
-        help="Retention on the broker's disk of each partition; without a unit in bytes. -2 is "
+        help="Retention on the broker's disk of each partition; in bytes without a unit. -2 is "
         "the total retention, -1 unlimited.",
     ),
 ]
@@ -97,7 +97,7 @@ _LagBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1]),
         metavar="SIZE",
-        help="Copy a rolled segment once newer segments have this size; without a unit in bytes. 0 "
+        help="Copy a rolled segment once newer segments have this size; in bytes without a unit. 0 "
         "is at once, -1 the local retention.",
     ),
 ]
@@ -107,7 +107,7 @@ _OffloadMinutes = Annotated[
         parser=durations(unit_ms=_MINUTE_MS),
         metavar="DURATION",
         help="As --copy-lag-ms, counted from the time at which the broker rolled the segment "
-        "(PIP-17); without a unit in minutes.",
+        "(PIP-17); in minutes without a unit.",
     ),
 ]
 _OffloadMib = Annotated[
@@ -115,7 +115,7 @@ _OffloadMib = Annotated[
     typer.Option(
         parser=sizes(unit_bytes=_MIB),
         metavar="SIZE",
-        help="As --copy-lag-bytes (PIP-17); without a unit in MiB.",
+        help="As --copy-lag-bytes (PIP-17); in MiB without a unit.",
     ),
 ]
 _DeletionLagMs = Annotated[
@@ -164,7 +164,7 @@ _SegmentMaxBytes = Annotated[
         ),
         metavar="SIZE",
         help="With offload mode stream: size at which an offload segment ends, such as 1GiB; "
-        "without a unit in bytes. -1 inherits it from the next policy level; the last level is the "
+        "in bytes without a unit. -1 inherits it from the next policy level; the last level is the "
         "managers' max.size.per.offload.segment.bytes.",
     ),
 ]

@@ -164,7 +164,7 @@ class LeadersRetention:
                 advice="Start `rlm run` on their hosts",
             )
         return RetriableError(
-            "the leaders' managers have not claimed some partitions yet",
+            "some partitions have no leader, or their leaders' managers have not claimed them yet",
             topic=self._topic,
             partitions=shown,
             advice="Run the command again",

@@ -165,7 +165,7 @@ def _activate(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Activate a policy if `check` accepts the present one, and print it."""
+    """Activate a policy, or preview it, if `check` accepts the present one; print the policy."""
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:

@@ -198,6 +198,7 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
     """Restore the retention of topics whose policies are lost, or yield them without `force`.
 
     Deletes the stored originals of topics whose tiering has ended: managers may stop before that.
+    Without `force` and `dry_run`, also yields `(store)` if the store cannot be checked.
     """
     config = session.config.storage
     if config is None:

@@ -43,7 +43,7 @@ def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_list_when_none_is_installed_then_says_so() -> None:
-    assert rlm_plugins("list") == "no plug-ins are installed\n"
+    assert rlm_plugins("list") == "no stores or layouts are installed as plug-ins\n"
     assert json.loads(rlm_plugins("list", "--json")) == {"plugins": []}
 
 
