@@ -14,9 +14,10 @@ from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
 
 _HEAD = """# HTTP API
 
-Every process of `rlm` answers HTTP. Requests change no state, with two exceptions: they can start a
-manager's next cycle earlier, and ask it to delete streamed segments. `rlm` commands use these
-endpoints; the bodies are in [JSON](json.md). `make docs` writes this page.
+Every manager and gateway serves HTTP, and so does the supervisor if you set `metrics.listener`.
+Requests change no state, with two exceptions: they can start a manager's next cycle earlier, and
+ask it to delete streamed segments. `rlm` commands use these endpoints; the bodies are in
+[JSON](json.md). `make docs` writes this page.
 
 A response with status 400 or 503 has the body `{"error": "<text>"}`, except for `/readyz`. An
 unknown path gets 404, another method gets 405. HEAD works wherever GET does.

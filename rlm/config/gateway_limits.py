@@ -81,8 +81,9 @@ class GatewayLimitsConfig(Section):
         validation_alias="gateway.client.progress.timeout.ms",
         description="How long a client may take to send its first request after it connected, or "
         "the rest of a request. The limit also applies to a client that takes no byte of a "
-        "response with stored data. After this time, the gateway closes the connection. The time "
-        "that the broker needs does not count. Lower: stuck clients release memory earlier.",
+        "waiting response; while other clients wait for memory, its limit is 5 s. After this time, "
+        "the gateway closes the connection. The time that the broker needs does not count. Lower: "
+        "stuck clients release memory earlier.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,
@@ -95,15 +96,15 @@ class GatewayLimitsConfig(Section):
         default=1_048_576,
         validation_alias="gateway.gathered.request.max.bytes",
         description="Maximum size of a request that the gateway buffers as a whole and decodes, "
-        "such as Fetch, but not Produce. It closes the connection of a larger request. Decoding "
-        "takes about 0.2 s for each MiB, one request at a time. The default is enough for a Fetch "
-        "of 30000 partitions. Higher: more memory.",
+        "such as Fetch, but not Produce. The gateway closes the connection of a larger request. "
+        "Decoding takes about 0.2 s for each MiB, one request at a time. The default is enough for "
+        "a Fetch of 30000 partitions. Higher: more memory.",
     )
     gathered_answer_bytes: Count = Field(
         default=104_857_600,
         validation_alias="gateway.gathered.answer.max.bytes",
         description="Maximum size of a broker's response that the gateway buffers as a whole and "
-        "changes. It closes the connection of a larger response. Higher: more memory.",
+        "changes. The gateway closes the connection of a larger response. Higher: more memory.",
     )
     log_ends_age_ms: IntervalMs = Field(
         default=1_000,

@@ -172,7 +172,7 @@ class ManagerConfig(Section):
         validation_alias="remote.copy.attempt.timeout.ms",
         description="How long one attempt to copy a segment may take. After this time, the manager "
         "gives the attempt up and deletes what it wrote. If the value is too low for a slow store, "
-        "large segments are never stored.",
+        "large segments are never stored. Higher: the manager gives a hanging copy up later.",
     )
     delete_dead_letter_topic: TopicName = Field(
         default="__remote_segments_to_be_deleted",
@@ -202,7 +202,8 @@ class ManagerConfig(Section):
         default=5_000,
         validation_alias="remote.trim.plan.max.age.ms",
         description="Maximum age of a decision to trim when the manager sends DeleteRecords. The "
-        "manager drops an older decision, because the lead may have moved since.",
+        "manager drops an older decision, because the lead may have moved since. Lower: more trims "
+        "wait for the next cycle.",
     )
     retention_reassert: bool = Field(
         default=True,
@@ -285,8 +286,8 @@ class GatewayConfig(FetchCacheKeys):
     request_max_bytes: Count = Field(
         default=104_857_600,
         validation_alias="socket.request.max.bytes",
-        description="Maximum size of a request that the gateway relays. It closes the connection "
-        "of a larger request. Set at least the broker's value of the same key.",
+        description="Maximum size of a request that the gateway relays. The gateway closes the "
+        "connection of a larger request. Set at least the broker's value of the same key.",
     )
     fetch_max_wait_ms: IntervalMs = Field(
         default=500,

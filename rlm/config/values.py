@@ -74,7 +74,7 @@ def _parse_node_addresses(value: object) -> object:
 
 def _check_advertised(value: HostPort) -> HostPort:
     if value.port == 0 or value.is_unspecified:
-        raise ValueError("a host name or address that other hosts reach, and a port")
+        raise ValueError("a host name or address that other hosts reach, with a port above 0")
     return value
 
 

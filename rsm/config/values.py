@@ -18,7 +18,7 @@ from rsm.segment.errors import InvalidConfigError
 _HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
-TOPIC_NAME_RULE = "up to 249 letters, digits, '.', '_' and '-'"
+TOPIC_NAME_RULE = "1 to 249 letters, digits, '.', '_' and '-', but not '.' or '..'"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 

@@ -68,8 +68,8 @@ _All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also show replaced processes, and processes that stopped, or whose broker left, more "
-        "than a day ago.",
+        help="Also show replaced processes, and processes that stopped or whose broker is gone, with "
+        "a last heartbeat more than a day ago.",
     ),
 ]
 _Forget = Annotated[
@@ -99,8 +99,9 @@ def _processes(
     """List brokers, managers and gateways, and their readiness.
 
     Managers and gateways register in the metadata topic, with the reasons why they are not ready. A
-    process that is asked to stop registers as stopped. A process that ends otherwise is dead. It is
-    listed until it starts again, its broker is gone, or you use --forget.
+    process that is asked to stop registers as stopped. A process that ends otherwise is dead, and
+    is listed until it starts again. If its broker is gone or you use --forget, it is listed for a
+    day.
     """
     process_id = None if forget is None else _process_id(forget)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:

@@ -15,7 +15,7 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
     """Mark a command that deletes or releases what the cluster has.
 
     `with_any` are names of parameters; if there are any, the command deletes only with one of them.
-    Use it below `with_cluster_options`. Without a terminal, --yes and --dry-run, the command ends
+    Use it below `with_cluster_options`. Without a terminal, --yes or --dry-run, the command ends
     when it takes the configuration: after it has checked its arguments, before it connects.
     Otherwise it calls `confirm` when it knows what it deletes. Raises TypeError for a command
     without these options.

@@ -160,9 +160,9 @@ def effective_settings(
     managers: FileDefaults,
     levels: Sequence[PolicyLevel] = (),
 ) -> Sequence[PolicyValue]:
-    """Return each setting of a tiered topic as managers with these settings apply it.
+    """Return each setting of a tiered topic as managers apply it.
 
-    `levels` are all policy levels.
+    `managers` are the defaults of the managers' files, `levels` all policy levels.
     """
     origins = {each: origin_text(each, policy, levels, managers.values) for each in PolicySetting}
     local_ms, local_bytes = f"local.{RETENTION_MS}", f"local.{RETENTION_BYTES}"

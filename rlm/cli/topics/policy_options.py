@@ -271,7 +271,7 @@ def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int
     """Return a copy lag that is given in its own unit or in PIP-17's unit."""
     if value is not None and other is not None:
         raise InvalidConfigError(
-            f"--offload-{name} is the same setting as a copy lag", advice="Give one"
+            f"--offload-{name} sets a copy lag that another option sets, too", advice="Give one"
         )
     return value if other is None else other * factor
 

@@ -70,7 +70,7 @@ def test_advertised_address_when_nobody_can_connect_to_it_then_refused_when_it_i
 ) -> None:
     """Otherwise clients and commands would be sent to that address."""
     section.model_validate({key: f"{prefix}b:1"})
-    with pytest.raises(ValidationError, match="that other hosts reach, and a port"):
+    with pytest.raises(ValidationError, match="that other hosts reach, with a port"):
         section.model_validate({key: f"{prefix}{address}"})
 
 
