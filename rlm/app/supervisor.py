@@ -124,7 +124,7 @@ def supervise(
     passes the signal to the children if that returns true.
 
     `stepped` receives all processes after each `step`. The `step` that finds that a process has
-    ended does not restart it; a later one does.
+    ended does not restart it; a later one may.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):

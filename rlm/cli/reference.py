@@ -24,7 +24,7 @@ Every command has `-h`. Options of a command can be written before and after its
 | 2 | you must correct something first: the command line, the configuration, or what they name |
 | 130 | ended by Ctrl-C |
 
-An error is one line on standard error; a terminal wraps it. Most errors end with what to do. Exit
+An error is one line on standard error, wrapped on a terminal. Most errors end with what to do. Exit
 code 1 is for:
 
 - a broker, a manager or the store that does not answer in time, or refuses a right,

@@ -38,8 +38,8 @@ class CopyingConfig(Section):
         default=True,
         validation_alias="remote.copy.concurrency.adaptive",
         description="Whether the manager runs fewer copies at once while more would not raise the "
-        "throughput, or while the store refuses requests. `false`: it always runs as many as there "
-        "are copier threads.",
+        "throughput, or after the store failed an attempt. `false`: it runs up to as many copies "
+        "as there are copier threads.",
     )
     idle_ms: _IdleMs = Field(
         default=86_400_000,

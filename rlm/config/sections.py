@@ -194,7 +194,7 @@ class ManagerConfig(Section):
     trim_min_age_ms: DurationMs = Field(
         default=900_000,
         validation_alias="remote.local.trim.min.age.ms",
-        description="Minimum age of records that a trim removes from the local log. "
+        description="Minimum age of records that a trim or a shed removes from the local log. "
         "**Duplicates:** with a lower value, the broker may forget a producer's newest batches "
         "when it restarts. It then appends them a second time if the producer retries them.",
     )
@@ -209,8 +209,8 @@ class ManagerConfig(Section):
         default=True,
         validation_alias="remote.retention.reassert",
         description="Whether the manager sets `retention.ms` and `retention.bytes` of a tiered "
-        "topic back to -1 as soon as somebody changes them. **Data loss:** with `false` the "
-        "manager only raises an alarm, and the broker deletes data that is not stored.",
+        "topic back to -1 in its next cycle if somebody changes them. **Data loss:** with `false` "
+        "the manager only raises an alarm, and the broker deletes data that is not stored.",
     )
     orphan_grace_ms: DurationMs = Field(
         default=86_400_000,

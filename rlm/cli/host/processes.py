@@ -68,8 +68,8 @@ _All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also show replaced processes, and processes that stopped or whose broker is gone, with "
-        "a last heartbeat more than a day ago.",
+        help="Also show replaced processes, and processes that stopped or whose broker is gone, if "
+        "their last heartbeat is older than a day.",
     ),
 ]
 _Forget = Annotated[

@@ -1,7 +1,7 @@
 """`rlm read`: prints the records of a partition from both tiers, or those of the store alone.
 
-Prints each record once and in order. If a stored object that it reads for both tiers is missing or
-corrupt, it records an anomaly.
+Prints each record once and in order. Without `--from-store`, it records an anomaly when a stored
+object is missing or corrupt.
 """
 
 from __future__ import annotations

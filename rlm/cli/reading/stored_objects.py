@@ -54,7 +54,7 @@ def states_of(
     segments: Iterable[RemoteLogSegmentMetadata],
     attempt: CopyAttempt,
 ) -> Mapping[str, str]:
-    """Compare each object's length and checksum in the store, and return its state by its key."""
+    """Compare each stored object with its recorded length and checksum; return states by key."""
     states: dict[str, str] = {}
     for metadata in segments:
         states.update((stored.key, AS_RECORDED) for stored in metadata.objects)
