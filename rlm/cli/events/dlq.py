@@ -186,7 +186,7 @@ def _rows(session: CommandSession, topic: str | None) -> list[DeadLetterRow]:
         found = read_dead_letters(reader, session.clock, timeout_ms=session.remaining_ms())
     if found.unreadable_count:
         typer.echo(
-            f"{found.unreadable_count} dead letters cannot be read by this version", err=True
+            f"rlm: {found.unreadable_count} dead letters cannot be read by this version", err=True
         )
     wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
     if topic is not None and not wanted:  # check whether the topic exists

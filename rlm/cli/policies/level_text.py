@@ -127,7 +127,10 @@ def effect_json(effect: TopicEffect) -> Mapping[str, object]:
     changed = {}
     if effect.is_change and effect.after is not None:
         changed = {
-            setting.field: {"before": _plain(setting, before), "after": _plain(setting, after)}
+            setting.field: {
+                "before": None if effect.before is None else _plain(setting, before),
+                "after": _plain(setting, after),
+            }
             for setting, (before, after) in changed_settings(effect.before, effect.after).items()
         }
     return {

@@ -182,7 +182,7 @@ def _delete(
         change = find_change(session, [each for each in levels if each.pattern != name])
         if not dry_run:
             changing_count = sum(each.is_change for each in change.effects)
-            question = f"Delete the {level_name(name)} ({changing_count} topics change)?"
+            question = f"Delete the {level_name(name)} (topics that change: {changing_count})?"
             remaining_ms = session.remaining_ms()
             confirm("\n".join([*change.expiries, question]), yes=yes)
             apply_change(session.with_remaining(remaining_ms), change)

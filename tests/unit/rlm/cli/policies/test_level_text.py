@@ -142,3 +142,11 @@ def test_effect_when_printed_as_json_then_names_its_action(shown: TopicEffect, a
     assert found["action"] == action
     if action == "change":
         assert found["changed"] == {"retention_ms": {"before": 30 * DAY_MS, "after": 1}}
+
+
+def test_effect_when_the_topic_becomes_tiered_then_no_setting_has_a_value_before() -> None:
+    changed = effect_json(effect(None, BEFORE))["changed"]
+
+    assert isinstance(changed, dict)
+    assert {each["before"] for each in changed.values()} == {None}
+    assert changed["retention_ms"]["after"] == 30 * DAY_MS
