@@ -62,8 +62,8 @@ _EXAMPLES = """Examples:
 \b
 Exit codes: 0 shown; 1 a manager does not answer, the named topic or partition
 does not exist, or something needs attention and --check was given; 2 the
-command line, the configuration or the cluster's address is wrong; 130 ended by
-Ctrl-C.
+command line, the configuration or the cluster's address is wrong; 130 ended
+by Ctrl-C.
 """
 
 _Wide = Annotated[

@@ -87,8 +87,8 @@ _EXAMPLES = """Examples:
 
 \b
 Exit codes: 0 all that was requested is stored; 1 some of it is not, or is not
-known to be, or the topic does not exist; 2 the command line, the configuration
-or the cluster's address is wrong.
+known to be, or the topic does not exist; 2 the command line, the
+configuration or the cluster's address is wrong.
 """
 _COLUMNS = (
     TextColumn(name="partition"),
