@@ -1,6 +1,6 @@
 # The image of rlm with the clients of all stores, and the image of its Spark jobs (target `spark`):
-# `make images` builds them and prints their layers. What is downloaded depends on the lock files
-# alone, so a change of the code downloads nothing.
+# `make images` builds them and prints their layers. What is downloaded depends on the lock files and
+# the connector's POM alone, so a change of the code downloads nothing.
 ARG PYTHON_IMAGE=docker.io/library/python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS dependencies
@@ -50,7 +50,7 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD python3 -c "import socket, urllib.request as r; socket.socket().connect_ex(('127.0.0.1', 9464)) or r.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"
 ENTRYPOINT ["rlm"]
 CMD ["run"]
-# Last, because they change with every commit: the layers above stay cached.
+# Last, because the revision changes with every commit: the layers above stay cached.
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.version="${VERSION}" org.opencontainers.image.revision="${REVISION}"

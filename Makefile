@@ -90,7 +90,7 @@ check: $(STAMPS)/dev ## Format, lint, types, layers, and the unit and contract t
 
 # The tests of containers run after all others, whose clusters would get too little of the processors
 # next to theirs. Their images are made ready before.
-test: services ## The static checks and every test (CONTAINERS=0: all but those of containers)
+test: services ## The static checks and all tests but the long ones (CONTAINERS=0: none of containers)
 	$(PYTEST) -q -n $(TEST_WORKERS) --checks "nice -n 10 make --no-print-directory static $(if $(WITH_CONTAINERS),images-of-tests)" \
 		--repeat=$(REPEAT) --ignore=tests/containers tests
 	$(if $(WITH_CONTAINERS),$(PYTEST) -v -n 0 --repeat=$(if $(filter-out 0,$(REPEAT)),1,0) tests/containers)

@@ -1,7 +1,7 @@
-"""Produces the data of all benchmarks: a real broker with one partition of rolled segments.
+"""Produces the data of most benchmarks: a real broker with one partition of rolled segments.
 
-Records have 1 KiB and are incompressible. librdkafka forms the batches, so they are as large as
-those of a busy producer.
+Records are incompressible and by default have 1 KiB. librdkafka forms the batches, so they are as
+large as those of a busy producer.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ComparedTopic:
 
 
 def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Return ratios of throughput and of p99 with and without copies, run by run."""
+    """Return throughputs without copies, and ratios of throughput and p99 with and without."""
     copied = ComparedTopic(
         name="copying",
         begin=lambda topic: tier(rlm, topic),
@@ -67,7 +67,7 @@ def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def compare_producers(dataset: Dataset, compared: ComparedTopic) -> list[Measurement]:
-    """Compare a producer to such topics with a producer to topics that are not tiered."""
+    """Compare producers that write to `compared` topics and to topics that are not tiered."""
     _pairs(dataset, compared, "first", None, runs=1)
     fastest = _pairs(dataset, compared, "fastest", None, runs=dataset.sizes.runs)
     pairs = _pairs(dataset, compared, "paced", _RATE, runs=dataset.sizes.runs)

@@ -1,7 +1,7 @@
 """Runs the demo: `python -m demo [--stream] [--keep]`.
 
-Exit code 0 when everything read equals what was produced, 1 with a reason when not, 130 after
-Ctrl-C. Whatever happens, no process is left.
+Exit code 0 if everything read equals what was produced, 1 with a reason after a failure, 130 if
+Ctrl-C or SIGTERM ended the demo early. Whatever happens, no process is left.
 """
 
 from __future__ import annotations

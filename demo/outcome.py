@@ -15,7 +15,7 @@ from demo.producing import ProducedTotals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBackSummary:
-    """The records read of a partition from store and broker, and their digest."""
+    """How many records of a partition were read from store and broker, and their digest."""
 
     remote: int
     local: int
@@ -23,7 +23,7 @@ class ReadBackSummary:
 
     @property
     def records(self) -> int:
-        """The records of both tiers."""
+        """The number of records of both tiers."""
         return self.remote + self.local
 
 

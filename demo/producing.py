@@ -1,6 +1,6 @@
 """Produces the demo's records with one producer per compression codec, and fills the ledger.
 
-The producers alternate after a few records, so that each partition has a mix of batches of all
+The producers alternate after 200 records each, so that each partition has a mix of batches of all
 codecs. The ledger gets the produced record with the acknowledged offset and timestamp.
 """
 

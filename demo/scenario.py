@@ -1,8 +1,8 @@
-"""Runs the demo's phases: produce, store, trim, read back, and compare after each.
+"""Runs the demo's phases: produce, store, trim, check the status, and read back.
 
 Local retention first equals total retention. The demo lowers it when all segments are stored, so
-that the broker's disk usage falls visibly. Every figure has two sources: `rlm status`, and the
-files of the broker and of the store.
+that the broker's disk usage falls visibly. The demo compares `rlm status` with the broker and
+the files of the store, and the read records with the produced ones.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Scenario:
         return local
 
     def _trim(self, before: list[LocalLogFiles]) -> list[LocalLogFiles]:
-        """Lower local retention; wait until all but the newest rolled segment are deleted."""
+        """Lower local retention; wait until the newest rolled and the active segment are left."""
         self._phases.commands.set_topic(TOPIC, "--local-retention-bytes", "1")
         most = sum(files.log_bytes for files in before)
         least = sum(_kept_bytes(files) for files in before)

@@ -43,9 +43,10 @@ class DemoStage:
 
 @contextmanager
 def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:
-    """Start everything in a new directory of `parent`; in the end stop it and remove the files.
+    """Start everything in a new directory of `parent`; stop it in the end.
 
-    Raises DemoFailedError if a service does not start, or has ended before the block ends.
+    Removes the files unless `keep_files` is set. Raises DemoFailedError if a service does not
+    start, or has ended before the block ends.
     """
     parent.mkdir(exist_ok=True)
     with ExitStack() as stack:

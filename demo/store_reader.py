@@ -19,7 +19,7 @@ _END_TIMEOUT_S = 30.0
 
 
 class StoreOnlyReader:
-    """Reads with a file that has only the store's settings. `count`: the records read so far."""
+    """Reads with a file that has only the store's settings. `count`: the number of read records."""
 
     def __init__(self, configuration: Path) -> None:
         self._configuration = configuration

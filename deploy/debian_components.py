@@ -29,7 +29,7 @@ def debian_components(status: str) -> list[Component]:
 
 
 def _is_installed(package: Message) -> bool:
-    """Return whether dpkg lists the package as installed. It also lists removed packages."""
+    """Return whether dpkg lists the package as installed; dpkg also lists removed packages."""
     return package.get("Status", "").split()[2:] == [_INSTALLED]
 
 

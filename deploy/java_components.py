@@ -21,7 +21,7 @@ _MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def jar_components(pom: Path, jars: Path) -> list[Component]:
-    """Return the POM's dependencies. Raises ValueError if the directory has other jars."""
+    """Return the POM's dependencies. Raises ValueError if they are not the directory's jars."""
     components = {
         f"{name}-{version}.jar": (group, name, version) for group, name, version in _of(pom)
     }

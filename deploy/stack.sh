@@ -51,7 +51,7 @@ $(engine_advice "$answer")"
     fail "cannot run containers: no engine answers:$reasons$advice"
 }
 
-# What to do about an engine that answers with $1.
+# Prints what to do about an engine that answers with $1.
 engine_advice() {
     user=$(id -un)
     case $engine:$1 in
@@ -114,7 +114,7 @@ compose() {
     COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-kafka-rlm} $compose "$@"
 }
 
-# The name of the image of a target of the Dockerfile.
+# Prints the name of the image of a target of the Dockerfile.
 image_of() {
     case $1 in
         rlm) echo "localhost/kafka-rlm:$tag" ;;
@@ -142,12 +142,12 @@ build_image() {
     print_layers "$image"
 }
 
-# A docker without its buildx plugin only has the older builder.
+# Prints 1 if docker has BuildKit: without its buildx plugin, it has only the older builder.
 buildkit() {
     if [ "$engine" = docker ] && docker buildx version >/dev/null 2>&1; then echo 1; else echo 0; fi
 }
 
-# The Debian packages of a target's image, as dpkg's status file lists them.
+# Prints the Debian packages of a target's image, as dpkg's status file lists them.
 print_packages() {
     image=$(image_of "$1")
     "$engine" image inspect "$image" >/dev/null 2>&1 \
@@ -155,7 +155,7 @@ print_packages() {
     "$engine" run --rm --network none --entrypoint cat "$image" /var/lib/dpkg/status
 }
 
-# The layers on top of the base image: those since the label that the Dockerfile writes first.
+# Prints the layers on top of the base image: those since the label that the Dockerfile writes first.
 print_layers() {
     echo "Layers of $1 on top of its base:"
     # Docker prints bytes, Podman a number and its unit.
@@ -168,7 +168,7 @@ print_layers() {
         END { printf "  %8.1f MB  in all\n", total / 1e6 }'
 }
 
-# `up` with the services to start; without any, the stack of three brokers.
+# Starts the named services; without names, the stack of three brokers.
 start() {
     case ${MONITORING:-}${SPARK:-}:${1:-} in
         :* | *: | *:-*) ;;
@@ -205,7 +205,7 @@ start() {
         "${GRAFANA_PASSWORD:-deploy/compose/grafana-password}. Alerts: http://127.0.0.1:${PROMETHEUS_PORT:-9090}/alerts"
 }
 
-# Ends with the engine's message $2, and with what to do about it.
+# Fails with $1, the engine's message $2, and what to do about it.
 explain() {
     case $2 in
         *address\ already\ in\ use* | *port\ is\ already\ allocated*) advice=$(port_advice "$2") ;;

@@ -1,7 +1,7 @@
 """Measures the gateway: `python -m bench.gateway [--out FILE] [--only NAME …] [--short]`.
 
-Consumers have their default settings, except those for pauses and queues. Each is measured again
-with large fetches: up to 16 MiB of a partition at once instead of 1 MiB.
+Consumers have their default settings, except those for pauses and queues. Relayed and trimmed data
+is read again with large fetches: up to 16 MiB of a partition at once instead of 1 MiB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.measurement import Measurement
 from bench.program import option_parser, run_benchmark
 from bench.result_file import Method
 
-# In the order of execution: those that need low memory usage, then those that need cold caches.
+# In the order of execution: low memory usage is needed first, and then cold caches.
 BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
     "idle": measure_idle_connections,
     "first-fetch": measure_first_fetch,

@@ -1,6 +1,6 @@
 """Runs a gateway with a slow store: the store of `rlm run`, with a delay for each request.
 
-The gateway serves a whole cluster from any host, as a user starts it.
+It is a gateway of the whole cluster, started by `rlm gateway` as a user does.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class Readers:
 
 @contextmanager
 def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers]:
-    """Yield processes for `consumers` concurrent consumers."""
+    """Yield readers with a process for each of `consumers` concurrent consumers."""
     with ExitStack() as stack:
         processes = [
             stack.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))

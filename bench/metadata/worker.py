@@ -105,7 +105,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
 
 
 class _HeapMap:
-    """All metadata as Python objects: a sorted list of segments per leader epoch."""
+    """All metadata as Python objects: a sorted list of segments per partition and leader epoch."""
 
     def __init__(self) -> None:
         self._starts: dict[tuple[object, int], list[int]] = {}

@@ -33,7 +33,7 @@ _HEADER = """\
 def page_of(template: str, results: Mapping[str, Results], current: str) -> str:
     """Return the page; a part without results is taken from the `current` page.
 
-    Raises ValueError if a result lacks a figure, or if the current page has no such part.
+    Raises ValueError if a result lacks a figure, or if neither results nor `current` have a part.
     """
     benches = {found[1] for found in _FIGURES.finditer(template)}
     kept = {_heading(part): part for part in _parts(current)}

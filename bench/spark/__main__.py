@@ -27,7 +27,7 @@ from tests.services.s3 import S3Server, credentials_environment
 
 _RECORD_BYTES = 200
 _MIB = 1 << 20
-_ALTERNATION = "The compared ways run alternately, after an unmeasured run of each."
+_ALTERNATION = "The compared ways run alternately."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def main() -> int:
         "--segments",
         type=int,
         nargs="+",
-        help="number of segments of each audit (default: 100000 1000000)",
+        help="number of segments of each audit (default: 100000 1000000, with --short 100000)",
     )
     options = parser.parse_args()
     # Spark's Python workers read the store's credentials from the environment.

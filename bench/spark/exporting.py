@@ -20,7 +20,7 @@ _FILE_BYTES = 128 << 20
 def measure_exporting(
     spark: SparkSession, topics: ReadTopics, scratch: Path, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Export all stored records by both in alternating runs, after an unmeasured run of each.
+    """Write all stored records by job and peer alternately, after an unmeasured run of each.
 
     The time includes planning, the manifest and the move of the files.
     """

@@ -29,7 +29,7 @@ class ReadTopics:
 def measure_reading(
     spark: SparkSession, topics: ReadTopics, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Read all stored records by both in alternating runs, after an unmeasured run of each."""
+    """Read all stored records by both sources alternately, after an unmeasured run of each."""
     register(spark)
     stored = (
         spark.read.format("rlm")

@@ -54,7 +54,7 @@ def measure_repairing(
     dead_letters: int,
     runs: int,
 ) -> list[Measurement]:
-    """Delete objects in a plain loop and by dead letters, as many of each, in alternating runs.
+    """Delete equal numbers of objects by a plain loop and by dead letters, in alternating runs.
 
     Spark's start time is the time to repair one dead letter, after an unmeasured repair that starts
     the Python workers of the session.

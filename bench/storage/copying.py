@@ -24,7 +24,7 @@ _SAMPLE_S = 0.005
 
 
 def layouts() -> dict[str, SegmentLayout]:
-    """Return the layouts that copies can write, with their defaults."""
+    """Return the measured layouts, with their defaults."""
     return {"raw": RawLayout(), "block_v1": BlockV1Layout(block_bytes=64 << 20)}
 
 
@@ -53,7 +53,7 @@ def copy_all(
 
 
 def measure_copying(stage: StorageStage) -> list[Measurement]:
-    """Return the throughput of all ways, and ratios to the fastest plain client, run by run."""
+    """Return the throughput of all ways, and ratios: raw to plain clients, block_v1 to raw."""
     found = []
     for at_once, label in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
         ways = _ways(stage, at_once)

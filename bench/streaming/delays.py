@@ -36,7 +36,7 @@ class Load:
 
 
 def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measurement]:
-    """Return for each rate the actual rate, and the median and p99 of the time."""
+    """Return for each rate the actual rate, and the median and p99 of records' times."""
     found: list[Measurement] = []
     for rate_mb in load.rates_mb:
         rates, medians, p99s = [], [], []
@@ -57,7 +57,7 @@ def measure_delays(dataset: Dataset, rlm: RlmRun, load: Load) -> list[Measuremen
 def measure_producing_next_to_streams(
     dataset: Dataset, rlm: RlmRun, load: Load
 ) -> list[Measurement]:
-    """Return ratios of a producer's throughput and p99 with and without streams, run by run."""
+    """Return throughputs without streams, and ratios of throughput and p99 with and without."""
     streamed = ComparedTopic(
         name="streaming",
         begin=lambda topic: _stream(rlm, topic, load),

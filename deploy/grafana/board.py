@@ -23,7 +23,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One chart. `unit` is Grafana's id of a unit; It shows `if_empty` without a series."""
+    """One chart. `unit` is Grafana's id of a unit. Without a series, the chart shows `if_empty`."""
 
     title: str
     meaning: str

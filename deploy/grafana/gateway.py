@@ -17,7 +17,7 @@ GATEWAY = Board(
             panels=(
                 lines(
                     "Connections",
-                    "Connections of clients that are open.",
+                    "Open connections of clients.",
                     (total("rlm_gateway_connections", by="instance"), "{{instance}}"),
                 ),
                 lines(
@@ -51,7 +51,7 @@ GATEWAY = Board(
                 ),
                 number(
                     "Failed changes of certificates",
-                    "In a day: a gateway keeps the previous certificate.",
+                    "In a day. After a failure, the gateway keeps the previous certificate.",
                     (increase('rlm_gateway_tls_renewals_total{result="failed"}', "1d"), ""),
                     if_empty="0",
                 ),
@@ -90,7 +90,7 @@ GATEWAY = Board(
                 ),
                 lines(
                     "Delay by the quota",
-                    "Average time that the remote-read quota delayed a delayed fetch.",
+                    "Average delay of the fetches that the remote-read quota delayed.",
                     (f"{rate(f'{_DELAY}_sum')} / {rate(f'{_DELAY}_count')}", ""),
                     unit="ms",
                     if_empty="0",

@@ -16,7 +16,7 @@ METADATA = Board(
             panels=(
                 number(
                     "Processes with current metadata",
-                    "All managers and gateways in normal operation.",
+                    "In normal operation, these are all managers and gateways.",
                     ("count(rlm_metadata_ready == 1)", ""),
                     if_empty="0",
                 ),

@@ -24,7 +24,7 @@ OVERVIEW = Board(
                 ),
                 number(
                     "Without metadata",
-                    "Processes that do not work, because their metadata is not ready.",
+                    "Managers and gateways whose metadata is not ready.",
                     ("count(rlm_metadata_ready == 0)", ""),
                     if_empty="0",
                 ),
@@ -119,8 +119,8 @@ OVERVIEW = Board(
                     (rate("rlm_task_failures_total", by="task, error"), "{{task}} {{error}}"),
                 ),
                 lines(
-                    "Records lost before they were stored",
-                    "Gaps recorded in an hour, by topic and reason.",
+                    "Gaps",
+                    "Gaps recorded in an hour: records that no tier has, by topic and reason.",
                     (
                         increase("rlm_gaps_recorded_total", "1h", by="topic, reason"),
                         "{{topic}} {{reason}}",

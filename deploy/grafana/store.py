@@ -139,7 +139,7 @@ STORE = Board(
             panels=(
                 lines(
                     "Copies at once",
-                    "Maximum number of segments that are copied at once at this moment.",
+                    "Current maximum number of segments that are copied at once.",
                     ("rlm_copy_concurrency", "{{instance}}"),
                 ),
                 lines(
@@ -155,7 +155,7 @@ STORE = Board(
                 ),
                 lines(
                     "Open segments of streams",
-                    "Each occupies a part of an upload.",
+                    "Each uses memory for a part of an upload.",
                     ("rlm_streams_open", "{{instance}}"),
                 ),
                 lines(

@@ -88,7 +88,7 @@ TOPIC = Board(
                 ),
                 lines(
                     "Deletions",
-                    "Attempts per second to delete a segment: all, and those that failed.",
+                    "Per second: attempts to delete a segment, failed attempts, and dead letters.",
                     (_of_topics("kafka_server_remote_delete_requests_total"), "all"),
                     (_of_topics("kafka_server_remote_delete_errors_total"), "failed"),
                     (_of_topics("rlm_dead_letters_total"), "dead letters"),
@@ -134,7 +134,7 @@ TOPIC = Board(
                 ),
                 lines(
                     "Read from the store",
-                    "Bytes of stored data that clients received.",
+                    "Bytes of stored data that gateways sent.",
                     (_of_topics("kafka_server_remote_fetch_bytes_total", by="topic"), "{{topic}}"),
                     unit="Bps",
                 ),

@@ -7,7 +7,7 @@
 # The options go to each command. A topic is a name, or '*' for all. Roles:
 #   host      rlm run next to a broker: the manager, and its gateway
 #   gateway   rlm gateway that serves the whole cluster
-#   operator  the commands that show or change tiered topics, and rlm read
+#   operator  the commands that show or change tiered topics, rlm dlq and rlm read
 #   jobs      Spark: the data source, rlm-export, rlm-audit, rlm-repair
 #
 # METADATA_TOPIC and DEAD_LETTER_TOPIC name the two topics of rlm if they are not the default ones.
@@ -64,7 +64,7 @@ main() {
     esac
 }
 
-# One command for the resources $1: the operations that follow.
+# Prints one command that allows the operations $2, $3, … on the resources $1.
 allow() {
     resources=$1
     shift
@@ -73,7 +73,7 @@ allow() {
     printf '%s\n' "kafka-acls.sh$options --add --allow-principal$(quoted "$principal")$operations$resources"
 }
 
-# Each argument in quotes of the shell, with a space in front.
+# Prints each argument, quoted for the shell where needed, with a space in front.
 quoted() {
     for each in "$@"; do
         case $each in

@@ -31,7 +31,7 @@ code 1 is for:
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
 - a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,
-- work that another process took over, and a time limit of a wait.
+- work that another process took over, or a wait that reached its time limit.
 
 The same command can succeed later, and it may have done a part of its work. Exit code 2 is for:
 

@@ -60,7 +60,7 @@ _RESTARTS = {
     ),
     REST_TRUSTSTORE_KEY: "no: only commands read it",
 }
-"""What replaces a restart, by key. All other keys need one."""
+"""Whether a change needs a restart, by key. Changes of all other keys do."""
 
 
 def render() -> str:
@@ -149,7 +149,7 @@ def _text(value: object) -> str:
 
 
 def _range(form: ValueForm) -> str:
-    """Return the permitted values, or the least and the greatest number."""
+    """Return the permitted values, or the least and the greatest number; empty without a range."""
     if form.choices:
         return ", ".join(f"`{each}`" for each in form.choices)
     if form.least is None:
