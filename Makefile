@@ -274,7 +274,7 @@ docs: $(STAMPS)/product ## Generate the reference pages and the schema in docs
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
 	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)
 
-lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest), and make wheels
+lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest), and check their wheels
 	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml
 	$(PIP_COMPILE) --extra dev --extra plots --extra schemas --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
 	$(PIP_COMPILE) --extra spark --extra schemas --extra s3 --extra azure --extra gcs -c requirements-dev.txt \
