@@ -69,6 +69,7 @@ def consume(
             next_offset += len(records)
             if last.error() is not None or last.offset() != next_offset - 1:
                 raise RuntimeError(
-                    f"expected the record before {next_offset}, got another one: {last.error()}"
+                    f"the consumer received offset {last.offset()} instead of {next_offset - 1} "
+                    f"(error={last.error()})"
                 )
         return ConsumeRun(started_s=started_s, ended_s=time.monotonic())

@@ -53,7 +53,9 @@ class RecordLedger:
         """Add an acknowledged record. Raises DemoFailedError for a repeated offset."""
         noted = self._fingerprints[record.partition]
         if record.offset in noted:
-            raise DemoFailedError(f"partition {record.partition} gave offset {record.offset} twice")
+            raise DemoFailedError(
+                f"partition {record.partition}: the broker gave two records offset {record.offset}"
+            )
         noted[record.offset] = record.fingerprint()
 
     def count(self, partition: int | None = None) -> int:
@@ -84,7 +86,8 @@ class RecordLedger:
             fingerprint = record.fingerprint()
             found.append(fingerprint)
             if offset != record.offset:
-                raise _differs(partition, f"read offset {record.offset} where {offset} comes next")
+                expected = "no record" if offset is None else f"offset {offset}"
+                raise _differs(partition, f"read offset {record.offset}, expected {expected}")
             if fingerprint != noted[offset]:
                 raise _differs(partition, f"offset {offset} is not what was produced: {record}")
         missing = next(wanted, None)

@@ -232,7 +232,7 @@ limits: CPUS=0 make up" ;;
 
 # Clients know the gateways' ports, so these move to another address and not to other ports.
 port_advice() {
-    echo "A port is occupied. Find its user: ss -ltnp | grep -E ':(1909|3000|9090)'. Stop it, or publish"
+    echo "A port is occupied. Find the program that uses it: ss -ltnp | grep -E ':(1909|3000|9090)'. Stop it, or publish"
     case $1 in
         *:9090*) echo "Prometheus at another port: PROMETHEUS_PORT=9091 MONITORING=1 make up" ;;
         *:3000*) echo "Grafana at another port: GRAFANA_PORT=3001 MONITORING=1 make up" ;;
@@ -251,7 +251,7 @@ volume_advice() {
     esac
     user=$("$engine" inspect --format '{{.Config.User}}' "$1")
     mounts=$("$engine" inspect --format '{{range .Mounts}}{{println .Source}}{{end}}' "$1")
-    echo "$1 may not use a volume or a file. The user of its image is ${user:-root}; mounted are:"
+    echo "$1 may not use a volume or a file. The user of its image is ${user:-root}, and its mounts are:"
     printf '%s\n' "$mounts" | while read -r source; do
         [ -z "$source" ] || stat -c '  %n: owner %u:%g, mode %a' "$source" 2>/dev/null \
             || echo "  $source: this user cannot look it up"

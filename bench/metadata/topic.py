@@ -68,7 +68,7 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            raise RuntimeError(f"not delivered to {message.topic()}-{message.partition()}: {error}")
+            raise RuntimeError(f"a record of {message.topic()} was not delivered: {error}")
 
     for each in records(segments):
         value, key, partition = each.record.value, each.record.key, each.partition

@@ -159,7 +159,7 @@ def audit(
     expected = {} if endpoint else {"missing": _OBJECTS_PER_SEGMENT, "foreign": 1}
     if found != expected:
         some = [each.object_key for each in result.settled.findings[:_SHOWN]]
-        raise RuntimeError(f"unexpected findings: {dict(found)}, first {some}")
+        raise RuntimeError(f"the audit has unexpected findings: {dict(found)}, first {some}")
     return {"seconds": seconds, "memory_mib": _peak_resident_bytes() / _MIB}
 
 
