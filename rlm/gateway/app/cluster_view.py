@@ -1,9 +1,9 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
 Each refresh reads the metadata, which is in this process. If the cluster's last response is 5
-seconds old or lacks a topic, the refresh also asks for topic ids and broker addresses. While the
-cluster does not answer, the gateway uses the last response. Before the first response there is no
-view, and the gateway cannot serve.
+seconds old, or a topic has got a policy since, the refresh also asks for topic ids, partition
+counts and broker addresses. While the cluster does not answer, the gateway uses the last response.
+Before the first response there is no view, and the gateway cannot serve.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _CLUSTER_AGE_MS = 5_000
-_UNREAD = "cannot read the cluster's brokers and topics"
+_UNREAD = "cannot update the view of the cluster's brokers and topics"
 
 
 class Cluster(Protocol):
@@ -104,7 +104,7 @@ class LiveFacts:
         return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
-        """Ask the cluster if the last response is old or lacks a topic."""
+        """Ask the cluster if the last response is old or does not cover all of these topics."""
         now_ms = self._clock.monotonic_ms()
         is_fresh = self._asked_ms is not None and now_ms - self._asked_ms < _CLUSTER_AGE_MS
         if is_fresh and topics <= self._asked_topics:

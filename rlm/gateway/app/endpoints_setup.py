@@ -94,7 +94,7 @@ class ServingContext:
 class ServingMode:
     """The brokers that a gateway serves, and its identity.
 
-    `address`: where clients find the first endpoint. `own` describes this gateway; call it once
+    `address`: where clients find the first endpoint. `own` describes this gateway; call it after
     `address` is known. `process_id` is the same in every run. Call `confirm` before the gateway
     writes to the cluster: it checks that this is the expected cluster, or raises
     ForeignClusterError, NotFoundError or RetriableError.
@@ -206,7 +206,8 @@ def _whole_cluster_mode(
         process_id=uuid5(
             state_id(context.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
-        # The manager or gateway next to a broker creates this topic; a wrong cluster lacks it.
+        # The manager or gateway next to a broker creates this topic. Without it, this is probably
+        # another cluster.
         confirm=lambda: _require_topic(context.topic),
     )
 
@@ -214,7 +215,7 @@ def _whole_cluster_mode(
 def _own_gateway(
     context: ServingContext, broker_id: int, address: OwnAddress
 ) -> Callable[[], OwnGateway]:
-    """Return a function to call once the address is known; `listener` may be closed by then."""
+    """Return a function to call after the address is known; `listener` may be closed by then."""
     settings, bound = context.config.gateway, context.bound
     is_set = settings.advertised_listener is not None
     fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]

@@ -101,8 +101,8 @@ _THROTTLE_TIME = MetricDescription(
     kind="summary",
     unit=MetricUnit.MILLISECONDS,
     labels=(),
-    meaning="Milliseconds that the remote-read quota delayed fetches. The count is the number of "
-    "delayed fetches.",
+    meaning="Milliseconds until the remote-read quota allows the next read, summed over the "
+    "fetches that it left without stored data. The count is the number of these fetches.",
 )
 _OUTCOMES = {
     RemoteCount.SERVED: "",
@@ -111,8 +111,8 @@ _OUTCOMES = {
     RemoteCount.QUEUE_FULL: "too many reads",
     RemoteCount.OUT_OF_RANGE: "",
     RemoteCount.DIVERGING: "in the leader epoch",
-    RemoteCount.GAP: "the next batch is local",
-    RemoteCount.STORAGE_ERROR: "or of the metadata",
+    RemoteCount.GAP: "no stored batch, and the next one is local",
+    RemoteCount.STORAGE_ERROR: "KAFKA_STORAGE_ERROR",
 }
 _FIRST_BATCH_SOURCES = ("memory", "store")
 _FIRST_BATCH = MetricDescription(
@@ -187,7 +187,12 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "rlm_gateway_client_remote_bytes",
         "counter",
         MetricUnit.BYTES,
-        (any_of("client_id", "the client's id; ids beyond the first hundred are `other`"),),
+        (
+            any_of(
+                "client_id",
+                "the client's id; `other` beyond a hundred ids that read within 10 minutes",
+            ),
+        ),
         "Bytes of stored data sent, by client id.",
         lambda sources: [((name,), size) for name, size in sources.counts.clients.sizes().items()],
     ),
@@ -222,7 +227,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (
-            any_of("topic", "a topic; `other` for partitions beyond the first thousand"),
+            any_of("topic", "a topic; `other` beyond the first thousand combinations of labels"),
             PARTITION,
             one_of("kind", AnomalyKind.MISSING.label, AnomalyKind.CORRUPT.label),
         ),
@@ -242,7 +247,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.BYTES,
         (),
-        "Maximum of `rlm_chunk_cache_bytes` (rsm.config.fetch.chunk.cache.size).",
+        "Maximum of `rlm_chunk_cache_bytes`: the process's share of "
+        "`rsm.config.fetch.chunk.cache.size`.",
         _one(lambda sources: sources.cache_budget_bytes),
     ),
     Measure(

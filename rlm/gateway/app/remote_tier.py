@@ -172,7 +172,7 @@ def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteSto
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
-    """Remove caches of workers that no longer run, because no other process does."""
+    """Remove the disk caches of workers above `worker_count`: no process uses them any more."""
     for path in directory.glob(f"{_WORKER}*"):
         number = path.name.removeprefix(_WORKER)
         if number.isdecimal() and int(number) > worker_count:

@@ -3,7 +3,7 @@
     facts       refreshes the view of cluster and metadata, every second
     heartbeat   registers the gateway, its address and its metadata positions
     caches      drops cached data of deleted segments
-    anomalies   records the stored objects that cannot be read, every five seconds
+    anomalies   records stored objects that are missing or corrupt, every five seconds
     loop        serves the clients' connections
 
 The gateway accepts clients only after it has read the metadata topic to its end and the cluster
@@ -163,7 +163,10 @@ class GatewayWorker:
             self._heartbeat_loop.wake()  # other gateways redirect clients by registrations
 
     def _beat(self) -> None:
-        """Register the gateway once it accepts clients or has an address problem; else raise."""
+        """Register the gateway; after `sign_off`, register it as stopped if it was registered.
+
+        Raises RetriableError before the gateway accepts clients or has an address problem.
+        """
         if self._signs_off.is_set():
             if self._is_registered:
                 self._heartbeat.step(STOPPED)

@@ -1,4 +1,4 @@
-"""Keeps the addresses of a cluster's brokers from its last response."""
+"""Keeps the current or last address of each broker of a cluster."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class BrokerAddresses:
     def update(self, view: ClusterView) -> None:
         """Replace the live brokers. Raises NotFoundError if the cluster lists none."""
         if not view.brokers:
-            raise NotFoundError("cannot update the brokers' addresses: the cluster lists none")
+            raise NotFoundError("cannot update the brokers' addresses: the cluster lists no broker")
         live = {b.node_id: HostPort(host=b.host, port=b.port) for b in view.brokers.values()}
         taken = frozenset(live.values())
         away = {n: address for n, address in self._known.items() if address not in taken}
         self._live, self._known = live, {**away, **live}
 
     def rotate(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, starting with a different one at each call."""
+        """Return the addresses of all live brokers, starting with the next one at each call."""
         addresses = tuple(self._live.values())
         if not addresses:
             return ()
@@ -49,6 +49,9 @@ class BrokerAddresses:
         return addresses[first:] + addresses[:first]
 
     def of(self, node_id: int) -> tuple[HostPort, ...]:
-        """Return the current or last address of a broker; empty if another broker now uses it."""
+        """Return the current or last address of a broker.
+
+        Empty if the broker is unknown, or another one now uses the address.
+        """
         address = self._known.get(node_id)
         return () if address is None else (address,)

@@ -37,7 +37,7 @@ class CheckedRouting:
         *,
         http: HttpAddress,
     ) -> None:
-        """`own` is called once `address` is known.
+        """`own` is called only after `address` is known.
 
         `is_own_host` returns whether a name resolves to `host`; None if it does not resolve.
         """
@@ -52,7 +52,7 @@ class CheckedRouting:
         self._problem: str | None = None
 
     def update(self, view: ClusterView) -> None:
-        """Replace the live brokers. May wait for DNS. Raises as the routing does."""
+        """Replace the live brokers. May wait for DNS. Raises as `OwnAddress` and the routing."""
         self._address.update(view)
         self._routing.update(view)
         self._http.update(view)
@@ -91,7 +91,7 @@ class CheckedRouting:
 
     @property
     def address(self) -> str:
-        """This gateway's address, even with a `problem`. Raises RetriableError."""
+        """This gateway's address, even with a `problem`. Raises RetriableError while unknown."""
         return str(self._address.get())
 
     @property
@@ -121,7 +121,7 @@ class CheckedRouting:
         if problem is not None and self._problem is None:
             _log.warning(problem)
         elif problem is None and self._problem is not None:
-            _log.info("advertised address can be used again")
+            _log.info("the advertised address can be used again")
         self._problem = problem
 
 

@@ -1,7 +1,8 @@
 """Computes the listening and the advertised address of each broker's endpoint. Pure.
 
-Without a map, a broker's endpoint has the bootstrap endpoint's host, and as port the bootstrap
-endpoint's port + 1 + node id. Operators can thus compute all ports, for example for firewall rules.
+Without `gateway.node.listeners`, a broker's endpoint has the bootstrap endpoint's host, and as port
+the bootstrap endpoint's port + 1 + node id. Operators can thus compute all ports, for example for
+firewall rules.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class EndpointAddresses:
         found = self.listeners.get(node_id)
         if found is None:
             raise InvalidConfigError(
-                "broker is not mapped",
+                "the gateway has no address to listen on for the broker",
                 key=LISTENERS_KEY,
                 node_id=node_id,
-                advice="Add the broker to it",
+                advice="Map the broker to an address",
             )
         return found
 

@@ -1,9 +1,10 @@
 """Finds the addresses that a gateway registers: one for clients, and one for its HTTP server.
 
-If a listener is bound to a wildcard, its address is the local address of the route to the broker,
-because other hosts reach the broker over the same network. If that address is loopback, clients get
-this host's name, and the gateway registers no address for its HTTP server. With TLS, clients always
-get the name, because certificates name hosts.
+Each is the advertised address, if set, else the address that the listener is bound to. The local
+address of the route to the broker replaces a wildcard, because other hosts reach the broker over
+the same network. If that address is loopback, clients get this host's name, and the gateway
+registers no address for its HTTP server. With TLS, clients always get the name instead of a
+wildcard, because certificates name hosts.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class HttpAddress:
         self._registered = _reachable(bound if bound.is_loopback else advertised or bound)
 
     def update(self, view: ClusterView) -> None:
-        """Replace a wildcard with the route's local address, once there is a route. May block."""
+        """Replace a wildcard with the route's local address, if there is a route. May block."""
         if self._is_given or not self._bound.is_unspecified:
             return
         with suppress(NotFoundError, RetriableError):

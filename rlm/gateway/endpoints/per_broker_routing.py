@@ -4,9 +4,9 @@ The bootstrap endpoint, which leads to any broker, stays open. The gateway opens
 when it first sees the broker, and closes it after the broker has been absent for 10 minutes. Until
 then the gateway disconnects clients of the absent broker. At each update it retries the endpoints
 that it could not open. It redirects clients of an unserved broker to the bootstrap endpoint, where
-they request metadata again.
+they request metadata again. With `direct_if_unserved`, they get the broker's own address instead.
 
-It redirects clients to its own endpoints only, never to gateways of single brokers.
+It never redirects clients to gateways of single brokers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EndpointListener(Protocol):
 class PerBrokerSettings:
     """The settings of PerBrokerRouting.
 
-    `plan` is called once the cluster has answered. `listen` binds a socket, or raises
+    `plan` is called only after the cluster has answered. `listen` binds a socket, or raises
     InvalidConfigError. `unserved` is called with the number of unserved brokers at each update.
     """
 
@@ -103,7 +103,7 @@ class PerBrokerRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, for the bootstrap endpoint; each call starts with another."""
+        """Return all live brokers, starting with the next one at each call."""
         return self._addresses.rotate()
 
     def _open(self, node_id: int, now_ms: int) -> None:

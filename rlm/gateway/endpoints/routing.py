@@ -1,6 +1,6 @@
 """Defines routing: the brokers that a gateway serves, and their addresses for clients.
 
-one broker         `rlm.gateway.endpoints.single_broker_routing`: others have their own gateways
+one broker         `rlm.gateway.endpoints.single_broker_routing`: other brokers have gateways too
 the whole cluster  `rlm.gateway.endpoints.per_broker_routing`: an endpoint for each broker
                    `rlm.gateway.endpoints.sni_routing`: a TLS server name for each broker
 """

@@ -15,8 +15,8 @@ from rlmm.events.registration import Registration
 class SingleBrokerSettings:
     """The settings of SingleBrokerRouting.
 
-    `own` returns this gateway's address; it is known once the cluster has answered. `fixed` and
-    `direct_if_unserved` are as in `topology_of`.
+    `own` returns this gateway's address, which is known after the cluster's first response at the
+    latest. `fixed` and `direct_if_unserved` are as in `topology_of`.
     """
 
     node_id: int

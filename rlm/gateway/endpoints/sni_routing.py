@@ -1,7 +1,7 @@
 """The routing of a gateway that serves a whole cluster at one TLS address, by server name (SNI).
 
 Clients get a different host name for each broker, all with one port. The server name in a client's
-TLS handshake selects the broker. Any other name, or none, selects any live broker.
+TLS handshake selects the broker. A name of another form, or none, selects any live broker.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ServerNames:
         return f"{self._before}{node_id}{self._after}"
 
     def node_of(self, server_name: str) -> int | None:
-        """Return the broker of a server name, ignoring case; None if the name is no broker's."""
+        """Return the node id in a server name, ignoring case; None if the name has no valid one."""
         match = self._pattern.fullmatch(server_name)
         node_id = None if match is None else int(match[1])
         return None if node_id is None or node_id > _LAST_NODE_ID else node_id
@@ -75,10 +75,13 @@ class SniRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """Return all live brokers, starting with a different one at each call."""
+        """Return all live brokers, starting with the next one at each call."""
         return self._addresses.rotate()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
-        """Return the upstreams of a server name; all live brokers if it names no broker."""
+        """Return the upstreams of a server name; all live brokers if it has no node id.
+
+        Empty if the cluster has no broker of the node id.
+        """
         node_id = self._names.node_of(server_name)
         return self._addresses.rotate() if node_id is None else self._addresses.of(node_id)

@@ -72,11 +72,11 @@ class FetchExchange:
 
     @property
     def is_all_left(self) -> bool:
-        """Return whether the store must serve every partition of the broker's response."""
+        """Whether the store must serve every partition of the response, as the plan expected."""
         return 0 < len(self._left) == len(self._rows) == len(self._plan.remote)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
-        """Return the client's likely next request; None unless the store serves all partitions.
+        """Return the client's likely next request; None if a partition gets no stored records.
 
         `outcomes` has one entry for each read of `plan_reads` or `foresee_reads`.
         """
@@ -116,7 +116,7 @@ class FetchExchange:
         )
 
     def record_response(self, response: FetchResponse, now_ms: int) -> LogEndsRequests | None:
-        """Record the broker's response; return which log ends to request now."""
+        """Record the broker's response; return the log ends to request now, None if none."""
         self._response = response
         self._rows = rows_of(response, self._version)
         self._left = left_to_store(self._plan, self._rows)
@@ -144,8 +144,8 @@ class FetchExchange:
         A name may now belong to another topic than the plan assumed. The client then gets the
         broker's own response for that topic, with two exceptions. Instead of an
         OFFSET_OUT_OF_RANGE it gets a retriable error, because the plan's metadata is that of
-        another topic. It also gets a retriable error if the gateway requested another offset than
-        the client did.
+        another topic. Instead of records it gets a retriable error if the gateway requested another
+        offset than the client did.
         """
         others = {
             key
@@ -161,7 +161,7 @@ class FetchExchange:
         self._rows = rows_of(self._response, self._version)
 
     def plan_reads(self) -> RemoteFetch | None:
-        """Return what to read from the store, after all requested log ends arrived."""
+        """Return what to read from the store, if anything; call it after all log ends arrived."""
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
                 self._local_starts.record_start(partition, ends.start_offset)
@@ -200,7 +200,7 @@ class FetchExchange:
     def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
         """Return log ends for fetches of trimmed offsets from a follower, which reports none.
 
-        A redirect to the leader does not help, because not all clients follow it.
+        An error that names the leader does not help, because not all clients then ask the leader.
         """
         found = {}
         for key in self._left:

@@ -1,11 +1,11 @@
 """Remembers where brokers' local logs start, to plan fetches.
 
-It also remembers gaps at the end of the last stored segment: offsets without a batch. From both, it
-predicts for which partitions of a fetch the broker lacks the offset, because the gateway must
-buffer the response to such a fetch. A wrong prediction costs a client one retry, or buffers a
-response needlessly.
+It also remembers offsets that brokers lacked, and ranges without a batch after the last stored
+batch. From these, it predicts for which partitions of a fetch the broker lacks the offset, because
+the gateway must buffer the response to such a fetch. A wrong prediction costs a client one retry,
+or buffers a response needlessly.
 
-Memory: up to `limit_count` starts, missing offsets and gaps each.
+Memory: at most `limit_count` starts, `limit_count` missing offsets and `limit_count` ranges.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class LocalStarts:
         _remember(self._starts, partition, start_offset, self._limit_count)
 
     def record_gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
-        """Record that [`offset`, `next_offset`) has no batch, and that no record is lost there."""
+        """Record that neither tier has a batch in [`offset`, `next_offset`)."""
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)
 
     def after_gap(self, partition: TopicIdPartition, offset: int) -> int:
-        """Return the offset to request from the broker: `offset`, or the end of its gap."""
+        """Return the offset to request: `offset`, or the end of the range without a batch."""
         gap = self._gaps.get(partition)
         return gap.end_offset if gap is not None and offset in gap else offset
 

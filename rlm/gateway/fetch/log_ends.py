@@ -4,7 +4,7 @@ An OFFSET_OUT_OF_RANGE response carries no high watermark. The gateway therefore
 for the local log start, the last stable offset and the high watermark. It sends one request for
 each, because a request may name a partition only once.
 
-Memory: for each connection, the partitions that it read from the store within `max_age_ms`.
+Memory: for each connection, the log ends that were at most `max_age_ms` old at its newest response.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def ends_at_follower(trimmed_offset: int) -> LogEnds:
 
 
 class LogEndsRequests:
-    """A request for all ends of some logs; collects the three responses."""
+    """The three requests for the ends of some logs, and their responses."""
 
     def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:
         """`leader_epochs`: the logs, each with the client's current leader epoch, -1 for none."""

@@ -70,7 +70,8 @@ def remote_reads(
     """Return what to read from the store within the byte budget, in the request's order.
 
     A first batch may exceed its limit; `merge` decides whether it is sent. The result omits
-    partitions whose log ends have an error, and those after the budget is used up.
+    partitions whose log ends have an error. It keeps the first other one, and omits those that the
+    budget leaves no bytes for.
     """
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
@@ -122,7 +123,7 @@ def merge(
 
 
 def fits_whole(asked: FetchRequest, outcomes: Sequence[RemoteOutcome]) -> bool:
-    """Return whether `merge` keeps all of these outcomes, if the response has no other records."""
+    """Return True only if `merge` keeps all outcomes of a response without other records."""
     sizes = [each.size_bytes for each in outcomes if isinstance(each, RemoteSlice)]
     if len(sizes) <= 1:
         return True
@@ -141,8 +142,8 @@ def refuse(
 ) -> FetchResponse:
     """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, so that clients retry.
 
-    This replaces OFFSET_OUT_OF_RANGE for the partitions in `out_of_range`, and a success for those
-    in `any_records`.
+    Replaces OFFSET_OUT_OF_RANGE of the partitions in `out_of_range`, and the success of those in
+    `any_records`.
     """
     refused = {
         *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),

@@ -34,8 +34,8 @@ class TieredFetch:
 
     `is_remote`: the broker probably lacks the offset, or its response must be checked first.
     `sent_offset`: the offset that the gateway requests from the broker. It is above the client's
-    only across a known gap between the stored batches and the local log. For a Fetch by name, the
-    gateway uses the response to that offset only after it has confirmed the topic id.
+    only if neither tier has a batch in between. For a Fetch by name, the gateway uses the response
+    to that offset only after it has confirmed the topic id.
     """
 
     topic_id_partition: TopicIdPartition
@@ -81,7 +81,7 @@ class FetchPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the tiered topics' names."""
+        """The name of each tiered partition's topic."""
         return tuple(each.topic_id_partition.topic for each in self.tiered.values())
 
     def without(self, keys: Collection[FetchKey]) -> FetchPlan:
@@ -189,9 +189,9 @@ def _sent(tiered: TieredFetch) -> FetchPartition:
 
 
 def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:
-    """Return the byte budget that remote partitions leave, but at least an even share.
+    """Return the broker's byte budget: what remote partitions leave, but at least an even share.
 
-    It is at most 1 MiB, because the gateway buffers the broker's part of such a response.
+    With remote partitions it is at most 1 MiB, because the gateway buffers the broker's response.
     """
     if not remote:
         return request.max_bytes

@@ -35,9 +35,9 @@ class RemoteSlice:
 
     `buffers` contain the batches in order; a batch may span several. They are empty if the first
     batch is larger than `max_bytes` without `min_one_batch`. `base_offset` is the first batch's: at
-    or below the requested offset, or above it after a gap. The next read starts at `next_offset`.
-    The aborted transactions are all those with an offset in [base_offset, next_offset), even if
-    they end later.
+    or below the requested offset, or above it if no stored batch has that offset. The next read
+    starts at `next_offset`. With `read_committed`, the aborted transactions are all those with an
+    offset in [base_offset, next_offset), even if they end later.
     """
 
     segment_id: RemoteLogSegmentId
@@ -86,7 +86,7 @@ class LogDivergence:
 
 @dataclass(frozen=True, slots=True)
 class GapBelow:
-    """A gap after the last stored batch: the broker has the next batch, at `next_offset`."""
+    """No stored batch at the offset or above; the broker's log has those from `next_offset` on."""
 
     next_offset: int
 

@@ -270,7 +270,7 @@ class GatewayServer:
             _log.info(line)
 
     async def _end_overdue(self) -> None:
-        """Close idle connections and those whose client neither sends nor receives in time."""
+        """Close idle connections and those whose client does not send or receive in time."""
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(

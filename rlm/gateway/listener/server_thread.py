@@ -18,7 +18,7 @@ _STOP_MS = 6_000
 class ServerThread:
     """The thread of a server. Call its methods from one thread at a time.
 
-    Call `start` and `stop` at most once each; `stop` works without `start`.
+    Call `start` at most once. `stop` is idempotent and works without `start`.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ServerThread:
         self._thread: threading.Thread | None = None
 
     def start(self, parts: GatewayParts) -> None:
-        """Start the thread and open the endpoints; stop and raise RetriableError if one fails."""
+        """Start the thread and open the endpoints; on failure, stop and raise RetriableError."""
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(parts)), name="gateway-loop", daemon=True
         )
@@ -79,7 +79,7 @@ class ServerThread:
         try:
             started.result(_OPEN_S)
         except (OSError, FutureTimeoutError) as error:
-            raise RetriableError("clients cannot be accepted", reason=error) from error
+            raise RetriableError("cannot accept clients", reason=error) from error
 
     async def _serve(self, parts: GatewayParts) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()

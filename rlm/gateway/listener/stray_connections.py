@@ -1,9 +1,9 @@
 """StrayConnections: clients that failed over to this gateway and must go back. Pure.
 
-A client keeps such a connection, although this gateway's broker leads none of the client's
-partitions and the client knows another address. When the gateway of the other broker is back, this
-gateway closes all connections that it accepted meanwhile. It cannot distinguish stray connections
-from others, so other clients lose theirs too.
+A client that failed over keeps its connection, although this gateway's broker leads none of the
+client's partitions and the client knows another address. When the other broker's gateway is back,
+this gateway closes all connections that it accepted meanwhile. It cannot distinguish stray
+connections from others, so other clients lose theirs too.
 
 A client with old metadata may connect at any later time. The broker refuses the requests of such a
 client, so rlm.gateway.session.misdirected_requests finds the client by these errors.
@@ -49,7 +49,7 @@ class StrayConnections:
     def find_first_to_close(
         self, topology: GatewayTopology, *, next_number: int, now_s: float
     ) -> int | None:
-        """Return the first connection to close now, with all later ones; None to close none.
+        """Return the number from which on to close all connections now; None to close none.
 
         `next_number` is the number of the next connection. Call this about once a second.
         """
@@ -86,7 +86,7 @@ class StrayConnections:
                 self._first_numbers.setdefault(node_id, number)
 
     def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
-        """Return the first stray connection for each broker whose own gateway is back."""
+        """Return the first stray connection's number for each broker whose gateway is back."""
         back = [node_id for node_id in self._first_numbers if node_id in topology.live]
         return [self._first_numbers.pop(node_id) for node_id in back]
 

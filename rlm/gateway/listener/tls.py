@@ -62,14 +62,15 @@ def tls_towards_brokers(
 ) -> ReloadingContext | None:
     """Return the upstream context, for the broker listener that `own` connects to.
 
-    None if that listener uses plain text. Raises InvalidConfigError naming key and file.
+    None if that listener uses plain text. Raises InvalidConfigError naming the key and, if a file
+    is the cause, the file.
     """
     if own.tls is None:
         if config.upstream_keystore is not None:
             raise InvalidConfigError(
-                "the broker's listener does not use TLS",
+                "cannot use the upstream keystore: the connections to brokers do not use TLS",
                 key=UPSTREAM_KEYSTORE_KEY,
-                expected="client.security.protocol=ssl or sasl_ssl as well",
+                advice="Set client.security.protocol to ssl or sasl_ssl, or remove the key",
             )
         return None
     trusted = replace(own.tls, certificate_path=None, key_path=None, key_password=None)

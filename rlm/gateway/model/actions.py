@@ -45,10 +45,10 @@ class ResponseToClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFetch:
-    """Represents one partition of a fetch whose offset the broker no longer has, or never had.
+    """Represents a fetch of one partition at an offset that the broker does not serve.
 
-    `local_start_offset`: where the broker's log starts. `is_above_end`: the broker reports the
-    offset as above its log end, so the reader only checks whether that is true of both tiers.
+    `local_start_offset`: where the broker's log starts. `is_above_end`: the
+    offset is above the broker's high watermark, so the reader only checks that it is not stored.
     `last_fetched_epoch` is -1 if the client sent none.
     """
 

@@ -1,10 +1,10 @@
 """GatewayTopology: the gateway address that clients get for each broker. Pure.
 
 A client that bypasses the gateways finds only the local log: it would reset its offset and never
-return. A broker without a live gateway therefore gets the address of another live one. That gateway
-answers as a non-leader until the client requests metadata again. Without any live gateway, the
-broker keeps its gateway's last address. Clients get a broker's own address only with
-`direct_if_unserved`.
+return. A broker without a live gateway therefore gets the address of another live gateway. That
+gateway's broker refuses the requests, because it does not lead, and the client requests metadata
+again. Without any live gateway, the broker keeps its gateway's last address. Clients get a broker's
+own address only with `direct_if_unserved`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def topology_of(
 
 
 def _address(registration: Registration) -> HostPort | None:
-    """Return the address; None if it is invalid, as a newer version may write another format."""
+    """Return the address; None if the gateway registered none, or one of an unknown format."""
     try:
         return parse_host_port(registration.process.gateway_address)
     except ValueError:

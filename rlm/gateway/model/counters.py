@@ -60,7 +60,8 @@ class ClientBytes:
     """The bytes that each client id received. Not thread-safe.
 
     It counts `limit_count` ids separately. A further id replaces the longest idle one, if that has
-    been idle for `idle_ms`; otherwise the further id counts as OTHER. No count ever decreases.
+    been idle for `idle_ms`; otherwise the further id counts as OTHER. A replaced id that comes back
+    counts from 0 again.
     """
 
     def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:
@@ -122,8 +123,9 @@ class Latencies:
 class GatewayCounts:
     """A gateway's counts. Only its loop writes; any thread may read.
 
-    The quota throttled `throttled_count` responses for `throttled_ms` in all. `warm`: the durations
-    of reads that found their first batch in memory; `cold`: those of all other reads.
+    `throttled_count`: the fetches that the quota left without stored data. `throttled_ms`: how long
+    the quota still blocked reads then, summed over these fetches. `warm`: the durations of reads
+    that found their first batch in memory; `cold`: those of all other reads.
     """
 
     connections: int = 0

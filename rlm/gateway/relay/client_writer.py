@@ -85,7 +85,7 @@ class ClientOutput:
 
     `client` is the connection's socket, if the gateway can write to it directly
     (rlm.gateway.relay.splice.plain_socket). With it, this calls `moved` when the socket has taken
-    all waiting data, and `failed` if the client has left. `taken_count`: responses sent whole.
+    all waiting data, and `failed` if a direct write fails. `taken_count`: responses sent whole.
     """
 
     def __init__(

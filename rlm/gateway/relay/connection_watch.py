@@ -17,7 +17,7 @@ class Arrival:
     """The progress of one connection.
 
     `request_count`: requests received whole. `is_partial`: a part of a further request has come.
-    `is_read`: the gateway reads the client, so only the client can delay the missing bytes.
+    `is_read`: the gateway reads from the client, so only the client can delay the missing bytes.
     `sent_count`: response pieces sent, None if nothing waits. `taken_count`: responses sent whole.
     `active_s`: when the last byte came from either side, or the client last took waiting data.
     """
@@ -73,10 +73,10 @@ class ConnectionWatch:
     def __init__(self, *, progress_s: float, pressure_progress_s: float, idle_s: float) -> None:
         """Set the limits.
 
-        A request must arrive whole within `progress_s`; the time of the first one counts from the
-        first look. In the same time a client must receive part of a waiting response. Under memory
-        pressure it must do so within `pressure_progress_s`, and receive a whole response within
-        `progress_s`.
+        The first request, and each partly received one, must arrive whole within `progress_s`. In
+        the same time a client must receive part of a waiting response. Under memory pressure it
+        must do so within `pressure_progress_s`, and receive a whole response within `progress_s`.
+        Each time counts from the last look that found progress, or from the first look.
         """
         self._progress_s = progress_s
         self._pressure_progress_s = min(progress_s, pressure_progress_s)

@@ -48,7 +48,7 @@ _SPLICED_BYTES = 128 * 1024  # below, the setup of a splice costs as much as it 
 class Relay:
     """One client's downstream and upstream connection. Use on one loop.
 
-    `closed` is called once, with the disconnect cause and details.
+    `closed` is called exactly once, with the disconnect cause and details.
     """
 
     def __init__(
@@ -171,7 +171,10 @@ class Relay:
             self._end_if_leaving()
 
     def close(self, reason: DisconnectCause, detail: str = "") -> None:
-        """Close both connections; still sends waiting responses, for up to 5 s. Idempotent."""
+        """Close both connections; still sends waiting responses, for up to 5 s. Idempotent.
+
+        If the client has left, drops its responses at once.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -203,7 +206,7 @@ class Relay:
         self._client.abort()
 
     def _pass_on_unread(self, splice: Splice) -> None:
-        """Splice a large opaque part of a response, once all data before it is sent."""
+        """Splice a large opaque part of a response, if all data before it is sent."""
         passing_bytes = self._session.passing_bytes
         is_free = not self._output.is_blocked and not self._client.get_write_buffer_size()
         if passing_bytes >= _SPLICED_BYTES and is_free:
@@ -255,7 +258,7 @@ class Relay:
             self.close(self._leaving_for)
 
     def _continue_if_taken(self) -> None:
-        """Schedule the session's buffered requests once the client has received its responses."""
+        """Schedule the session's buffered requests if the client has received its responses."""
         if self._session.is_blocked_by_client and not (self._output.is_blocked or self._is_closed):
             self._loop.call_soon(self._run, self._session.process_buffered)
 
@@ -341,7 +344,7 @@ class Relay:
         self._run(lambda: self._session.finish_exchange(response))
 
     def _pace(self) -> None:
-        """Read a side only while the other takes its data and the session buffers none of it."""
+        """Read from a side only while its bytes can be relayed or answered; else pause it."""
         if self._broker is None or self._is_closed:
             return
         session, output = self._session, self._output

@@ -167,9 +167,9 @@ class CacheCleaner:
 def why_gone(
     metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId
 ) -> GoneReason | None:
-    """Return why the metadata lets no client read a segment; None if it can be read.
+    """Return why the metadata lets no client read a segment; None if it may stay cached.
 
-    Segments that an unclean election cut off stay cached: a later election may restore them.
+    Segments that an unclean election cut off may stay: a later election may restore them.
     Raises RetriableError if the metadata cannot answer now.
     """
     state = metadata.partition_state(segment_id.topic_id_partition)

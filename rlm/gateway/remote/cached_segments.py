@@ -1,7 +1,7 @@
 """CachedSegments: reads stored segments for lookups by time, through the cache of fetches.
 
-The data counts against the cache's budget and is read once for all requests. It is still in memory
-when the consumer starts to read at the offset that it looked up.
+The data counts against the cache's budget and is read once for all requests. It is usually still in
+memory when the consumer starts to read at the offset that it looked up.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class CachedSegments:
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Return a time index, cached at its companion's size. Raises as the storage manager."""
+        """Return a time index. In the cache, it counts as much as the segment's companion.
+
+        Raises as the storage manager.
+        """
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
             key=ChunkKey(part_name(companion.key, INDEXES), _TIME_INDEX),

@@ -1,8 +1,9 @@
 """ReadPermits: when a client's fetch may read the store, by the quota and the queue of reads.
 
-A fetch gets a permit at once while the quota has bytes left and the queue a free slot. Otherwise it
-waits for as long as its client allows, and the client that received least is next. The expected
-bytes of permits are reserved, so that concurrent fetches do not exceed the quota together.
+A fetch gets a permit at once if no other fetch waits, the quota has bytes left, and the queue has a
+free slot. Otherwise it waits for as long as its client allows, and the client that received least
+is next. The expected bytes of permits are reserved, so that concurrent fetches do not exceed the
+quota together.
 
 The order is start-time fair queueing: a fetch is tagged with what its client received so far, and
 the lowest tag is next. An idle client returns at the tag of the others, so it cannot save up
@@ -60,7 +61,7 @@ class _PermitRequest:
 
 
 class ReadPermit:
-    """The right of one fetch to read the store. The owner calls `end` once."""
+    """The right of one fetch to read the store. The owner calls `end` exactly once."""
 
     def __init__(self, permits: ReadPermits, asked: _PermitRequest) -> None:
         self._permits = permits

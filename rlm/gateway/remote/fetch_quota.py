@@ -38,7 +38,7 @@ class FetchQuota:
         self._filled_ms = now_ms
 
     def charge(self, size_bytes: int, now_ms: int) -> None:
-        """Take the bytes that a client received from the bucket."""
+        """Take from the bucket the bytes that a client received."""
         if self._is_limited:
             self._fill(now_ms)
             self._available -= size_bytes * 1_000

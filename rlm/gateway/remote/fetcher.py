@@ -1,13 +1,14 @@
 """RemoteFetcher: serves one partition's part of a fetch from stored segments.
 
-It locates the segment in this process's metadata. It knows the start of the batch for a sequential
-reader, and otherwise reads the offset index once. A sequential reader's chunk comes from memory or
-from one read of the store. For other readers it reads only as many bytes as they request. It
-returns complete batches within the limit, then prefetches.
+It locates the segment in this process's metadata. It knows where the batch of a sequential reader
+or of a segment's first offset starts; otherwise it reads the offset index. A sequential reader's
+chunk comes from memory or from one read of the store. For other readers it reads about as many
+bytes as they request. It returns complete batches within the limit, then prefetches.
 
 `read_now` returns a sequential reader's batches at once if all of them are in memory and verified.
 Bytes reach the response from the chunk cache without a copy. If a segment has no batch at the
-offset or above, the fetch continues in the next one. A gap alone thus never makes a response empty.
+offset or above, the fetch continues in the next segment. So missing batches alone never make a
+response empty.
 
 Memory: the cache's budget for chunks and indexes, including leased ones, and a quarter of it for
 free buffers. In addition: the state of `reader_count` readers, what the storage manager uses, and
@@ -84,7 +85,7 @@ class RemoteFetchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A fetch within one segment. `offset` is above the requested one if that was in a gap.
+    """A fetch within one segment. `offset` is above the requested one if that is not stored.
 
     `is_sequential`: its reader requests the offset after its last response.
     """
@@ -162,7 +163,7 @@ class RemoteFetcher:
 
         `state` is the partition's metadata, if the caller has just read it. A `NotStored` with
         BEYOND_STORED names the offset to request from the broker. That is above the requested one
-        only across a gap, either recorded or left by compaction.
+        only if the offsets in between are in a recorded gap, or compaction removed their batches.
 
         The future raises NotFoundError (an object is missing) or CorruptError; both name the
         segment and are recorded as anomalies. It also raises RetriableError, and UnsupportedError

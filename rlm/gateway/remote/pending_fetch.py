@@ -35,7 +35,7 @@ class ClientPartitionFetch:
 class PendingFetch:
     """One read. `outcome` belongs to the loop that created the read, and never raises.
 
-    `was_cold`: the read had to wait for the store; None if it did not use the store.
+    `was_cold`: whether the read had to wait for the store; None if it ended without a read.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""ReadFailures: logs that the store cannot be read, at a limited rate during an outage.
+"""ReadFailures: logs why stored records cannot be served, at a limited rate during an outage.
 
-While the store is down, each client fetches again at once, so that each partition fails many times
-a second. This module does not count the failures: metrics do.
+While the store or the metadata topic is down, each client fetches again at once, so that each
+partition fails many times a second. This module does not count the failures: metrics do.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
+_UNSERVED = "cannot serve stored records"
 _INTERVAL_MS = 60_000
 _LOGGED_MAX_COUNT = 1_000
 
 
 class ReadFailures:
-    """Logs the failed reads of all clients: a cause once a minute per partition. Thread-safe.
+    """Logs the failed reads of all clients: each cause once a minute per partition. Thread-safe.
 
     A cause is an error's constant text. Memory: 1,000 pairs of partition and cause. While all of
     them are younger than a minute, a new pair is not logged. Each line has the number of failures
-    that were not logged before it.
+    that were not logged since the previous line.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -51,9 +52,9 @@ class ReadFailures:
             "unlogged_count": unlogged_count,
         }
         if isinstance(error, TieredStorageError):
-            _log.warning(LogLine("cannot read the store", **fields, error=error))
+            _log.warning(LogLine(_UNSERVED, **fields, error=error))
         else:
-            _log.error(LogLine("cannot read the store", **fields), exc_info=error)
+            _log.error(LogLine(_UNSERVED, **fields), exc_info=error)
 
     def _take_unlogged(self, key: tuple[TopicIdPartition, str]) -> int | None:
         """Return the number of failures since the last line; None if this one is not logged."""

@@ -1,8 +1,8 @@
 """Plans what a fetch reads of a segment: shared chunks, or a range for this fetch only. Pure.
 
 A sequential reader gets chunks: the next chunks are prefetched, and other readers share them.
-The first read at a position waits for the store, so it reads only the requested bytes. This module
-does not know offsets.
+The first read at a position waits for the store, so it reads little more than the requested bytes.
+This module does not know offsets.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ReadPlan:
 class ReadPlans:
     """Plans reads. Thread-safe. `has_chunk`: whether a chunk is in memory or being read.
 
-    `plan_range` reads at most `max_requested_bytes` of the requested bytes, at most `most_bytes`
-    in all.
+    `plan_range` reads at most `max_requested_bytes` of the requested bytes, and at most
+    `most_bytes` in all.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class ReadPlans:
         position: int,
         reach_position: int = 0,
     ) -> ReadPlan:
-        """Plan one read of the requested bytes, extended to `reach_position` if that is near.
+        """Plan one read of the requested bytes, extended towards `reach_position`.
 
-        The plan uses shared chunks if they are cached and the range is not.
+        The plan uses shared chunks if the first of them is cached and the range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
         asked_bytes = min(max(fetch.max_bytes, _RANGE_MIN_BYTES), self._max_requested_bytes)

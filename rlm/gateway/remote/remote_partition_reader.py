@@ -124,7 +124,8 @@ class RemotePartitionReader:
     def _after_gap(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """Return the outcome if the store has no batch from `read.offset` up to `found.offset`.
 
-        No record is missing in between, unless the local log starts above `found.offset`.
+        Apart from recorded gaps, no record is missing in between, unless `found` is a hole or the
+        local log starts above `found.offset`.
         """
         if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
             return _STORAGE_ERROR
@@ -145,7 +146,7 @@ class RemotePartitionReader:
     def _catch_up(self, read: PartitionFetch) -> None:
         if not self._metadata.caught_up(read.topic_id_partition, timeout_ms=self._catch_up_ms):
             raise RetriableError(
-                "metadata topic cannot be followed to its end", partition=read.topic_id_partition
+                "cannot follow the metadata topic to its end", partition=read.topic_id_partition
             )
 
 

@@ -1,8 +1,8 @@
 """SequentialReaders: where each reader will continue, and what is prefetched for it.
 
-A reader that requests the offset after its last response needs no index. The next chunks of its
-segment and of the following segments are prefetched. Prefetching starts with the second fetch in a
-row, so that a single fetch costs one chunk.
+A reader that requests the offset after its last response needs no offset index. The next chunks of
+its segment and of the following segments are prefetched. Prefetching starts with the second fetch
+in a row, so that a single fetch causes none.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class LocatedSegment:
 class _ReaderState:
     """What a reader received last: [position, end_position) of a segment.
 
-    It reads on if it requests the next offset, or the same one again because the response was not
-    sent. `last_index` is the index of the last chunk that it received bytes from. `is_ahead`: all
-    chunks to prefetch for it are in memory or being read.
+    The reader reads on if it requests the next offset, or the same one again because the response
+    was not sent. `last_index` is the index of the last chunk that it received bytes from.
+    `is_ahead`: all chunks to prefetch for it are in memory or being read.
     """
 
     located: LocatedSegment

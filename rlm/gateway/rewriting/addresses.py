@@ -38,7 +38,7 @@ _LedT = TypeVar("_LedT", ProduceResponse, ShareAcknowledgeResponse)
 
 
 def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
-    """Rewrite the brokers' addresses in Metadata."""
+    """Return a scanner that rewrites the brokers' addresses in a Metadata response."""
     return MetadataScanner(
         version,
         frame_bytes=frame_bytes,
@@ -47,7 +47,7 @@ def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> Me
 
 
 def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -> ShareFetchScanner:
-    """Remove the addresses of leader hints from ShareFetch."""
+    """Return a scanner that removes the addresses of leader hints from a ShareFetch response."""
     return ShareFetchScanner(version, frame_bytes=frame_bytes)
 
 

@@ -65,7 +65,10 @@ def _query(
 
 
 def end_of_epoch(state: PartitionState, epoch: int, response: EpochEndOffset) -> EpochEndOffset:
-    """Return the greatest epoch up to `epoch` and its end; the broker's response if reliable."""
+    """Return the greatest epoch up to `epoch` and its end.
+
+    Returns the broker's response if it is reliable, or if the stored lineage lacks the epoch.
+    """
     local_start_offset = max(state.trimmed_offset or 0, state.first_readable_offset or 0)
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
     lineage = _since(state.lineage, state.first_readable_offset)

@@ -6,7 +6,7 @@
 | earliest (-2) | the log start over both tiers |
 | max timestamp (-3) | the greater of both tiers' maximums; if they are equal, the lower offset |
 | latest tiered (-5) | the last stored offset, -1 if nothing is stored |
-| earliest pending upload (-6) | last stored offset + 1; the log start if nothing is stored |
+| earliest pending upload (-6) | last stored offset + 1, at least the log start; -1 if unknown |
 | a time | the lower offset of both tiers |
 
 The gateway first sends the same request to the broker, which authorizes, checks the leader epoch

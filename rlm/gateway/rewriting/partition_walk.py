@@ -20,7 +20,10 @@ _TopicT = TypeVar("_TopicT", bound=Any)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionWalk(Generic[AskedT, RowT]):
-    """Walks requests and responses. `topic_of` and `number_of` read the rows of both."""
+    """Walks requests and responses.
+
+    Of both, `topic_of` returns a topic's name, and `number_of` the partition number of a row.
+    """
 
     topic_of: Callable[[Any], str]
     number_of: Callable[[AskedT | RowT], int]

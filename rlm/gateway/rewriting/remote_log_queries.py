@@ -128,7 +128,7 @@ def _run(query: RemoteLogQuery[_ResultT]) -> _ResultT:
     except TieredStorageError as error:
         _log.warning(
             LogLine(
-                "cannot read the remote log of a partition",
+                "cannot answer a request about the remote log of a partition",
                 topic_partition=query.topic_id_partition,
                 error=error,
             )

@@ -3,8 +3,8 @@
 The stream buffers the start of a frame until its owner can choose a sink. After that, it passes all
 bytes to the sink as they arrive, including the size field.
 
-Memory: the start of a frame, until the owner chooses a sink or raises; while stopped, the bytes of
-one `feed`.
+Memory: the start of a frame, until the owner chooses a sink or raises; while stopped, all bytes
+that `feed` receives.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FrameSink(Protocol):
         """How many of the next bytes may be spliced to the destination, without `take`."""
 
     def skip(self, count: int) -> None:
-        """Skip `count` of these bytes, which were spliced."""
+        """Skip `count` of the frame's bytes, which were spliced."""
 
     def end(self) -> None:
         """Finish the frame: all bytes were taken or spliced."""
@@ -106,7 +106,7 @@ class FrameStream:
         return min(self._sink.passing_bytes, self._left_bytes)
 
     def skip(self, count: int) -> None:
-        """Skip `count` of these bytes, which were spliced. Raises as `feed`."""
+        """Skip `count` bytes, which were spliced. Raises as `feed`."""
         sink = self._sink
         assert sink is not None
         self._left_bytes -= count

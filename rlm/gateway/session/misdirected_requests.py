@@ -1,4 +1,4 @@
-"""Finds clients that keep sending requests to a broker that refuses them. Pure.
+"""Finds clients whose requests their broker keeps refusing, as another broker serves them. Pure.
 
 A client that was redirected to this gateway keeps that connection, although Metadata has another
 address by now: Kafka's Java client looks at an address only when it connects. The broker refuses
@@ -7,7 +7,7 @@ until they know the new leader or coordinator.
 
 This module reads the error code from the start of a response; for Fetch, the session reads it. If a
 response has an error code for each partition, the first one counts: a misdirected request names
-only partitions of another broker. Forms of responses, after the head:
+only partitions of another broker. The usual forms of responses, after the head:
 
     group, transaction   throttle time, error code
     partitions           [throttle time], topics (name or id, partitions (index, error code))
@@ -104,7 +104,7 @@ _FORMS: Mapping[int, tuple[_Form, ...]] = MappingProxyType(
 def first_error_code(
     api_key: int, version: int, data: memoryview, *, frame_bytes: int
 ) -> int | None:
-    """Return the first error code of a response frame; NONE if _FORMS lacks its API.
+    """Return the first error code of a response frame; NONE if its form is unknown.
 
     `data` are the frame's bytes so far, without its size field. Returns None if more are needed.
     """

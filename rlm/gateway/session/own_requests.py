@@ -1,4 +1,4 @@
-"""Sends the gateway's own requests on a client's upstream connection, as that client. Pure.
+"""Sends the gateway's own requests on a client's upstream connection, with its rights. Pure.
 
 One kind asks for the ids of the topics that a request names. A topic that is deleted and created
 again keeps its name and gets another id. The gateway must not serve the old topic's records for the
@@ -21,7 +21,7 @@ from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataRequestTopic, MetadataResponse
 from rlm.wire.frames import request_frame
 
-# The client id in the broker's request log; these requests do not use the client's own quota.
+# The client id in the broker's request log. A quota of the client's own id does not apply to it.
 _CLIENT_ID = "kafka-rlm-gateway"
 _CORRELATION_ID = -1
 # The first version with topic ids; every broker since 2.8 supports it.

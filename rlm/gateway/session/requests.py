@@ -319,7 +319,7 @@ def _relay_of(head: RequestHead) -> PendingRelay:
 
 
 def _refuse_replicas(request: FetchRequest) -> None:
-    """Refuse fetches of replicas, which need an exact copy of the leader's local log."""
+    """Refuse fetches of replicas, which must follow the leader's local log exactly."""
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         raise ConnectionRefusedByGatewayError(DisconnectCause.REPLICA_FETCH)
 

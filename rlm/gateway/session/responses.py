@@ -84,7 +84,7 @@ class BrokerResponses:
         self._finish_fetch(waiting, outcomes)
 
     def read_store(self, fetch: GatheredFetch) -> None:
-        """Read the store for an already answered Fetch, the first and only pending request."""
+        """Read the store for an already answered Fetch, the client's only pending request."""
         self._read_remote(fetch)
 
     def finish_waiting_exchange(self, response: Message) -> None:

@@ -1,8 +1,8 @@
 """Tracks whether a listener requires SASL logins, and whether a client has logged in. Pure.
 
 On a SASL listener the broker disconnects clients that send other requests before they log in. The
-gateway detects such a listener from the broker's responses. From then on it decodes no other
-requests of a client before its login.
+gateway detects such a listener from the broker's responses. From then on it disconnects such a
+client itself if it would have to decode the request.
 
 Source: SaslServerAuthenticator of Kafka's clients, KIP-43, KIP-152.
 """
@@ -42,7 +42,7 @@ class ClientLogin:
         return self._listener.uses_sasl and not self._is_done
 
     def process_response(self, api_key: int, version: int, frame: Buffer) -> None:
-        """Process the response to a request that `is_login_step`. Raises CorruptError."""
+        """Process the response to a request of a login. Raises CorruptError."""
         if api_key == SASL_HANDSHAKE.key:
             _, handshake = read_response(SASL_HANDSHAKE, version, frame)
             # A listener without SASL refuses the handshake.

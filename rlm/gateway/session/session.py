@@ -111,7 +111,7 @@ class Session:
         return self._requests.stream.is_within_frame
 
     def set_client_full(self, *, is_full: bool) -> None:
-        """Set whether responses wait for the client; call it before any other method."""
+        """Set whether responses wait for the client; call it before each call with new input."""
         self._state.is_client_full = is_full
         if is_full:
             self._requests.stream.stopped = True
@@ -134,7 +134,7 @@ class Session:
         return self._responses.stream.passing_bytes
 
     def skip_spliced(self, count: int) -> list[Action]:
-        """Skip `count` of these bytes, which were spliced."""
+        """Skip `count` of the broker's bytes, which were spliced."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._responses.stream.skip, count)
 
     def finish_fetch(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:

@@ -50,7 +50,7 @@ def test_endpoint_when_the_map_lacks_the_broker_then_there_is_none() -> None:
         bootstrap=BOUND, advertised=TOLD, listeners={7: HostPort(host="h", port=1)}
     )
 
-    with pytest.raises(InvalidConfigError, match=r"not mapped.*node_id=8"):
+    with pytest.raises(InvalidConfigError, match=r"no address to listen on.*node_id=8"):
         plan.listener_of(8)
 
 

@@ -51,7 +51,7 @@ def test_failure_when_repeated_then_logged_once_a_minute_with_the_number_of_othe
 
     tip = _read().topic_id_partition
     assert _lines(caplog) == [
-        f"cannot read the store topic_partition={tip} offset=5 unlogged_count={count}"
+        f"cannot serve stored records topic_partition={tip} offset=5 unlogged_count={count}"
         ' error="the store does not answer"'
         for count in (0, 3)
     ]

@@ -379,7 +379,7 @@ def test_read_when_the_store_is_down_then_storage_errors_and_one_warning(
         _run(act)
 
     (record,) = caplog.records
-    assert message_of(record) == "cannot read the store"
+    assert message_of(record) == "cannot serve stored records"
     assert f"topic_partition={TIP}" in record.getMessage()
 
 
