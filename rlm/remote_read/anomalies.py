@@ -1,9 +1,9 @@
 """ReadAnomalies: stored objects that a reader found missing or corrupt.
 
 An anomaly is open from the first failed read to the first successful read of the same offsets. The
-first failed read of a segment is logged. Later ones are only counted, until a minute after the
-segment's last anomaly closed. This module does not know the metadata topic:
-rlm.remote_read.anomaly_reporter records open anomalies there.
+first failed read of a segment is logged. Until a minute after the segment's last anomaly closed,
+later ones are only counted, and logged as a sum every ten minutes. This module does not know the
+metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class ClosedAnomaly:
 class ReadAnomalies:
     """Counts each failed read of a segment, and knows which objects fail now. Thread-safe.
 
-    Memory: 1,000 open anomalies with up to 64 offsets each and 1,000 closed ones. In addition, the
-    ids of 1,000 segments that were logged and closed within the last minute.
+    Memory: 1,000 open anomalies with up to 64 offsets each, 1,000 closed ones, and 1,000 counts. In
+    addition, the ids of 1,000 logged segments, and of 1,000 whose anomalies closed lately.
     """
 
     def __init__(self, clock: Clock) -> None:

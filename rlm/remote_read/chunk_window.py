@@ -102,7 +102,8 @@ class ChunkWindow:
     def check_on(self, position: int) -> int:
         """Verify batches from `position`; return where the first unverified one starts.
 
-        Bytes are missing or corrupt there; a request for them gets the error.
+        If that is within the window, bytes are missing or corrupt there. A request for corrupt
+        bytes gets the error.
         """
         next_offset = 0
         with suppress(CorruptError):

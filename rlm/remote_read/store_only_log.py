@@ -141,12 +141,12 @@ class StoreOnlyLog:
         )
         missing_key = next(missing, None)
         return NotFoundError(
-            "no complete segment in the store has the offset; records from until_offset on are "
-            "readable",
+            "no complete segment in the store has the offset",
             partition=self._found.topic_id_partition,
             offset=found.offset,
             until_offset=found.until_offset,
             **({} if missing_key is None else {"missing_object": missing_key}),
+            **({} if found.until_offset is None else {"advice": "Continue at until_offset"}),
         )
 
     def _require_end(self, end_offset: int) -> None:

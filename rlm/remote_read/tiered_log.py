@@ -42,7 +42,7 @@ class BrokerLog(Protocol):
         """
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Yield the records in [from_offset, end_offset) and the log, without control records.
+        """Yield the log's records in [from_offset, end_offset), without control records.
 
         Raises NotFoundError if the broker no longer has an offset; the records yielded before are
         complete up to it. Raises RetriableError.
@@ -110,7 +110,7 @@ class TieredLog:
                 position = yield from self._read_remote(self._remote, position, end_offset)
 
     def _read_gap(self, gap: NotStored, end_offset: int) -> Generator[TierRecords, None, int]:
-        """Read what the broker still has of a gap; otherwise log a warning and skip the gap."""
+        """Read a gap from the broker if its log contains the gap's start; else warn and skip it."""
         if gap.offset >= self._local.start_offset():
             return (yield from self._read_local(gap.offset, end_offset))
         assert gap.until_offset is not None, "a recorded gap ends somewhere"
@@ -140,7 +140,7 @@ class TieredLog:
         """Catch up with what was stored before the broker's trim; raise if `offset` was not."""
         if not self._metadata.caught_up(self._partition):
             raise RetriableError(
-                "metadata topic cannot be followed to its end", partition=self._partition
+                "cannot follow the metadata topic to its end", partition=self._partition
             ) from local_error
         stored = locate(self._metadata, self._partition, offset)
         if isinstance(stored, NotStored) and stored.absence is Absence.RECORDED_GAP:
