@@ -46,7 +46,8 @@ class ProtocolClient:
         """Store the broker's versions; return None once they are known.
 
         A broker that supports only older versions of ApiVersions responds with their range. Then
-        the result is the request to send instead. Raises UnsupportedError for any other error.
+        the result is the request to send instead. Raises UnsupportedError for any other error, and
+        if the broker refuses a version that it offers.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
@@ -81,7 +82,7 @@ class ProtocolClient:
             raise UnsupportedError(
                 "broker and client share no version of an API",
                 api=api.name,
-                broker_versions=f"{broker.first}-{broker.last}",
+                broker_versions="none" if broker.last < 0 else f"{broker.first}-{broker.last}",
                 client_versions=f"{max(api.versions.first, at_least)}-{api.versions.last}",
             )
         return version

@@ -1,9 +1,9 @@
 """Encodes and decodes messages, for every version in the tables.
 
 Decoding is strict and bounded. It checks each length against the remaining bytes, so the work and
-memory of a decode are proportional to the received bytes. Anything but exactly one message is a
-CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so a decode followed by
-an encode changes nothing.
+memory of a decode are proportional to the received bytes. For `decode`, anything but exactly one
+message is a CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so a
+decode followed by an encode changes nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Opens one blocking connection to a broker: connects, secures, authenticates, then sends requests.
 
-This is the only module of the package with I/O. A deadline bounds each request as a whole, from the
-first byte sent to the last byte received: a peer that sends its bytes slowly does not extend it. A
-failure of the network or of the login is a RetriableError, because the network or the broker may be
-repaired. Bytes that do not follow the protocol are a CorruptError. Any error during a request
-closes the connection, because the remaining bytes in transit are unknown.
+This is the only module of the package that uses the network. A deadline bounds each request as a
+whole, from the first byte sent to the last byte received: a peer that sends its bytes slowly does
+not extend it. A failure of the network or a refused login is a RetriableError, because the network
+or the broker may be repaired. Bytes that do not follow the protocol are a CorruptError. Any error
+between the first and the last byte closes the connection, because the remaining bytes in transit
+are unknown.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Requester(Protocol):
 class ConnectionSettings:
     """Represents how to connect. `max_response_bytes` bounds the memory of one response.
 
-    `connect_timeout_ms` bounds connect, TLS and the broker's first response together, because a
-    frozen host accepts connections and never responds. A login has `request_timeout_ms` for each
+    `connect_timeout_ms` bounds connect, TLS and the exchange of versions together, because a frozen
+    host accepts connections and never responds. A login has `request_timeout_ms` for each
     message.
     """
 
@@ -177,7 +178,7 @@ class Connector:
 
         Raises RetriableError if the broker is unreachable, not trusted, or refuses the login.
         Raises CorruptError if the peer is no Kafka broker, or cannot prove that it knows the
-        password.
+        password, and UnsupportedError if it supports no common version.
         """
         address = f"{host}:{port}"
         remaining_s = _deadline(self._clock, self._settings.connect_timeout_ms)
@@ -196,7 +197,7 @@ class Connector:
         return connection
 
     def _dial(self, host: str, port: int, remaining_s: Callable[[], float]) -> socket.socket:
-        """Try the host's addresses in order. Raises the OSError of the last address."""
+        """Try the host's addresses in order. Raises the last address's OSError, or the lookup's."""
         failure = OSError("the host has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM

@@ -26,7 +26,7 @@ _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
 _MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: no client sends more
-_MAX_TAG_COUNT = 16  # low, because each received piece of a head makes the tags be read again
+_MAX_TAG_COUNT = 16  # low, because each received piece of a head repeats the reading of the tags
 
 
 class RequestHead(NamedTuple):
@@ -43,8 +43,8 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
     """Read the head of a request frame from `data`, the frame's bytes so far.
 
     Neither `data` nor `frame_bytes` includes the frame's size field. Returns None until `data` has
-    the whole head, at most 128 KiB. Raises CorruptError if a frame of `frame_bytes` cannot contain
-    the head. Replaces invalid UTF-8 in a client id, as brokers do.
+    the whole head, at most 32 KiB and 9 bytes. Raises CorruptError if a frame of `frame_bytes`
+    cannot contain the head. Replaces invalid UTF-8 in a client id, as brokers do.
     """
     if len(data) < _REQUEST.size:
         _check_fits(_REQUEST.size, frame_bytes)
@@ -54,7 +54,7 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
         return RequestHead(api_key, api_version, correlation_id, None, _REQUEST.size)
     end = _REQUEST.size + length
     if length < 0:
-        raise CorruptError("the client id has a negative length", length_bytes=length)
+        raise CorruptError("the length of the client id is below -1", length_bytes=length)
     _check_fits(end, frame_bytes)
     if len(data) < end:
         return None
@@ -65,8 +65,8 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
 def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> int | None:
     """Read `acks` of a Produce request whose head was read; with 0 it has no response.
 
-    `data` and the result are as in `read_request_head`. The head's tags, at most 16, and the
-    transactional id come before `acks`.
+    `data` and errors are as in `read_request_head`. The head's tags, at most 16, and the
+    transactional id come before `acks`. Returns None until `data` has `acks`, in the first 128 KiB.
     """
     flexible = head.api_version in PRODUCE.flexible
     try:
@@ -89,7 +89,11 @@ def read_correlation_id(data: Buffer) -> int | None:
 
 def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
     if needed_bytes > min(frame_bytes, _MAX_HEAD_BYTES):
-        raise CorruptError("request ends within its head", frame_bytes=frame_bytes)
+        raise CorruptError(
+            "the head of a request does not fit into its frame or into the limit",
+            frame_bytes=frame_bytes,
+            limit_bytes=_MAX_HEAD_BYTES,
+        )
 
 
 def _after_tags(data: Buffer, position: int) -> int:
@@ -110,5 +114,5 @@ def _after_nullable_string(data: Buffer, position: int, *, compact: bool) -> int
         return position + max(length - 1, 0)
     (length,) = _INT16.unpack_from(data, position)
     if length < _NULL:
-        raise CorruptError("a string has a negative length", length_bytes=length)
+        raise CorruptError("the length of a string is below -1", length_bytes=length)
     return position + 2 + max(length, 0)

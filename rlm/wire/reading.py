@@ -43,7 +43,7 @@ def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
             if value >> _VARINT_BITS:
                 break
             return value, pos
-    raise CorruptError("unsigned varint is wider than 32 bits", position=pos)
+    raise CorruptError("an unsigned varint is wider than 32 bits", position=pos)
 
 
 def read_uuid(data: Buffer, pos: int) -> tuple[UUID, int]:
@@ -190,7 +190,11 @@ def _short_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
 def _text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
     end = pos + length
     if length < 0 or end > len(data):
-        raise CorruptError("string is longer than its message", length_bytes=length, position=pos)
+        raise CorruptError(
+            "a string has a negative length, or ends after its message",
+            length_bytes=length,
+            position=pos,
+        )
     return str(data[pos:end], "utf-8"), end
 
 
@@ -198,7 +202,9 @@ def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
     end = pos + length
     if length < 0 or end > len(data):
         raise CorruptError(
-            "a bytes field is longer than its message", length_bytes=length, position=pos
+            "a value has a negative length, or ends after its message",
+            length_bytes=length,
+            position=pos,
         )
     return bytes(data[pos:end]), end
 
@@ -206,11 +212,15 @@ def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
 def _view(data: Buffer, pos: int, length: int) -> tuple[memoryview, int]:
     end = pos + length
     if length < 0 or end > len(data):
-        raise CorruptError("records are longer than their message", length_bytes=length)
+        raise CorruptError(
+            "records have a negative length, or end after their message", length_bytes=length
+        )
     return memoryview(data)[pos:end], end
 
 
 def _checked_count(data: Buffer, pos: int, count: int, element_bytes: int) -> int:
     if count < -1 or count * element_bytes > len(data) - pos:
-        raise CorruptError("array is longer than its message", count=count, position=pos)
+        raise CorruptError(
+            "a count is below -1, or too large for its message", count=count, position=pos
+        )
     return count

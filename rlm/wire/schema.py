@@ -28,7 +28,7 @@ NULL_ID = UUID(int=0)
 
 
 class WireType(Enum):
-    """Represents a primitive. Flexible versions use the compact form of strings, bytes, arrays."""
+    """Represents a primitive. In flexible versions, strings, bytes and records are compact."""
 
     BOOLEAN = "boolean"
     INT8 = "int8"

@@ -27,7 +27,7 @@ class DescribeConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsSynonym(Message):
-    """A source of the value that applies if the sources above it are removed."""
+    """A source of the setting's value; it applies if the sources before it are removed."""
 
     name: str = wire(WireType.STRING, "1+")
     value: str | None = wire(WireType.STRING, "1+", nullable="0+")

@@ -37,7 +37,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """`start_offset`: the first offset that the group still needs; -1 if it finished none."""
+    """`start_offset`: the first offset that the group still needs; -1 if none is recorded."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     start_offset: int = wire(WireType.INT64, "0+")

@@ -68,7 +68,7 @@ class FetchRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    """Where the fetched epoch ended in the leader's log, if the fetcher's log diverges."""
+    """The greatest epoch up to `last_fetched_epoch`, and its end, if the logs diverge."""
 
     epoch: int = wire(WireType.INT32, "12+", default=-1)
     end_offset: int = wire(WireType.INT64, "12+", default=-1)

@@ -1,4 +1,4 @@
-"""FindCoordinator (KIP-98, KIP-699, KIP-932): the coordinator of a group or a transaction."""
+"""FindCoordinator (KIP-98, KIP-699, KIP-932): the broker that coordinates a group or other key."""
 
 from __future__ import annotations
 

@@ -9,7 +9,11 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartition(Message):
-    """`timestamp` is a time in ms, or -1 latest, -2 earliest, -3 max timestamp and so on."""
+    """`timestamp` is a time in ms, or a special value.
+
+    -1 latest, -2 earliest, -3 max timestamp, -4 earliest local, -5 latest tiered, -6 earliest
+    pending upload.
+    """
 
     partition_index: int = wire(WireType.INT32, "0+")
     current_leader_epoch: int = wire(WireType.INT32, "4+", default=-1)

@@ -1,1 +1,1 @@
-"""Scans responses that arrive in chunks, and changes parts without decoding all. Pure."""
+"""Scans responses that arrive in pieces, and changes parts without decoding all. Pure."""

@@ -1,4 +1,4 @@
-"""Reads a frame that passes in chunks: reads its units, and skips the bytes between them.
+"""Reads a frame that passes in pieces: reads its units, and skips the bytes between them.
 
 A grammar is a set of `Step` functions. Each reads one unit, a few fields together, from `data` at
 `position`, and returns the position after it. If the data ends within the unit, it raises
@@ -8,7 +8,7 @@ bytes of its unit in place.
 
     data = reader.feed(chunk)        bytes to relay now, in order
 
-A unit that is cut by the end of a chunk is buffered until the next chunks have completed it. So the
+A unit that is cut by the end of a piece is buffered until the next pieces have completed it. So the
 largest unit bounds the memory, and a `Step` sees its whole unit before any of it is relayed.
 """
 
@@ -61,9 +61,9 @@ class ChunkReader:
     def feed(self, chunk: memoryview) -> list[memoryview]:
         """Read the next bytes of the frame; return the bytes to relay, mostly views of `chunk`.
 
-        `chunk` is writable and within the frame, else ValueError. The result is valid until the
-        chunk's buffer is reused. Raises CorruptError if the bytes are not such a message, or if the
-        message does not end with the frame.
+        `chunk` must be writable. The result is valid until its buffer is reused. Raises ValueError
+        if `chunk` is longer than the rest of the frame. Raises CorruptError if the bytes are not
+        such a message, or if the message does not end with the frame.
         """
         self._left_bytes -= len(chunk)
         if self._left_bytes < 0:
@@ -103,7 +103,7 @@ class ChunkReader:
                 return position
 
     def _complete(self, chunk: memoryview, passed: list[memoryview]) -> int:
-        """Complete the buffered unit; return how many bytes of the chunk that took."""
+        """Complete the buffered unit; return how many bytes of `chunk` that took."""
         assert self.step is not None
         self.base_position = self._position
         buffered = self._buffered

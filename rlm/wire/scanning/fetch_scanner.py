@@ -1,4 +1,4 @@
-"""Scans a Fetch response in chunks: a visitor sees each partition's state and may change it.
+"""Scans a Fetch response in pieces: a visitor sees each partition's state and may change it.
 
     correlation id [, tags]                                        the frame's head
     throttle time [, error code, session id], count of topics      versions 7 and up
@@ -12,7 +12,7 @@ size stays correct while it is streamed. The scanner skips records and never rea
 at most one partition's fixed fields or one topic's name.
 
 Addresses have no fixed width. So the scanner hides the leaders' addresses of versions 16 and up in
-an unknown tagged field. The client then connects to that leader at its address from Metadata, as it
+an unknown tagged field. The client then connects to the leader at its address from Metadata, as it
 does with older versions.
 
 Source: FetchResponse.json of kafka-clients, KIP-227, KIP-482, KIP-516, KIP-951.
@@ -90,7 +90,7 @@ class FetchVisitor(Protocol):
 
 
 class FetchResponseScanner(StructureScanner):
-    """Relays one Fetch response in any chunks. Not thread-safe.
+    """Relays one Fetch response in any pieces. Not thread-safe.
 
     `frame_bytes` is the frame's size field. `correlation_id` is None until it has arrived.
     """

@@ -1,4 +1,4 @@
-"""Scans a Metadata response in chunks: changes its brokers, and does not read the rest.
+"""Scans a Metadata response in pieces: changes its brokers, and does not read the rest.
 
     correlation id [, tags]             the frame's head
     [throttle time,] count of brokers   the throttle time in versions 3 and up
@@ -30,7 +30,7 @@ _THROTTLE_TIME_BYTES = 4
 
 
 class MetadataScanner:
-    """Relays one Metadata response in any chunks. Not thread-safe.
+    """Relays one Metadata response in any pieces. Not thread-safe.
 
     `frame_bytes` is the size of the relayed frame, None until it is known.
     """
@@ -73,8 +73,8 @@ class MetadataScanner:
     def feed(self, chunk: memoryview) -> list[Buffer]:
         """Read the next bytes of the frame after its size; return the bytes to relay.
 
-        The chunk is within the frame, else ValueError. The result may be views of it. Raises
-        CorruptError if the brokers cannot be read.
+        The result may be views of `chunk`. Raises ValueError if `chunk` is longer than the rest of
+        the frame, and CorruptError if the brokers cannot be read.
         """
         if len(chunk) > self._left_bytes:
             raise ValueError("more bytes than the frame has")

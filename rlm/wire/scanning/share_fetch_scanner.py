@@ -1,4 +1,4 @@
-"""Scans a ShareFetch response in chunks, and removes the brokers' addresses.
+"""Scans a ShareFetch response in pieces, and removes the brokers' addresses.
 
     correlation id, tags                                            the frame's head
     throttle time, error code, error message, lock timeout, count of topics
@@ -44,7 +44,7 @@ _VARINT_BITS = 7
 
 
 class ShareFetchScanner(StructureScanner):
-    """Relays one ShareFetch response in any chunks. Not thread-safe.
+    """Relays one ShareFetch response in any pieces. Not thread-safe.
 
     `frame_bytes` is the frame's size, equal before and after the scan.
     """

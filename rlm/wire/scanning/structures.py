@@ -1,4 +1,4 @@
-"""Relays bytes and skips tags, for all scanners of flexible messages (KIP-482)."""
+"""Relays bytes and skips tags (KIP-482), for the scanners of Fetch and ShareFetch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN_TAG = 0x7F  # takes one byte, and is far above the assigned tags
 
 
 class StructureScanner:
-    """Relays one message in any chunks; a grammar adds each `Step`. Not thread-safe.
+    """Relays one message in any pieces; a grammar adds each `Step`. Not thread-safe.
 
     A `Step` reads first, then changes, because IncompleteUnit must leave everything unchanged.
     """

@@ -1,8 +1,8 @@
-"""Reads one field of a frame that arrives in chunks; the data may end within the field.
+"""Reads one field of a frame that arrives in pieces; the data may end within the field.
 
 The byte forms are those of rlm.wire.reading. Every function raises IncompleteUnit if the data ends
-within the field, else it returns the field and the position after it. CorruptError is for errors
-that more data cannot resolve.
+within the field. Otherwise it returns the position after the field, and most return its value, too.
+CorruptError is for errors that more data cannot resolve.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from rlm.wire.reading import read_unsigned_varint
 from rsm.segment.errors import CorruptError
 
-# A chunk, or the buffered beginning of a unit with the bytes that complete it.
+# A received piece, or the buffered beginning of a unit with the bytes that complete it.
 Data = memoryview | bytearray
 
 _INT16 = struct.Struct(">h")
@@ -52,7 +52,7 @@ def nullable_length_unit(data: Data, position: int, *, flexible: bool) -> tuple[
     """Read the length of bytes or the count of an array, 0 for null."""
     length, end = _length(data, position, flexible=flexible)
     if length < -1:
-        raise CorruptError("an array or bytes have a negative length", length=length)
+        raise CorruptError("the length of an array or of bytes is below -1", length=length)
     return max(length, 0), end
 
 

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from rsm.segment.errors import CorruptError
 
-# RFC 7677 and Kafka's ScramMechanism require 4096. The upper bound is this client's own, because
-# the server's count determines how long the client computes.
+# RFC 7677 and Kafka's ScramMechanism require at least 4096. The upper bound is this client's own,
+# because the server's count determines how long the client computes.
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
 
@@ -34,7 +34,8 @@ class SaslExchange(Protocol):
     def answer(self, challenge: bytes) -> bytes:
         """Return the client's answer to the server's message; send nothing if `is_done`.
 
-        Raises CorruptError if the server cannot prove its identity, or its message is malformed.
+        Raises CorruptError if the server's message is malformed or reports an error, or does not
+        prove the server's identity.
         """
 
     @property
@@ -107,9 +108,9 @@ class ScramExchange:
     def _verify_server(self, challenge: bytes, expected: bytes) -> None:
         attributes = _attributes(challenge)
         if "e" in attributes:
-            raise CorruptError("server ended the SCRAM exchange", reason=attributes["e"])
+            raise CorruptError("the server ended the SCRAM exchange", reason=attributes["e"])
         if not hmac.compare_digest(_base64(attributes.get("v", "")), expected):
-            raise CorruptError("server does not prove that it knows the password")
+            raise CorruptError("the server does not prove that it knows the password")
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:
         return hmac.digest(key, data, self._hash_name)
@@ -119,14 +120,14 @@ def _challenge_of(attributes: dict[str, str], *, client_nonce: str) -> tuple[str
     """Return the nonce, salt and iteration count of a server's first message."""
     nonce = attributes.get("r", "")
     if not nonce.startswith(client_nonce) or len(nonce) == len(client_nonce):
-        raise CorruptError("server's SCRAM nonce does not extend the client's")
+        raise CorruptError("the server's SCRAM nonce does not extend the client's")
     text = attributes.get("i", "")
     iterations = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
-        raise CorruptError("SCRAM iteration count is out of bounds", iteration_count=text)
+        raise CorruptError("the SCRAM iteration count is out of bounds", iteration_count=text)
     salt = _base64(attributes.get("s", ""))
     if not salt:
-        raise CorruptError("server's SCRAM message has no salt")
+        raise CorruptError("the server's SCRAM message has no salt")
     return nonce, salt, iterations
 
 
@@ -134,7 +135,7 @@ def _attributes(message: bytes) -> dict[str, str]:
     try:
         parts = message.decode().split(",")
     except UnicodeDecodeError as error:
-        raise CorruptError("SCRAM message is not text") from error
+        raise CorruptError("the server's SCRAM message is not UTF-8") from error
     return {part[0]: part[2:] for part in parts if part[1:2] == "="}
 
 
@@ -142,4 +143,4 @@ def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise CorruptError("SCRAM attribute is not base64") from error
+        raise CorruptError("an attribute of the server's SCRAM message is not base64") from error

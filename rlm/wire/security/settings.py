@@ -1,6 +1,6 @@
 """Reads the client's security settings, in librdkafka's names.
 
-This module decides which of them the client supports. An unsupported security setting is an error,
+This module decides which settings the client supports. An unsupported security setting is an error,
 because a connection must not be less secure than requested. Other settings are ignored. Secrets
 never appear in repr.
 """
@@ -35,7 +35,7 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Represents TLS towards the broker; the certificate is always verified.
+    """Represents TLS towards the broker, whose certificate is always verified.
 
     If `ca_path` is None, the client trusts the system's certificates.
     """
@@ -124,7 +124,7 @@ def _sasl(client: Mapping[str, str]) -> SaslSettings:
 
 def _invalid(key: str, found: str, expected: tuple[str, ...]) -> InvalidConfigError:
     return InvalidConfigError(
-        "this client setting has a value that is not supported",
+        "cannot use a setting of the Kafka client: its value is not supported",
         key=key,
         found=found,
         expected=" or ".join(expected),
