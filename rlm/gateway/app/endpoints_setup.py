@@ -47,8 +47,8 @@ class ServingContext:
 
     `identity`: the broker on this host, None without one. `worker`: this process's number among
     the gateway's processes. `listener`: bound to `gateway.listener`; listens once its endpoint is
-    open. `unserved`: called with the number of unserved brokers at each update. `towards`: as in
-    rlm.process.local_address.
+    open. `unserved`: with an endpoint for each broker, called with the number of unserved brokers
+    at each update. `towards`: as in rlm.process.local_address.
     """
 
     config: Config

@@ -73,7 +73,7 @@ def session_limits(config: Config) -> SessionLimits:
 
 
 def server_limits(config: Config) -> ServerLimits:
-    """Return the connection counts and timeouts of the server."""
+    """Return the server's limits of connections, and its timeouts."""
     limits = config.gateway_limits
     return ServerLimits(
         connection_count=config.gateway.max_connections,

@@ -138,7 +138,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (TOPIC,),
-        "Started reads of a partition from the store.",
+        "Started reads of a partition's stored data, from memory or from the store.",
         _by_topic(lambda counts: counts.requests),
     ),
     Measure(
@@ -146,7 +146,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (TOPIC,),
-        "Reads of a partition from the store that ended with KAFKA_STORAGE_ERROR.",
+        "Reads of a partition's stored data that ended with KAFKA_STORAGE_ERROR.",
         _by_topic(lambda counts: counts.errors),
     ),
     Measure(
@@ -154,7 +154,7 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "gauge",
         MetricUnit.COUNT,
         (),
-        "Reads of a partition from the store, both running and waiting for a thread.",
+        "Reads of a partition's stored data, both running and waiting for a thread.",
         _one(lambda sources: sources.permits.taken_count),
     ),
     Measure(
@@ -209,7 +209,8 @@ _MEASURES: tuple[Measure[GatewaySources], ...] = (
         "counter",
         MetricUnit.COUNT,
         (),
-        "Accepted connections of clients, including those that the gateway closed at once.",
+        "Accepted connections of clients, with TLS after the handshake. Without TLS, includes "
+        "those that the gateway closed at once.",
         _one(lambda sources: sources.counts.accepted),
     ),
     Measure(

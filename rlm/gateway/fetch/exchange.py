@@ -1,6 +1,6 @@
 """Serves one Fetch for offsets that the broker lacks, up to the client's response. Pure.
 
-    sent -> [ends requested] -> answered -> [ends requested again] -> [store read] -> merged
+    [ends requested] -> sent -> answered -> [ends requested again] -> [store read] -> merged
 
 The session requests log ends before the Fetch if it expects to need them. It requests them again
 after the broker's response if they are too old to decide whether an offset is below or above the

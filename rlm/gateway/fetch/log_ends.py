@@ -46,7 +46,7 @@ class LogEnds:
 
 
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
-    """Return the log ends that are certain at a follower, which reports none.
+    """Return the log ends that are certain at a follower; the follower reports none.
 
     Trimmed offsets are stored and committed. Nothing above them is certain, because a follower's
     high watermark may lag.

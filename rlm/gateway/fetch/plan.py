@@ -1,4 +1,4 @@
-"""Plans a client's Fetch: what to send to the broker, and which partitions need the store. Pure.
+"""Plans a client's Fetch: the request to the broker, and the partitions that need the store. Pure.
 
 The gateway always requests all partitions from the broker, which authorizes each and checks leader
 epochs. It uses no fetch session (KIP-227), because the broker would base the session on its own

@@ -51,7 +51,7 @@ class QuerySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayContext:
-    """A snapshot; create one for each request. All objects that it refers to are thread-safe.
+    """A snapshot; get the newest one for each request. All its objects are thread-safe.
 
     `topology` and `topics` are values. `metadata` and `timestamps` may block, so only blocking
     rewrites use them. `started_ms` is when the client's wait for a rewrite began, by the clock of

@@ -35,7 +35,7 @@ class DisconnectCause(Enum):
 
 
 class ConnectionRefusedByGatewayError(Exception):
-    """An error that closes only the connection whose bytes caused it."""
+    """An error from the bytes of one connection; it closes only that connection."""
 
     def __init__(self, reason: DisconnectCause, detail: str = "") -> None:
         super().__init__(f"{reason.value} {detail}".rstrip())

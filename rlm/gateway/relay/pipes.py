@@ -42,7 +42,7 @@ class Pipes:
             read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None
-        # The system limits each user's large pipes; the default size works too, but slower.
+        # The system limits each user's large pipes; the default size works too, but is slower.
         with suppress(OSError):
             fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         return Pipe(read_fd=read_fd, write_fd=write_fd)

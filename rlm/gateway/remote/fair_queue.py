@@ -21,7 +21,7 @@ from rsm.segment.clock import Clock
 
 
 class FairQueueTags:
-    """The clients' tags: which client is next, so that all receive the same amount.
+    """The clients' tags. The lowest tag is next, so that all clients receive the same amount.
 
     Pure and not thread-safe.
 

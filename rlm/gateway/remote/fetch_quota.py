@@ -46,7 +46,7 @@ class FetchQuota:
     def throttle_ms(self, now_ms: int, *, reserved_bytes: int = 0) -> int:
         """Return how long sending must pause; 0 if it need not.
 
-        `reserved_bytes`: what fetches that already have a permit are expected to take.
+        `reserved_bytes`: the expected bytes of all fetches that already have a permit.
         """
         if not self._is_limited:
             return 0

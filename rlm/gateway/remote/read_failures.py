@@ -39,7 +39,7 @@ class ReadFailures:
     def record(self, read: PartitionFetch, error: BaseException) -> None:
         """Log a failed read, unless the same was logged within the last minute."""
         if isinstance(error, NotFoundError | CorruptError):
-            # ReadAnomalies logs the warning, once.
+            # ReadAnomalies logs a warning for the first failure of the segment.
             _log.debug(LogLine("cannot read a stored segment", error=error))
             return
         cause = error.message if isinstance(error, TieredStorageError) else type(error).__name__

@@ -35,7 +35,7 @@ _SET_OFF = (_SET, _UNLIMITED)  # operation and value
 _RETENTION_KEYS = frozenset({"retention.ms", "retention.bytes"})
 # Not a number, but an explanation, because brokers log a value that they reject.
 _UNACCEPTABLE = ("retention.ms", "(refused: the topic is tiered)")
-# Brokers with ZooKeeper return the second one.
+# Brokers with ZooKeeper return INVALID_REQUEST.
 _UNACCEPTED = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
 _MESSAGE = "the topic is tiered: change its retention with `rlm topic set`"
 

@@ -1,7 +1,8 @@
 """The table of all APIs whose messages the gateway changes, except Fetch.
 
-Frames of other API keys, and of versions that a row leaves out, are opaque: the gateway relays them
-without decoding.
+Frames of other API keys are opaque, except for the responses of SASL logins, which the gateway also
+reads. Responses in versions that a row leaves out are opaque, too. The gateway refuses requests in
+versions that the API of an ExchangeRewrite leaves out.
 """
 
 from __future__ import annotations
