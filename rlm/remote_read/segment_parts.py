@@ -76,7 +76,7 @@ class SegmentParts:
     def chunk(
         self, metadata: RemoteLogSegmentMetadata, index: int, *, is_ahead: bool = False
     ) -> ChunkRequest[SegmentPart]:
-        """Return one chunk of the log; the last one of a segment is shorter.
+        """Return the request for one chunk of the log; the last chunk of a segment may be shorter.
 
         With `is_ahead` the reading thread also verifies the chunk's batches, and those of neighbors
         that lacked only this chunk. Fetches then do not wait for the verification.
@@ -96,7 +96,7 @@ class SegmentParts:
     def span(
         self, metadata: RemoteLogSegmentMetadata, position: int, end_position: int
     ) -> ChunkRequest[SegmentPart]:
-        """Return [position, end_position) of the log, as a chunk of its own.
+        """Return the request for [position, end_position) of the log, as a chunk of its own.
 
         It loads faster than the chunks around it, but serves only requests for the same range.
         """
@@ -115,7 +115,7 @@ class SegmentParts:
         return ChunkKey(part_name(metadata.objects[-1].key, INDEXES), 0)
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
-        """Return the indexes of a segment; the cache counts them at the size of their object."""
+        """Return the request for a segment's indexes, which count as much as their object."""
         return ChunkRequest(
             key=self.indexes_key(metadata),
             size_bytes=metadata.objects[-1].length_bytes or 1,

@@ -20,8 +20,8 @@ _LAST_VERSION = 0x7FFF
 
 UnknownTags = tuple[tuple[int, bytes], ...]
 
-# Record batches. Decoding returns a slice of its input buffer, which must not be resized or reused
-# while the slice exists. Encoding accepts several pieces as one value.
+# Records are record batches. Decoding returns a slice of its input buffer. Do not resize or reuse
+# the buffer while the slice exists. Encoding accepts several pieces as one value.
 Buffer = bytes | memoryview
 Records = Buffer | tuple[Buffer, ...]
 NULL_ID = UUID(int=0)

@@ -142,7 +142,10 @@ class NodeEndpoint(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(Message):
-    """A result for each requested partition; `session_id` 0 means no session."""
+    """A result for each requested partition; in a fetch session, only for changed partitions.
+
+    `session_id` 0 means no session.
+    """
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "7+")

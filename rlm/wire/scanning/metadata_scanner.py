@@ -98,7 +98,7 @@ class MetadataScanner:
             while self._brokers_left:
                 self._read_broker()
         except (IncompleteUnit, CorruptError) as error:
-            # Truncated bytes look like corrupt ones until more have arrived.
+            # An incomplete structure looks corrupt until more bytes have arrived.
             if not self._left_bytes or len(self._buffered) > MAX_BUFFERED_BYTES:
                 raise CorruptError(
                     "the brokers of a Metadata response cannot be read", reason=error
