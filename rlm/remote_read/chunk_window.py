@@ -91,7 +91,7 @@ _CHECKED_AT_ONCE_BYTES = 262_144
 class ChunkWindow:
     """Neighboring chunks of one segment, in order, read as one. Thread-safe.
 
-    Methods raise CorruptError with the position.
+    `cut` raises CorruptError with the position; the other methods do not raise it.
     """
 
     def __init__(self, stored: StoredRange, chunks: Sequence[SegmentChunk]) -> None:

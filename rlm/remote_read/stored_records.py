@@ -35,7 +35,7 @@ class TierRecords:
 def stored_records(
     scan: RemoteScan, wanted: OffsetRange, storage: RemoteStorageManager, isolation: Isolation
 ) -> Iterator[TierRecords]:
-    """Yield the records in `wanted`, without control records. Raises what the scan raises.
+    """Yield the records in `wanted`, without control records. Raises as `scan` and `storage`.
 
     With READ_COMMITTED, it also omits the records of aborted transactions, which each segment's
     companion lists.

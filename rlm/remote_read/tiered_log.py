@@ -137,7 +137,7 @@ class TieredLog:
         return end_offset
 
     def _require_stored(self, offset: int, local_error: NotFoundError) -> None:
-        """Catch up with what was stored before the broker's trim; raise if `offset` was not."""
+        """Catch up with the metadata; raise unless `offset` is stored or in a recorded gap."""
         if not self._metadata.caught_up(self._partition):
             raise RetriableError(
                 "cannot follow the metadata topic to its end", partition=self._partition

@@ -43,7 +43,7 @@ class FunctionSource(ABC):
         return f"{self._verb}_{'compact_' * compact}{'nullable_' * nullable}{kind}"
 
     def _named(self, prefix: str, value: object) -> str:
-        """Add an object to the namespace under a new name."""
+        """Add an object to the namespace under a new name, and return the name."""
         name = f"{prefix}_{len(self._namespace)}"
         self._namespace[name] = value
         return name

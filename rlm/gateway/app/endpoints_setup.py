@@ -96,8 +96,8 @@ class ServingMode:
 
     `address`: where clients find the first endpoint. `own` describes this gateway; call it after
     `address` is known. `process_id` is the same in every run. Call `confirm` before the gateway
-    writes to the cluster: it checks that this is the expected cluster, or raises
-    ForeignClusterError, NotFoundError or RetriableError.
+    writes to the cluster: it raises ForeignClusterError or NotFoundError if this is not the
+    expected cluster, and RetriableError if that is unknown.
     """
 
     routing: Routing

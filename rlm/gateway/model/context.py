@@ -26,7 +26,10 @@ class TimestampLookup(Protocol):
         *,
         below_offset: int | None = None,
     ) -> FoundRecord | None:
-        """Return the first stored record at or after a time, below an offset if one is given."""
+        """Return the first stored record at or after a time.
+
+        Skips segments from `below_offset` on; the record itself may be at or above it.
+        """
 
     def record_of_max_timestamp(
         self, topic_id_partition: TopicIdPartition, *, above_ms: int = -1

@@ -1,9 +1,9 @@
 """Carries out a session's actions on two transports, the store and the rewrite threads.
 
-While the broker's transport is full, the relay pauses reading the client. While the client's
-transport is full, it pauses reading both, because the gateway itself answers some requests. While a
-response waits for the client's socket, the relay pauses reading only after further bytes have
-arrived. Usually none come, and pausing costs more than a read.
+While the broker's transport is full, the relay pauses reading from the client. While the client's
+transport is full, it pauses reading from both, because the gateway itself answers some requests.
+While a response waits for the client's socket, the relay pauses reading only after further bytes
+have arrived. Usually none come, and pausing costs more than a read.
 """
 
 from __future__ import annotations

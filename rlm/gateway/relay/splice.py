@@ -65,7 +65,7 @@ class Splice:
 
     @property
     def is_running(self) -> bool:
-        """Whether a splice runs; then nothing else may read the broker or write to the client."""
+        """Whether a splice runs, which alone may read from the broker and write to the client."""
         return self._way is not None
 
     def begin(self, count: int) -> None:

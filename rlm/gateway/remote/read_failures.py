@@ -23,11 +23,11 @@ _LOGGED_MAX_COUNT = 1_000
 
 
 class ReadFailures:
-    """Logs the failed reads of all clients: each cause once a minute per partition. Thread-safe.
+    """Logs the failed reads of all clients: each cause at most once a minute per partition.
 
-    A cause is an error's constant text. Memory: 1,000 pairs of partition and cause. While all of
-    them are younger than a minute, a new pair is not logged. Each line has the number of failures
-    that were not logged since the previous line.
+    Thread-safe. A cause is an error's constant text. Memory: 1,000 pairs of partition and cause.
+    While all of them are younger than a minute, a new pair is not logged. Each line has the number
+    of failures that were not logged since the previous line.
     """
 
     def __init__(self, clock: Clock) -> None:

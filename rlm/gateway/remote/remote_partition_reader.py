@@ -94,7 +94,7 @@ class RemotePartitionReader:
     ) -> RemoteSlice | None:
         """Return the result of `begin`, if that needs neither the store nor the metadata topic.
 
-        None means only that `begin` must be called. Raises CorruptError.
+        None means only that `begin` must be called. Raises what the metadata raises.
         """
         if read.is_above_end:
             return None

@@ -15,9 +15,9 @@ The session starts no further request of the client (`reads_client` is false) wh
 It starts no further response of the broker while a response waits for the store or a rewrite. So
 responses keep their order, and the session buffers at most one.
 
-Meanwhile the session buffers the bytes that arrive. The owner pauses reading a side only once bytes
-are buffered (`holds_client`, `holds_broker`). Usually none arrive, and pausing costs more than a
-read.
+Meanwhile the session buffers the bytes that arrive. The owner pauses reading from a side only after
+bytes were buffered (`holds_client`, `holds_broker`). Usually none arrive, and pausing costs more
+than a read.
 """
 
 from __future__ import annotations
