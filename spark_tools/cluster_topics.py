@@ -45,7 +45,7 @@ def find_partitions(
     """Return all partitions of each topic, ascending.
 
     Raises MissingTopicError with the name of a topic that does not exist. Raises
-    InvalidConfigError if the cluster is unreachable or the client's configuration is invalid.
+    InvalidConfigError for any other failure, such as an unreachable cluster or missing rights.
     """
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
     for topic, description in _describe(client, topics, timeout_ms).items():
@@ -62,7 +62,7 @@ def find_topics(
 ) -> tuple[str, ...]:
     """Return the topics whose whole names match, ascending, without Kafka's internal topics.
 
-    Raises InvalidConfigError if none matches, or for the reasons of find_partitions.
+    Raises InvalidConfigError if none matches, or if the topics cannot be listed.
     """
     admin = _admin(client)
     try:
@@ -93,8 +93,8 @@ def find_local_offsets(
 ) -> dict[TopicIdPartition, OffsetRange]:
     """Return each partition's range of offsets on its broker.
 
-    With `read_committed`, the range ends at the last stable offset. Raises
-    RetriableError if a leader does not answer.
+    With `read_committed`, the range ends at the last stable offset. Raises RetriableError if the
+    offsets of a partition cannot be fetched.
     """
     admin = _admin(client)
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
@@ -128,7 +128,7 @@ def ensure_dead_letter_topic(
     replicated_as: str,
     timeout_ms: int,
 ) -> None:
-    """Create a topic without retention for dead letters, unless it exists.
+    """Create the topic for dead letters, whose records never expire, unless it exists.
 
     The new topic gets the replication factor of the topic `replicated_as`. Raises
     InvalidConfigError if the topic cannot be created or `replicated_as` cannot be found.
@@ -190,8 +190,9 @@ def _request_timeout_s(timeout_ms: int) -> float:
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
             "the time limit for the cluster's answers is too long",
+            option="timeoutMs",
             found=timeout_ms,
-            at_most=MAX_TIMEOUT_MS,
+            expected=f"at most {MAX_TIMEOUT_MS} ms",
             advice="Lower it",
         )
     return timeout_ms / 1000

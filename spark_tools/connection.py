@@ -1,7 +1,8 @@
 """Parses the options that address cluster and store, for all jobs and the data source.
 
 The keys are those of the file that `rlm run` takes. The option `config` names such a file, which
-only the driver reads. An option overrides the file. Keys that the jobs do not use are ignored.
+only the driver reads. An option overrides the file. Jobs ignore keys of the file that they do not
+use.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class StoreConnection:
 
     @property
     def listed_prefix(self) -> str:
-        """The prefix of all objects' names, with its slash."""
+        """The prefix of all objects' names, with its slash; empty without a prefix."""
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
@@ -123,7 +124,7 @@ class StoreConnection:
             finally:
                 storage.close()
         except RetriableError as error:
-            raise InvalidConfigError("the store cannot be reached", reason=error) from error
+            raise InvalidConfigError("cannot list the store", reason=error) from error
 
     @property
     def keys(self) -> ObjectKeys:
@@ -182,7 +183,7 @@ class ClusterConnection:
     def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:
         """Parse the options; with `takes_kafkas`, `kafka.*` options configure the client too.
 
-        Raises InvalidConfigError for a missing option and for an unreadable file.
+        Raises InvalidConfigError for a missing or invalid option, and for an unreadable file.
         """
         file = _file_properties(options.get(CONFIG))
         of_file = file.values()

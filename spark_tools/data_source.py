@@ -3,8 +3,9 @@
     register(spark)
     spark.read.format("rlm").option("config", "rlm.properties").option("subscribe", "orders").load()
 
-The driver plans once per DataFrame, from the metadata topic. Executors receive parts of segments
-and read the store. They read a broker only for records that are not stored, if options ask for it.
+The driver plans a batch query once per DataFrame, and a stream for each micro-batch, from the
+metadata topic. Executors receive parts of segments and read the store. They read a broker only
+for records that are not stored, if options ask for it.
 """
 
 from __future__ import annotations

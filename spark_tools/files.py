@@ -1,4 +1,4 @@
-"""Defines the files that a job keeps next to Spark's output; spark.hadoop_files implements it."""
+"""Defines access to files that a job keeps next to Spark's output (spark.hadoop_files)."""
 
 from __future__ import annotations
 

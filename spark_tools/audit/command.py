@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def audit(arguments: argparse.Namespace) -> int:
-    """Run the audit, print its findings, and return the exit code."""
+    """Run the audit, print the count of each kind of finding, and return the exit code."""
     _require_that_none_is_idle(arguments)
     _require_consent(arguments)
     options = given_options(arguments, os.environ)
@@ -144,7 +144,7 @@ def _print_counts(arguments: argparse.Namespace, findings: Sequence[Finding]) ->
 
 
 def loss_advice(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line that names the first lost or damaged data, and what to do."""
+    """Yield one line about the first lost or damaged data and the remedy; none without a loss."""
     kinds = {kind.value for kind in DATA_LOSS}
     first = next((each for each in findings if each.kind in kinds), None)
     if first is None:
@@ -153,8 +153,9 @@ def loss_advice(findings: Iterable[Finding]) -> Iterator[str]:
     context = {"partition": location, "segment_id": first.segment_id, "object": first.object_key}
     fields = ", ".join(f"{name}={value}" for name, value in context.items() if value)
     yield (
-        f"data is lost or damaged: {first.detail} ({fields}). Restore the objects, or see "
-        f"`rlm topic resolve {location} --dry-run`. --page FILE and --output DIR list all findings."
+        f"data is lost or damaged: {first.detail} ({fields}). Restore missing or damaged "
+        f"objects, or see `rlm topic resolve {location} --dry-run`. --page FILE and --output DIR "
+        "list all findings."
     )
 
 
@@ -204,9 +205,9 @@ def _require_file_may_be(path: Path) -> None:
 def _treat(
     result: AuditResult, connection: ClusterConnection, arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Write the dead letters for repair if the user agrees; return their counts.
+    """Write the dead letters for repair after a confirmation; return the counts.
 
-    Raises StoppedError if the user does not agree.
+    A dry run asks nothing and writes nothing. Raises StoppedError if the user does not agree.
     """
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
@@ -293,7 +294,7 @@ def command_parser() -> JobParser:
         example="2d",
         metavar="DURATION",
         type=duration_in_ms,
-        help="Ignore objects younger than this; in ms without a unit."
+        help="Minimum age of orphans and of unfinished work in the report; in ms without a unit."
         " [default: remote.orphan.grace.ms]",
     )
     parser.add_argument(
@@ -307,7 +308,8 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=20_000,
-        help="Objects that one task lists. [default: %(default)s]",
+        help="Expected objects per task. Lower it if tasks lack memory; raise it for fewer tasks."
+        " [default: %(default)s]",
     )
     _add_treatment(parser)
     return parser

@@ -1,8 +1,8 @@
-"""Runs an audit: lists, compares, checks suspicions again, reads newer metadata.
+"""Runs an audit: lists, compares, looks at suspect objects again, and reads newer metadata.
 
-This order makes the audit safe. A suspicion of the first listing counts only if a second look at
-the object and newer metadata confirm it. If a source does not answer completely, the audit reports
-nothing.
+This order makes the audit safe. A suspected finding of the first listing counts only if a second
+look at the object and newer metadata confirm it. If a source does not answer completely, the audit
+reports nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class IncompleteError(TieredStorageError):
 class AuditSettings:
     """The settings of an audit.
 
-    Objects younger than `grace_ms` are skipped; `verify_checksums` reads every object.
+    Unknown objects and unfinished work that are younger than `grace_ms` are not reported.
+    `verify_checksums` reads every object of finished segments.
     """
 
     grace_ms: int
@@ -79,8 +80,8 @@ class AuditResult:
 class Audit:
     """One audit of one store. Not thread-safe.
 
-    Driver memory: the expected objects of a few key ranges per Spark core, the suspicions, and the
-    metadata.
+    Driver memory: the expected objects of a few key ranges per Spark core, all findings, and what
+    the open metadata needs.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Audit:
         settings: AuditSettings,
         clock: Clock,
     ) -> None:
-        """The clock's wall time must be close to the store's."""
+        """Take a clock whose wall time is close to the store's."""
         self._spark = spark
         self._store = store
         self._open_metadata = open_metadata
@@ -129,7 +130,7 @@ class Audit:
             raise IncompleteError("the metadata cannot be read completely", reason=error) from error
 
     def _compare(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
-        """List the store and return the suspicions."""
+        """List the store and return the suspected findings."""
         settings = self._settings
         compare = partial(
             list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
@@ -146,7 +147,7 @@ class Audit:
         return found
 
     def _seen_again(self, suspicions: list[Finding]) -> dict[str, ChunkInfo]:
-        """Look at the suspected objects a second time; return those that exist."""
+        """Look at the suspected objects a second time; return the existing ones by name."""
         if not suspicions:
             return {}
         look = partial(look_again, store=self._store)
@@ -169,7 +170,7 @@ def open_metadata(
 ) -> Iterator[MetadataSnapshot]:
     """Open the metadata as of the topic's current end, in RocksDB in a temporary directory.
 
-    `cache` is the directory of a cache to copy first, which may be in use. The topic is then read
+    `cache` is the directory of a cache, possibly in use, to copy first. The topic is then read
     from the cache's positions, or completely if the cache is of another topic. Raises
     InvalidConfigError, RetriableError. Memory: RocksDB's caches, whatever the number of segments.
     """

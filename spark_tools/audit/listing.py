@@ -1,6 +1,7 @@
 """Lists key ranges, compares them with the metadata, and looks at objects again, on executors.
 
-This module does not import Spark. Memory: one range's expected objects and one page of the listing.
+This module does not import Spark. Memory: one range's expected objects and
+findings, one page of the listing, and 8 MiB of an object.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[Chu
 def _read(
     storage: ChunkStorage, listed: Iterable[ChunkInfo], wanted: Collection[str]
 ) -> Iterator[ChunkInfo]:
-    """Replace checksums by those of the bytes read; omit objects deleted meanwhile."""
+    """Replace the wanted objects' checksums by those of their bytes; omit deleted objects."""
     for found in listed:
         if found.name not in wanted:
             yield found

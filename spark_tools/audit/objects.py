@@ -1,7 +1,7 @@
 """Compares listed objects with expected ones: orphans, missing and different objects. Pure.
 
 A listing is not a snapshot, and metadata that was read before it lacks newer events. So a finding
-of `compare` is a suspicion until `confirmed` checks it with metadata that was read later.
+of `compare` is only suspected until `confirmed` checks it with metadata that was read later.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def compare(
 def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
-    """Return the finding that remains after a second look at the object and newer metadata."""
+    """Return the finding after a second look and newer metadata; None if these disprove it."""
     if suspicion.kind in OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
@@ -67,7 +67,7 @@ def missing(absent: ExpectedObject) -> Finding:
 
 
 def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
-    """Return how an object differs from its record; None if the store shows no difference."""
+    """Return how an object that must exist differs from its record; None if nothing shows it."""
     if not known.must_exist:
         return None
     if known.length_bytes not in (-1, found.length_bytes):

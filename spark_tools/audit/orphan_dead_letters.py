@@ -52,7 +52,7 @@ class Sightings:
 
 
 def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list[Orphan]:
-    """Return the removable orphans that have not been treated in this way before."""
+    """Return the removable orphans; those in quarantine are not moved into quarantine again."""
     return [
         each
         for each in orphans

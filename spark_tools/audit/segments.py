@@ -107,9 +107,9 @@ def _holes(
 def _known(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[tuple[OffsetRange, bool]]:
-    """Yield stored, in-copy and lost ranges, and whether each changed since the cut-off.
+    """Yield stored ranges, copied ranges and gaps, and whether each changed since the cut-off.
 
-    A copy without a known end gets the offsets up to the next stored range.
+    A copy without a known end gets the offsets up to the next stored range, or one offset.
     """
     stored = {each.metadata.segment_id: each.offsets for each in ranges}
     for record in partition.segments:

@@ -1,6 +1,6 @@
-"""Confirms suspicions by a second look and newer metadata, and adds the metadata's findings.
+"""Confirms suspected findings by a second look and newer metadata; adds those about segments.
 
-Memory: the segments of one partition, and the suspicions.
+Memory: the segments of up to 64 partitions, and all findings.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def settle(
     age: Age,
     keys: ObjectKeys,
 ) -> SettledFindings:
-    """Settle the suspicions by the current metadata. Raises CorruptError, RetriableError."""
+    """Return all findings by the current metadata. Raises CorruptError, RetriableError."""
     totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
     findings: list[Finding] = []
     suspected = {each.object_key for each in suspicions}
@@ -89,7 +89,7 @@ def settle(
 
 
 def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:
-    """Return the suspected objects that belong to segments that are not deleted."""
+    """Return the objects of each undeleted segment with a suspected object, by name."""
     living = (
         each.metadata
         for each in partition.segments

@@ -52,7 +52,7 @@ _COUNTS: Mapping[str, str] = MappingProxyType(
         "records": "Records of the exported ranges. Not with `--dry-run`.",
         "files": "Files of the exported ranges. With `--dry-run`: ranges to export.",
         "bytes": "Only with `--dry-run`: bytes of the ranges in the store.",
-        "skipped": "Ranges that were skipped.",
+        "skipped": "Ranges that were skipped, or would be with `--dry-run`.",
         "undecodable": "Exported records that could not be decoded, with `decodeMode` "
         "`permissive`.",
     }
@@ -60,7 +60,7 @@ _COUNTS: Mapping[str, str] = MappingProxyType(
 REPORT = report_shape(
     "ExportReport",
     counts_shape("ExportCounts", _COUNTS.items()),
-    {"skipped": JsonField(SKIPPED_RANGE, "The ranges that were skipped.", is_list=True)},
+    {"skipped": JsonField(SKIPPED_RANGE, "The skipped ranges.", is_list=True)},
 )
 
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Run the export, print what it exports, and return the exit code."""
+    """Run the export, print the exported and skipped ranges, and return the exit code."""
     options = {**given_options(arguments, os.environ), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
         options["timeoutMs"] = str(arguments.timeout_ms)
@@ -160,7 +160,7 @@ def _print_progress(progress: ExportProgress) -> None:
 
 
 def _require_exportable(options: ReadOptions) -> None:
-    """Raise InvalidConfigError for options that would omit records of exported offsets."""
+    """Raise InvalidConfigError for options that an export does not support."""
     ending = options.ending
     if LATEST_OFFSET in (ending.default, *ending.named.values()):
         raise InvalidConfigError(
@@ -178,10 +178,10 @@ def _require_exportable(options: ReadOptions) -> None:
         )
     if not set(options.columns) - {*COLUMNS_OF_PATHS, UNREADABLE}:
         raise InvalidConfigError(
-            "nothing would be exported: these columns are in the files' paths",
+            "nothing would be exported: files do not contain these columns",
             option="columns",
             found=",".join(options.columns),
-            expected="one more column",
+            expected="at least one other column",
         )
     for name, bound_ms in (
         ("fromTimestamp", options.from_ms),
@@ -219,7 +219,8 @@ def command_parser() -> JobParser:
         metavar="SIZE",
         type=size_in_bytes,
         default=_DEFAULT_FILE_BYTES,
-        help="Bytes of stored segments for each file, such as 512MiB. [default: 128MiB]",
+        help="Maximum stored bytes per file: raise it for fewer files, lower it for shorter tasks."
+        " [default: 128MiB]",
     )
     parser.add_argument(
         "--partition-by",

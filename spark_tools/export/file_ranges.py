@@ -1,4 +1,4 @@
-"""Assigns offsets to files: joins or splits stored segments into files of one size. Pure.
+"""Assigns offsets to files: joins pieces of segments into files of at most `file_bytes`. Pure.
 
 A file has the offsets of one contiguous range, in order. No file range contains missing offsets:
 one range ends below them, and the next one begins above them.
@@ -17,7 +17,7 @@ from spark_tools.reading.plan import Hole, Piece, SegmentPiece
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRange:
-    """Offsets of a partition for one file, or for one file per date; `pieces` ascend.
+    """Offsets of a partition for one file, or for the files of their dates; `pieces` ascend.
 
     `failures` counts the temporary failures to read its first offset.
     """

@@ -36,14 +36,14 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Files of one Spark job. More files per job spread its fixed cost and the idle time at its end."""
+"""Files per core of one Spark job: more spread its fixed cost and the idle time at its end."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """The form of the files: about `file_bytes` of stored segments each, and one per date or not.
+    """The form of the files: at most about `file_bytes` of stored segments each, by date or not.
 
     `decoding` names the decoded columns.
     """
@@ -103,9 +103,9 @@ class Export:
         self._losses = ExportLosses(SkippedRanges(self._files), self._done)
 
     def plan(self) -> ExportPlan:
-        """Return what `run` would do now; changes nothing.
+        """Return what `run` would do now; change nothing.
 
-        Raises InvalidConfigError if an earlier export used other columns or another isolation.
+        Raises InvalidConfigError if an earlier export had another format.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -116,11 +116,11 @@ class Export:
         return ExportPlan(files=tuple(files), skipped=skipped)
 
     def run(self) -> Iterator[ExportEvent]:
-        """Export; yield each range that the manifest has now, and each that cannot be exported.
+        """Export; yield the exported ranges, the skipped ranges, and the progress after each job.
 
-        Raises InvalidConfigError if an earlier export used other columns or another isolation, or
-        if executors and driver do not share the directory. Raises FencedError if another export
-        writes the same offsets, and RetriableError if nothing can be read any more.
+        Raises InvalidConfigError if an earlier export had another format, or if executors and
+        driver do not share the directory. Raises FencedError if another export writes the same
+        offsets, and RetriableError if the last three Spark jobs could not read anything.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -161,7 +161,7 @@ class Export:
         return files, [part for part in parts if isinstance(part, Hole)], lost
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
-        """Export several files at a time; in the end, retry the ranges that failed temporarily."""
+        """Export several files at a time; retry ranges that failed temporarily after the others."""
         queue = deque(files)
         total_bytes = sum(each.size_bytes for each in files)
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism
@@ -195,7 +195,7 @@ class Export:
             queue.extend([] if left is None else [left])
             return
         tip = file_range.topic_id_partition
-        # `add_lines` has recorded it.
+        # `add_lines` has recorded this part.
         yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)
         left = file_range.rest(unreadable.end_offset)
         if left is not None:
@@ -204,7 +204,7 @@ class Export:
     def _export(
         self, planner: Planner, ranges: Sequence[FileRange]
     ) -> Generator[ExportEvent, None, list[WrittenFiles]]:
-        """Write the files of these ranges and add the readable ones to the manifest."""
+        """Write the files of these ranges and add the written offsets to the manifest."""
         attempt = self._manifest.new_attempt(datetime.now(UTC))
         work = RowsToWrite.of(
             self._connection,

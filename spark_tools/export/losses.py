@@ -40,7 +40,7 @@ class ExportLosses:
         planned: Iterable[PlannedRange],
         begins_with_log: Callable[[TopicIdPartition], bool],
     ) -> list[SkippedRange]:
-        """Return ranges that expired before their export and that no earlier export reported.
+        """Return the ranges that expired unexported, unless an earlier export reported them.
 
         `begins_with_log` returns whether the user exports a partition from its log start on.
         Otherwise, the user has excluded what is below the starting offset.

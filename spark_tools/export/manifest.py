@@ -6,13 +6,14 @@
     data/topic=…/topic_id=…/partition=…/            the files of lines, optionally by date
 
 An export reads all lines of a partition, and requires that none overlaps its own. Then it adds its
-line by a rename to the next number, and reads the line again. If another export's line is there,
-this one does not count. Then it moves the files to the paths in its line. If it is interrupted, the
-next export moves them. So `data` has all files that the manifest names when an export has ended.
+line by a rename to the next number, and reads the line again. If it reads another export's line,
+its own line does not count. Otherwise, it moves the files to the paths in its line. If the export
+is interrupted, the next one moves them. So `data` has all files that the
+manifest names when an export has ended.
 
-Lines never overlap where a rename refuses to replace a file (HDFS). **Duplicate rows:** elsewhere
-(`file:`, S3), two exports of the same topics must not run at once. There a rename can replace the
-line of an export that has already checked its line, and that export does not notice.
+**Duplicate rows:** two exports of the same topics must not run at once where a rename can replace a
+file (`file:`, S3). It can replace the line of an export that has already checked its line and does
+not notice. On HDFS, a rename refuses to replace a file, so lines never overlap.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Manifest:
         """Add the line of a range whose files are written; return the line with its number.
 
         Raises FencedError if another export has exported any of it meanwhile, InvalidConfigError if
-        the driver does not see a file. In both cases none of the files counts.
+        the driver does not see a file. In both cases none of the files counts. Raises CorruptError
+        if the line cannot be added, or if a file no longer exists.
         """
         self._require_written(line)
         staged = f"{_ATTEMPTS}/{line.attempt}.{uuid4()}.json"

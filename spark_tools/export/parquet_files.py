@@ -1,4 +1,4 @@
-"""Writes rows as Parquet files into a mounted directory, one file or one per date.
+"""Writes rows as Parquet files into a mounted directory, one file or some per date.
 
 Memory: GATHERED_BYTES of rows, twice that if they have several dates, and Arrow's buffers for one
 row group of a file.
@@ -100,7 +100,7 @@ class _File:
 
 
 _REPEATED = ["key", "timestampType", "leader_epoch", "headers.list.element.key"]
-"""Columns with repeated values: Arrow drops the dictionary of others after the first page."""
+"""Columns with repeated values. Arrow drops other columns' dictionaries after the first page."""
 
 
 def _by_date(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

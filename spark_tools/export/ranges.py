@@ -21,9 +21,9 @@ _OPTIONS = {"partition_by": "--partition-by"}
 class ExportedRange:
     """A line of the manifest: offsets of a partition that files contain completely.
 
-    `files` are relative to `path`, and their names begin with offsets. `attempt` is where they were
-    written first. `number` is the line's position in its partition. `columns` are comma-separated
-    in alphabetical order; `partition_by` is `date` or empty.
+    `files` are relative to `path`, and their names begin with offsets. `attempt` names the attempt
+    that wrote the files. `number` is the line's position in its partition. `columns` are
+    comma-separated in alphabetical order; `partition_by` is `date` or empty.
     """
 
     topic: str
@@ -102,7 +102,7 @@ class PlannedRange:
 
 
 def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> None:
-    """Raise InvalidConfigError if earlier files have other columns or another isolation."""
+    """Raise InvalidConfigError if earlier files have other columns, isolation or directories."""
     for each in done:
         for name, value in asdict(wanted).items():
             if (before := getattr(each, name)) != value:

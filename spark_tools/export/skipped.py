@@ -48,7 +48,7 @@ SKIPPED_RANGE = JsonShape(
         "start_offset": JsonField(JsonKind.OFFSET, "The first offset."),
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after the last one."),
         "cause": JsonField(JsonKind.TEXT, "`unreadable`, `expired` or `failed`."),
-        "reason": JsonField(JsonKind.TEXT, "The error."),
+        "reason": JsonField(JsonKind.TEXT, "Why the range was skipped."),
     },
 )
 
@@ -190,7 +190,7 @@ def unexported(
 def expired(
     ranges: Iterable[SkippedRange], log_starts: Mapping[Partition, int]
 ) -> list[SkippedRange]:
-    """Return the parts below the current log start that were not reported as final before."""
+    """Return, as final, the parts below the log starts that were not final before."""
     return [
         replace(
             each,

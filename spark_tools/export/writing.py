@@ -1,7 +1,7 @@
 """Writes the files of several ranges by one Spark job, with one task per range.
 
 If the directory is on the executors' host or mounted there, tasks write Parquet by Arrow, in a
-third of the time. Spark writes to other file systems.
+third of the time. Spark writes to other file systems, and with codecs that Arrow does not have.
 """
 
 from __future__ import annotations

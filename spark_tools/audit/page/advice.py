@@ -18,7 +18,7 @@ LOSS_TITLES = {
     FindingKind.CHECKSUM.value: "Object has another checksum",
     FindingKind.GAP.value: "Nothing is stored",
 }
-"""The kinds of data loss, by the values of `FindingKind`."""
+"""The titles of the kinds of data loss, by the values of `FindingKind`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def _treat_orphans(options: str) -> Html:
     return joined(
         text("Count those to delete:"),
         command(f"rlm-audit {options} --delete --dry-run"),
-        text("Delete them:"),
+        text("Request their deletion:"),
         command(f"rlm-audit {options} --delete --yes"),
         text("and then run"),
         command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
@@ -72,9 +72,9 @@ def _treat_orphans(options: str) -> Html:
 
 def _repair(options: str) -> Html:
     return joined(
-        text("See why:"),
+        text("The manager finishes them, except dead letters. List the dead letters:"),
         command(f"rlm dlq list {options}"),
-        text("Finish them:"),
+        text("Finish the dead letters:"),
         command(f"rlm-repair {options} --jars spark-jars --checkpoint DIR"),
     )
 
@@ -114,13 +114,13 @@ HOUSEKEEPING = (
     Housekeeping(
         kind=FindingKind.DANGLING_COPY,
         title="Copies that did not finish",
-        meaning="Segments whose copy is past its deadline. The local log has their records.",
+        meaning="Segments whose copy is past its deadline. Nothing reads them.",
         action=_leave_to_manager,
     ),
     Housekeeping(
         kind=FindingKind.BELOW_LOG_START,
         title="Segments below the log start",
-        meaning="Segments that retention has expired.",
+        meaning="Segments with offsets below the log start only. Nothing reads them.",
         action=_leave_to_manager,
     ),
     Housekeeping(

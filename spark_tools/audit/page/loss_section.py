@@ -78,9 +78,9 @@ def summary_sentence(losses: Iterable[Finding]) -> str:
         partition_count += 1
         range_count += _range_count(found)
     if not partition_count:
-        return "No data is missing."
+        return "No data is missing or damaged."
     ranges, partitions = count(range_count, "range"), count(partition_count, "partition")
-    return f"Data is missing: {ranges} in {partitions}."
+    return f"Data is missing or damaged: {ranges} in {partitions}."
 
 
 def _range_count(losses: Iterable[Finding]) -> int:

@@ -46,15 +46,15 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
     """Render the summary sentence and the limits of the audit."""
     limits = [
         text(
-            "The checksum of every object was computed from its bytes."
+            "The checksum of every object of finished segments was computed from its bytes."
             if facts.checksums_read
             else "Objects were not read: damage that keeps an object's length can be missed."
         ),
         NOTHING if facts.checksums_read else _read_them(facts),
         text(
-            f"Objects younger than {duration(facts.grace_ms)} were not checked."
+            f"Orphans and unfinished work younger than {duration(facts.grace_ms)} are not shown."
             if facts.grace_ms
-            else "Objects of every age were checked."
+            else "Orphans and unfinished work of every age are shown."
         ),
     ]
     about = f"Audit of cluster {facts.cluster_id}, {wall_time(facts.started_ms)}"
@@ -66,6 +66,6 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
 
 def _read_them(facts: AuditFacts) -> Html:
     return joined(
-        text("To read every object:"),
+        text("To read the objects:"),
         command(f"rlm-audit {configured(facts.config)} --verify-checksums"),
     )

@@ -1,7 +1,7 @@
 """Defines the style of the page on a wide screen, on a phone and on paper.
 
 Light only: dark text on white with a contrast of at least 7 to 1. On a phone each table row is a
-block with labelled cells; on paper a row stays on one sheet.
+block with labeled cells; on paper a row stays on one sheet.
 """
 
 from __future__ import annotations

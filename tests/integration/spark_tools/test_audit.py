@@ -76,7 +76,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
     assert rows["orphan"]["object_key"] == orphan
     assert rows["overlap"]["segment_id"] == str(overlapping.segment_id)
     shown = page.read_text()
-    assert "<h1>Data is missing: 2 ranges in 1 partition.</h1>" in shown
+    assert "<h1>Data is missing or damaged: 2 ranges in 1 partition.</h1>" in shown
     store = f"s3://{world.settings.bucket}/{world.partition.topic} at {world.settings.endpoint_url}"
     for said in ("[100, 200)", store, "0.02 USD for 1 GiB a month", "every object was computed"):
         assert said in shown
@@ -129,7 +129,7 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
             IncompleteError, match="completely: the store was not reached"
         ) as raised:
             Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
-        with pytest.raises(InvalidConfigError, match="the store cannot be reached"):
+        with pytest.raises(InvalidConfigError, match="cannot list the store"):
             run(world, *impatient, "--delete", "--yes")
     finally:
         s3_server.start()

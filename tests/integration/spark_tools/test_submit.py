@@ -72,7 +72,7 @@ def test_audit_and_repair_when_submitted_to_a_cluster_as_the_docs_show_then_they
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "dangling_delete 1\nrepaired 1\n"
-    assert "<h1>No data is missing.</h1>" in (tmp_path / "audit.html").read_text()
+    assert "<h1>No data is missing or damaged.</h1>" in (tmp_path / "audit.html").read_text()
     kinds = parquet.read_table(tmp_path / "audit" / "findings").column("kind").to_pylist()
     assert kinds == ["dangling_delete"]
     assert world.names() == set(alive.metadata.object_keys)

@@ -174,7 +174,7 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
                 "rsm.config.storage.s3.max.attempts": "1",
                 "rsm.config.storage.s3.region": "us-east-1",
             },
-            "cannot be reached",
+            "cannot list the store",
         ),
     ],
 )

@@ -74,8 +74,9 @@ def test_loss_advice_when_data_is_lost_then_names_the_first_object_and_what_to_d
 
     assert line == (
         "data is lost or damaged: a finished segment's object is not in the store "
-        "(partition=orders:3, segment_id=a:b, object=cold/a.log). Restore the objects, or see "
-        "`rlm topic resolve orders:3 --dry-run`. --page FILE and --output DIR list all findings."
+        "(partition=orders:3, segment_id=a:b, object=cold/a.log). Restore missing or damaged "
+        "objects, or see `rlm topic resolve orders:3 --dry-run`. --page FILE and --output DIR "
+        "list all findings."
     )
 
 

@@ -85,19 +85,22 @@ def heading_of(page: Element) -> str:
 def test_page_when_nothing_is_lost_then_that_is_its_first_sentence() -> None:
     page = page_of(finding(FindingKind.ORPHAN, object_key="o"))
 
-    assert heading_of(page) == "No data is missing."
+    assert heading_of(page) == "No data is missing or damaged."
     assert page.every("section")[0].text == "Data loss None was found."
 
 
 @pytest.mark.parametrize(
     ("losses", "sentence"),
     [
-        ([lost(0, 10)], "Data is missing: 1 range in 1 partition."),
-        ([lost(10, 20), lost(0, 10), lost(5, 8)], "Data is missing: 1 range in 1 partition."),
-        ([lost(0, 10), lost(11, 20)], "Data is missing: 2 ranges in 1 partition."),
+        ([lost(0, 10)], "Data is missing or damaged: 1 range in 1 partition."),
+        (
+            [lost(10, 20), lost(0, 10), lost(5, 8)],
+            "Data is missing or damaged: 1 range in 1 partition.",
+        ),
+        ([lost(0, 10), lost(11, 20)], "Data is missing or damaged: 2 ranges in 1 partition."),
         (
             [lost(0, 10), lost(5, 20, partition=4), lost(30, 40, topic="payments")],
-            "Data is missing: 3 ranges in 3 partitions.",
+            "Data is missing or damaged: 3 ranges in 3 partitions.",
         ),
     ],
 )
@@ -182,8 +185,8 @@ def test_page_when_made_then_it_says_what_was_audited() -> None:
         (FACTS, "Objects were not read"),
         (FACTS, "rlm-audit --config /etc/rlm.properties --verify-checksums"),
         (FACTS, "younger than 1 d"),
-        (replace(FACTS, checksums_read=True), "The checksum of every object was computed"),
-        (replace(FACTS, grace_ms=0), "Objects of every age were checked"),
+        (replace(FACTS, checksums_read=True), "The checksum of every object of finished segments"),
+        (replace(FACTS, grace_ms=0), "unfinished work of every age are shown"),
         (replace(FACTS, config=None), "--config rlm.properties"),
     ],
 )
@@ -300,7 +303,7 @@ def test_page_when_there_is_very_much_then_it_is_short_and_says_where_the_rest_i
 
     assert len(text) < 1_000_000
     page = parsed(text)
-    assert heading_of(page) == "Data is missing: 5,000 ranges in 1 partition."
+    assert heading_of(page) == "Data is missing or damaged: 5,000 ranges in 1 partition."
     assert "And 4,800 more. rlm-audit … --output DIR writes all" in page.text
     assert "And 4,980 more." in page.text
     assert "And 4,800 smaller topics." in page.text
