@@ -41,7 +41,8 @@ _PACING = (
 def client_settings(options: Mapping[str, str]) -> dict[str, str]:
     """Return librdkafka's settings for a user's `kafka.*` options of Spark's Kafka source.
 
-    Names may have any case. Raises InvalidConfigError for an option without a counterpart.
+    Names may have any case. Settings of the pace of a consumer are left out. Raises
+    InvalidConfigError for any other option without a counterpart.
     """
     found: dict[str, str] = {}
     for name, value in options.items():

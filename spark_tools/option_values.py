@@ -166,7 +166,7 @@ class OptionValues:
 
 
 def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
-    """Return the error for a value that this option cannot have."""
+    """Return the error for a value that the option `name` cannot have."""
     return InvalidConfigError(
         "the option's value is invalid", option=name, found=found, expected=expected
     )

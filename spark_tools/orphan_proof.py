@@ -28,7 +28,7 @@ class PartitionKnowledge:
     """All that the metadata records of a partition, indexed for lookups.
 
     `named` maps an object's key to its segment, unless the segment is deleted. `whole` is the
-    newest range that is stored without a gap. An unknown object that begins in it is redundant:
+    newest range that is stored without a hole. An unknown object that begins in it is redundant:
     its end offset is not known, but all records above the range are in the broker's log.
     """
 
@@ -59,7 +59,7 @@ def why_not_removable(object_key: str, name: SegmentKey, known: PartitionKnowled
     """Return why an object must not be removed, or an empty text; `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:
-        return f"the metadata has its segment in {segment_state.name}"
+        return f"the metadata has its segment in the state {segment_state.name}"
     if object_key in known.named:
         return f"the metadata names it as an object of {known.named[object_key]}"
     state = known.state

@@ -1,4 +1,4 @@
-"""Every night: delete what could not be deleted, compare the store with the metadata, export.
+"""Every night: finish failed deletions, compare the store with the metadata, and export.
 
 For Airflow 3. The workers need `rlm-repair`, `rlm-audit` and `rlm-export` on their PATH, the jars
 of Spark's Kafka connector, and these variables:
@@ -31,7 +31,7 @@ WRONG, UNDECIDED, DATA_LOSS, FAILED_WORK, NOTHING_TO_DO = 2, 3, 4, 5, 6
 
 @task(retries=2, retry_delay=timedelta(minutes=10))
 def run(program: str, *arguments: str) -> dict[str, int]:
-    """Run a job, return its counts."""
+    """Run a job and return its counts."""
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         options = ["--config", os.environ["RLM_CONFIG"], "--summary", str(summary)]
@@ -54,7 +54,7 @@ def run(program: str, *arguments: str) -> dict[str, int]:
     max_active_runs=1,
 )
 def rlm_nightly() -> None:
-    """The jobs are independent: one that fails keeps none of the others from running."""
+    """Run three independent jobs: a failed job does not keep the others from running."""
     directory = os.environ.get("RLM_DIRECTORY", "")
     jars = os.environ.get("RLM_JARS", "spark-jars")
     checkpoint = f"{directory}/repair-checkpoint"

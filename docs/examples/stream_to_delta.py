@@ -5,9 +5,11 @@
         --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \
         docs/examples/stream_to_delta.py rlm.properties orders s3a://lake/orders s3a://lake/progress
 
-Spark repeats a micro-batch, under the same number, if it was stopped before it noted the end of it.
-Delta writes nothing for an application and a version that it has. The application is the streaming
-query: a new checkpoint is a new query, which counts its batches from 0 again.
+**Duplicate records:** keep the checkpoint. A new checkpoint is a new query, which begins again.
+
+Spark repeats a micro-batch under the same number if it stops before it records the batch's end.
+Delta ignores a write if the table already has its application and version. The application is the
+streaming query, and the version is the batch's number.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from spark_tools.data_source import register
 
 
 def copy(spark: SparkSession, config: str, topic: str, table: str, checkpoint: str) -> None:
-    """Append what came to be stored since the last call with this checkpoint. Then return.
+    """Append what was stored since the last call with this checkpoint, and return.
 
     `config` is the file of `rlm run`, `table` and `checkpoint` are directories.
     """

@@ -6,9 +6,12 @@
         --conf spark.sql.catalog.lake.warehouse=s3a://lake/tables \
         docs/examples/stream_to_iceberg.py rlm.properties orders lake.kafka.orders s3a://lake/progress
 
-Spark repeats a micro-batch, under the same number, if it was stopped before it noted the end of it.
-A batch's query and number are in the summary of the snapshot that it made, so that one which is
-there is not written again. Don't expire the newest of these snapshots while the query is stopped.
+**Duplicate records:** keep the checkpoint, because a new checkpoint is a new query, which begins
+again. Do not expire the newest snapshot of the query while the query is stopped.
+
+Spark repeats a micro-batch under the same number if it stops before it records the batch's end.
+Each batch records its query and number in the summary of its snapshot. A batch that a snapshot
+already names is not written again.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ BATCH = "rlm.batch"
 
 
 def copy(spark: SparkSession, config: str, topic: str, table: str, checkpoint: str) -> None:
-    """Append what came to be stored since the last call with this checkpoint. Then return.
+    """Append what was stored since the last call with this checkpoint, and return.
 
     `config` is the file of `rlm run`, `table` a name in a catalog, `checkpoint` a directory. Two
-    queries that write into one table at once need checkpoints of their own.
+    queries that write to the same table at once need different checkpoints.
     """
 
     def append(batch: DataFrame, number: int) -> None:

@@ -67,7 +67,7 @@ def _amount(text: str, parse: Callable[[str], int], *, least: int) -> int:
 
 
 def _timeout_in_ms(text: str) -> int:
-    """Parse a duration within the Kafka client's bounds, with a unit or in seconds."""
+    """Parse a duration from 100 ms to an hour, with a unit or in seconds."""
     try:
         found_ms = round(float(text) * 1000)
     except ValueError:
@@ -81,7 +81,7 @@ def _timeout_in_ms(text: str) -> int:
 
 
 def shared_arguments(name: str, description: str, *, example: str, operands: str = "") -> JobParser:
-    """Return a parser with the arguments of all jobs. `rlm` has the same names for them.
+    """Return a parser with the arguments of all jobs. Those that `rlm` also has are named alike.
 
     The parser accepts only whole names of options: an abbreviation of --delete must not delete.
     """
@@ -174,11 +174,11 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 
 
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys that the command line gives, with the configuration file.
+    """Return the keys that the command line gives, with the path of the configuration file.
 
     The file is that of `--config`, or the host's unless an option names the brokers. Raises
-    InvalidConfigError for an `--option` without a value, for two sources of the brokers, and
-    without file and brokers.
+    InvalidConfigError for an `--option` without a value, for two sources of the brokers or none,
+    and for a `--command-config` that has no effect or cannot be read.
     """
     values = _of_command_config(arguments)
     for text in arguments.option:

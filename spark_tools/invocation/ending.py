@@ -1,6 +1,6 @@
 """Ends a job with an exit code, and reports its outcome.
 
-`--fail-on` selects the `CHOSEN_OUTCOMES` that set the exit code. For the others it is 0.
+`--fail-on` selects the `CHOSEN_OUTCOMES` that set the exit code. With another one, it is 0.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         _EXIT_CODES[JobOutcome.DONE]: "done",
         _FAILED: "failed",
         _WRONG: "the command line, the configuration or a name in it is wrong, a needed "
-        "confirmation is missing, or brokers cannot be reached at the start",
+        "confirmation is missing, or the brokers or the store cannot be reached at the start",
         _EXIT_CODES[JobOutcome.UNDECIDED]: "the audit could not decide: a source did not answer "
         "completely, see [the audit](spark.md#rlm-audit-the-store-against-the-metadata)",
         _EXIT_CODES[JobOutcome.DATA_LOSS]: "done, and data is lost or damaged: the audit found "
         "`missing`, `size`, `checksum` or `gap`; the export "
-        "[skipped](spark.md#what-an-export-skips) ranges",
+        "[skipped](spark.md#what-an-export-skips) damaged, missing or expired ranges",
         _EXIT_CODES[JobOutcome.FAILED_WORK]: "done, but some work failed, or would fail without "
         "`--dry-run`: dead letters that are `failed`, `given_up`, `refused` or `unreadable`, or "
         "ranges of an export for which the store did not answer",

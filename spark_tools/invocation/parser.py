@@ -76,7 +76,7 @@ class JobParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]  # no job needs another namespace
         self, args: Sequence[str] | None = None
     ) -> argparse.Namespace:
-        """Return the arguments; print what is wrong and exit with 2 unless all are known."""
+        """Return the arguments; print what is wrong and exit with 2 unless all are valid."""
         try:
             found, unknown = self.parse_known_args(args)
         except argparse.ArgumentError as error:

@@ -5,7 +5,8 @@ Spark ends the process of a stream by a signal, without a call of its reader's `
 process can release its leases; the keeper (keeper.py) does, in the driver's process.
 
 The process sends `Use`, and the keeper answers with the holder name of leases. Then the process
-sends leases and signals, until it closes its connection or ends. The keeper answers `PLAN` only.
+sends leases and signals, until it closes its connection or ends. Of these, the keeper answers only
+`PLAN`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _HandedOverLeases:
 
     @contextmanager
     def planning(self) -> Iterator[None]:
-        """As `LeaseRenewal.planning`."""
+        """Block releases and delay renewals, as `LeaseRenewal.planning` does."""
         self._send(Signal.PLAN, is_answered=True)
         try:
             yield
@@ -86,7 +87,8 @@ class _HandedOverLeases:
                 _answer(self._keeper)
         except (OSError, EOFError) as error:
             self._has_keeper = False
-            _log.warning(LogLine("cannot renew read leases: their keeper has ended", error=error))
+            what = "cannot renew read leases: their keeper does not answer"
+            _log.warning(LogLine(what, error=error))
 
 
 class _UnkeptLeases:

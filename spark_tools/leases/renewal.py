@@ -38,14 +38,14 @@ class LeaseHolder(Protocol):
         """The name under which leases are taken."""
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Renew a lease that was just written; a later one of the same id replaces it."""
+        """Renew a lease that was just written; a later lease of the same id replaces it."""
 
 
 class RenewedLeases(LeaseHolder, Protocol):
     """Takes over the leases of several plans, one after the other."""
 
     def planning(self) -> AbstractContextManager[None]:
-        """Block renewals of earlier leases while a plan takes leases."""
+        """Block releases and delay renewals of earlier leases while a plan takes leases."""
 
     def release(self) -> None:
         """Release all leases, unless a plan is taking more."""
@@ -88,7 +88,7 @@ class LeaseRenewal:
 
     @contextmanager
     def planning(self) -> Iterator[None]:
-        """Block releases while another process takes leases and sends them here.
+        """Block releases while a plan takes leases and sends them here.
 
         Renewals also wait, as long as the leases permit: the renewal of an earlier lease would
         replace a newer lease that was not received yet.
@@ -107,7 +107,7 @@ class LeaseRenewal:
         return self._plans_count > 0
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Renew a lease that was just written; a later one of the same id replaces it."""
+        """Renew a lease that was just written; a later lease of the same id replaces it."""
         now_s = time.monotonic()
         entry = _LeaseEntry(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
         with self._lock:
@@ -117,7 +117,7 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """Release all leases, unless a plan is taking more; if that fails, they expire later."""
+        """Release all leases, unless a plan is taking more. Those that stay expire later."""
         with self._writing:
             if self.is_planning and not self._is_closed.is_set():
                 return
@@ -170,7 +170,7 @@ class LeaseRenewal:
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:
-        """Renew unless the lease was replaced or released, or can wait for a running plan."""
+        """Renew unless the lease was replaced or released, is a day old, or can wait for a plan."""
         with self._writing:
             now_s, wait_s = time.monotonic(), _wait_s(entry.lease)
             with self._lock:

@@ -118,7 +118,7 @@ class BrokerReader:
             elif error.code() in _GONE:
                 raise self._error(
                     NotFoundError,
-                    "the broker no longer has the record, but it is stored",
+                    "the broker no longer has the record, but it may be stored",
                     advice="Run the query again",
                 )
             elif not error.retriable():

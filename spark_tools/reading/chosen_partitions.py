@@ -56,6 +56,6 @@ def require_assigned(found: Mapping[str, Sequence[TopicIdPartition]], options: R
             raise InvalidConfigError(
                 "the topic has no such partition",
                 topic=topic,
-                found=min(missing),
+                partition=min(missing),
                 advice="Name partitions that exist",
             )

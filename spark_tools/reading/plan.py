@@ -56,7 +56,7 @@ class BrokerPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """Offsets between readable ones that are neither stored nor in the broker's log."""
+    """Requested offsets that are neither stored, nor in the broker's log, nor in a recorded gap."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -78,7 +78,7 @@ Task = tuple[Piece, ...]
 def plan(
     partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
 ) -> list[Piece]:
-    """Return the pieces to read of a partition, in order of offset, one for each segment.
+    """Return the pieces to read of a partition, in order of offset, at most one per segment.
 
     `local` is the broker's log. The caller must look it up before it reads the metadata: then the
     metadata has all that the log no longer has. None: nothing is read from the broker.
@@ -145,7 +145,7 @@ def wanted_offsets(
 ) -> OffsetRange:
     """Return the requested offsets. Raises NotFoundError for a bound outside the log.
 
-    The range begins at the log start, even if the first offsets are not stored.
+    From `earliest`, the range begins at the log start, even if the first offsets are not stored.
     """
     tip = partition.topic_id_partition
     every = [*(each.offsets for each in ranges), *([] if local is None else [local])]

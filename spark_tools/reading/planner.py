@@ -138,7 +138,7 @@ class Planner:
     def look_for_new(self, options: ReadOptions) -> None:
         """Add new partitions. If a topic was created again, its known partitions keep the old id.
 
-        Raises InvalidConfigError if the cluster or a topic does not exist any more.
+        Raises InvalidConfigError if the cluster does not answer or a topic no longer exists.
         """
         self.partitions = with_added(self.partitions, find_chosen(self._client, options))
 

@@ -75,7 +75,10 @@ def _waiting(
     start: StreamOffsets,
     target: StreamOffsets | None,
 ) -> OffsetRange | None:
-    """Return the readable range of a partition from `start` on; None if nothing is stored."""
+    """Return the readable range of a partition from `start` on.
+
+    None for a new partition that has nothing stored or that `target` does not name.
+    """
     tip = stored.topic_id_partition
     started = start.get(tip.topic, {}).get(str(tip.partition))
     first = stored.state.first_readable_offset

@@ -84,12 +84,12 @@ class BatchDecisions:
         return decision
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
-        """Return why the dead letter lacks objects of the segment; empty if it names all."""
+        """Return the reason if the dead letter lacks objects of the segment; otherwise, empty."""
         named_count = len(set(dead_letter.object_keys))
         count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:
             return ""
-        return f"the dead letter names {named_count} objects, the segment has {count} or more"
+        return f"the dead letter names {named_count} objects, but the segment has {count} or more"
 
     def _lease_on(self, dead_letter: DeadLetter, subject: bytes) -> ReadLease | None:
         leased = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())

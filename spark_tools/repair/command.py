@@ -150,7 +150,10 @@ def _require_arguments(arguments: argparse.Namespace) -> None:
 
 
 def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:
-    """Raise InvalidConfigError unless dead letters, parked ones and metadata have three topics."""
+    """Return the parking topic.
+
+    Raises InvalidConfigError unless it, the dead-letter topic and the metadata topic differ.
+    """
     dead_letter_topic, metadata_topic = connection.dead_letter_topic, connection.metadata_topic
     parking_topic: str = arguments.parking_topic or f"{dead_letter_topic}.parked"
     if dead_letter_topic == metadata_topic:
@@ -173,7 +176,7 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
 def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
-    """Return the topic's partitions; none if the default topic is missing and not waited for."""
+    """Return the topic's partitions; none if a default topic is missing, without `--interval`."""
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout_ms
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
@@ -227,7 +230,8 @@ def command_parser() -> JobParser:
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="Maximum number of dead letters in one batch. [default: %(default)s]",
+        help="Maximum number of dead letters in one batch: raise it to finish sooner, lower it for"
+        " less driver memory. [default: %(default)s]",
     )
     parser.add_argument(
         "--max-attempts",

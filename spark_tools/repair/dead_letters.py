@@ -16,7 +16,7 @@ from rsm.segment.errors import CorruptError, UnsupportedError
 DEAD_LETTER_MAX_BYTES = 900_000
 """The limit for a record's key and value; a dead letter has about a KiB.
 
-With a reason and Kafka's overhead, it fits the default limits of topics and producers (1 MB).
+A record of this size with a reason fits the default limits of topics and producers (1 MB).
 """
 
 AnyDeadLetter = DeadLetter | OrphanDeadLetter

@@ -52,9 +52,9 @@ def decide_on_batch(
 ) -> BatchDecisions:
     """Decide on dead letters with ASKED_COLUMNS; the last one of each subject counts.
 
-    For a segment, the last valid one counts; `find_misplaced` finds invalid ones if there are
-    several. Raises RetriableError if the metadata cannot be read to its end in time. Memory and
-    time grow with the keys and with the dead letters about orphans.
+    For a segment, the last valid one counts; `find_misplaced` finds the invalid ones of a key
+    with several records. Raises RetriableError if the metadata cannot be read to its end in time.
+    Memory and time grow with the keys and with the dead letters about orphans.
     """
     first: dict[bytes, DeadLetterLocation] = {}
     repeated: dict[bytes, list[DeadLetterLocation]] = {}
@@ -142,7 +142,7 @@ def _objects_of(
 def _received(
     dead_letters: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[DeadLetterLocation, bytes, OrphanDeadLetter | None]]:
-    """Yield each dead letter's location and subject, and an orphan's dead letter itself."""
+    """Yield each readable dead letter's location and subject, and one about an orphan itself."""
     names = ("partition", "offset", "key", "value")
     for batch in dead_letters:
         columns = [batch.column(name).to_pylist() for name in names]

@@ -132,7 +132,7 @@ def _rare_collection() -> Iterator[None]:
 def rehearse(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the OUTCOMES that a store without failures would have; change nothing."""
+    """Yield the OUTCOMES that the dead letters would have without failures; change nothing."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
@@ -159,7 +159,7 @@ def _in_order(
     act: Callable[[pa.RecordBatch], list[Outcome]],
     parts: Iterable[pa.RecordBatch],
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of all parts in order; limits the parts running and waiting."""
+    """Yield the outcomes of all parts in order; limit the parts that run or wait."""
     running: deque[Future[list[Outcome]]] = deque()
     for part in parts:
         running.append(pool.submit(act, part))

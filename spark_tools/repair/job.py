@@ -3,18 +3,19 @@
 The order of one batch's effects, here and nowhere else:
 
     read metadata to its end -> decide -> delete objects -> write outcomes
-    -> pause if most dead letters go back -> checkpoint
+    -> pause if most dead letters are written back -> checkpoint
 
-Dead letters that wait or fail are written back to a topic without retention. The pause limits the
-growth of that topic: if most of a batch is written back, the next batch waits for PAUSE_MS. The
-pause also separates the attempts of a dead letter.
+Dead letters that wait or fail are written back to a topic without retention. With an interval, the
+pause limits the growth of that topic: if most of a batch is written back, the next batch waits for
+PAUSE_MS. The pause also separates the attempts of a dead letter.
 
-Each batch is read twice. The driver reads the keys. The executors read all, act, and return counts.
-If several records have one key, executors first find the valid dead letters (misplaced.py). After
-an interruption at any point, the batch runs again without harm (execution.py).
+The driver reads the keys of a batch, and whole dead letters about orphans. The executors read all,
+act, and return counts. If several records have one key, executors first read the batch to find the
+invalid dead letters (misplaced.py). After an interruption at any point, the batch runs again
+without harm (execution.py).
 
-Driver memory: the metadata, the keys of one batch, and the object names that are not derived from
-segments.
+Driver memory: the metadata, the keys of one batch, its dead letters about orphans, and the object
+names that are not derived from segments.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ from spark_tools.repair.outcomes import OutcomeTopics, RepairOutcome
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
-"""Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB."""
+"""Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB of
+the driver's memory."""
 
 _WRITE_TIMEOUT_MS = 120_000
 PAUSE_MS = 600_000
@@ -202,7 +204,7 @@ class RepairJob:
 
 
 def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[[], bool]) -> None:
-    """Return at once if most dead letters are done; else after PAUSE_MS.
+    """Wait for PAUSE_MS if most dead letters wait or failed; otherwise, return at once.
 
     Returns within a second after `is_stopped` returns True.
     """

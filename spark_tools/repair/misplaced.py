@@ -22,7 +22,7 @@ LOCATIONS_DDL = "partition int, offset long"
 def find_misplaced(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """Return the LOCATIONS of invalid records among those with one of the segments' `keys`."""
+    """Yield the LOCATIONS of invalid records among those with one of the segments' `keys`."""
     names = ("partition", "offset", "key", "value")
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in names]

@@ -40,16 +40,16 @@ class RepairOutcome(StrEnum):
 
 OUTCOME_MEANINGS: Mapping[RepairOutcome, str] = MappingProxyType(
     {
-        RepairOutcome.REPAIRED: "The objects are deleted. DELETE_SEGMENT_FINISHED is published, "
-        "unless the metadata has it.",
+        RepairOutcome.REPAIRED: "The objects are deleted, or in quarantine. "
+        "DELETE_SEGMENT_FINISHED is published if only the start of the deletion was recorded.",
         RepairOutcome.FAILED: "Written back to the dead-letter topic with one more attempt.",
         RepairOutcome.GIVEN_UP: "Parked after `--max-attempts` failed attempts of this job.",
         RepairOutcome.WAITING: "Written back unchanged, for a later run or a newer version.",
         RepairOutcome.REFUSED: "Parked, because the proof is missing. Nothing is deleted.",
         RepairOutcome.UNREADABLE: "Parked, because the record is not a dead letter. A record above "
         "900,000 bytes is truncated; the header `from` names the whole record.",
-        RepairOutcome.SUPERSEDED: "Skipped, because the same batch has a later dead letter for the "
-        "same objects, which is not refused.",
+        RepairOutcome.SUPERSEDED: "Skipped, because the same batch has a later dead letter about "
+        "the same segment or orphan. A refused dead letter about a segment does not count.",
     }
 )
 """What each outcome means, for docs/spark-jobs.md."""
@@ -198,7 +198,7 @@ def _parked(
     value = received.value[: DEAD_LETTER_MAX_BYTES - len(key or b"")]
     text = reason[:_REASON_MAX_CHARS]
     if (key, value) != (received.key, received.value):
-        text = f"{text}; this record is truncated, the whole one is at {location}"
+        text = f"{text}; this record is truncated; the whole record is at {location}"
     record = OutgoingRecord(
         topic=topics.parking_topic,
         key=key,

@@ -29,7 +29,7 @@ class RepairAction(Enum):
     WAIT = "wait"
     """Delete nothing yet; write the unchanged dead letter back, because the reason is temporary."""
     SUPERSEDED = "superseded"
-    """Do nothing: the batch has a later dead letter of the same segment."""
+    """Do nothing: the batch has a later dead letter about the same segment or orphan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ def decide(
 ) -> Decision:
     """Decide by the segment's state in the metadata, None if it is unknown.
 
-    `partition` is the segment's. `delete_started` and `metadata_topic_id` are the dead letter's:
-    the position of the deletion's first record.
+    `partition` is the segment's. The dead letter has `delete_started`, the
+    position of the deletion's first record, and `metadata_topic_id`, the topic of this position.
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:
@@ -78,7 +78,8 @@ def decide(
         case None:
             return _decide_on_unknown(partition, delete_started, metadata_topic_id, source)
         case _:
-            return Decision(action=RepairAction.REFUSE, reason=f"the segment is in {state.name}")
+            reason = f"the segment's state is {state.name}"
+            return Decision(action=RepairAction.REFUSE, reason=reason)
 
 
 def _decide_on_unknown(

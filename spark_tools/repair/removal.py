@@ -1,7 +1,7 @@
 """Removes the objects of segments and orphans in bulk, as decided, on executors.
 
-After a failure it checks the access to the store. If the store does not answer, the failures are an
-outage, which does not count as an attempt of the dead letters.
+After a failure it checks the access to the store. If the store cannot be used at all, the failures
+are an outage, which does not count as an attempt of the dead letters.
 
 Orphans are deleted or moved into quarantine. Directly before that, this module looks at each object
 again and skips one that has changed.
@@ -37,7 +37,7 @@ class Removal:
     """The result for a dead letter's objects; all fields are empty if the objects no longer exist.
 
     `refusal`: the object is not the one that the audit saw. `failure`: the store's error.
-    `outage`: the store does not answer at all.
+    `outage`: the store cannot be used at all.
     """
 
     refusal: str = ""
@@ -81,7 +81,7 @@ def _without_blame(
     try:
         storage.check_access()
     except TieredStorageError as error:
-        outage = f"the store cannot be reached: {error}"
+        outage = f"the store cannot be used: {error}"
         return removals | {
             location: replace(each, outage=outage) for location, each in failed.items()
         }
@@ -124,7 +124,7 @@ def _prepared(
 
 
 def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
-    """Copy an object with its attributes, which a ledger's object needs."""
+    """Copy an object with its attributes, because readers of ledgers need them."""
     source = _StoredSource(storage=storage, name=found.name, length_bytes=found.length_bytes)
     try:
         storage.create_with_content(target, source, attributes=found.attributes)

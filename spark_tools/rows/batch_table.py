@@ -84,7 +84,10 @@ class BatchTable:
         return control
 
     def plain(self) -> Iterator[PlainBatches]:
-        """Yield parts of some MiB, decompressed. Raises CorruptError, UnsupportedError."""
+        """Yield decompressed parts of about 65,536 records. Raises CorruptError, UnsupportedError.
+
+        If batches are compressed, a part also ends at about 8 MiB.
+        """
         if (self.headers["attributes"] & _COMPRESSION).any():
             yield from self._decompressed()
             return

@@ -58,7 +58,7 @@ class RecordArrays:
     """Records in order of offset, with one array of equal length per field.
 
     `keys` and `values` are binary. `headers` are lists of (key, value), null for a record without
-    headers. A field that was not requested is null in all rows.
+    headers. In `decode_batches`, each of these three is null in all rows unless it is requested.
     """
 
     offsets: Ints

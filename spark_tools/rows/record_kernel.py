@@ -40,7 +40,7 @@ _SHORT_BITS = 28  # a number of 28 bits is within the bounds of every field
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 NOT_ONE = -1
-"""Returned instead of a position if the bytes there are invalid."""
+"""Returned instead of a position or a count if the bytes are invalid."""
 
 
 def _keeps_code() -> bool:
@@ -63,7 +63,7 @@ def compiled(function: Function) -> Function:
 
 @compiled
 def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
-    """Return the zigzag number of that width and the next position; NOT_ONE if it is invalid.
+    """Return the zigzag number of at most `bits` bits and the next position, NOT_ONE if invalid.
 
     For a position of NOT_ONE, returns NOT_ONE again.
     """

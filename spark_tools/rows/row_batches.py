@@ -3,7 +3,7 @@
 Omits control batches and, for read_committed, the batches of aborted transactions. Batches of magic
 2 are decoded many at once. The older messages of old logs are decoded one by one.
 
-Memory: that of rows.record_arrays for 8 MiB and one batch.
+Memory: that of rows.record_arrays for one part of rows.batch_table.
 """
 
 from __future__ import annotations

@@ -16,7 +16,10 @@ Values = Sequence[object]
 
 
 def arrow_array(values: Values, kind: pa.DataType) -> pa.Array:
-    """Convert dictionaries to structs, lists to lists. Raises if a value does not fit the type."""
+    """Convert dictionaries to structs or maps, and lists to lists.
+
+    Raises an error of Arrow or Python if a value does not fit the type.
+    """
     if pa.types.is_struct(kind):
         return struct_array(
             values, kind, [arrow_array(_of_field(values, each.name), each.type) for each in kind]
@@ -75,7 +78,10 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
 
 
 def spark_type(kind: pa.DataType, *, quoted: bool) -> str:
-    """Return Spark's name of a type: as DDL if `quoted`, else as its simple string."""
+    """Return Spark's name of a type: as DDL if `quoted`, else as its simple string.
+
+    Raises UnsupportedError for a type that Spark does not have.
+    """
     if pa.types.is_struct(kind):
         fields = (f"{_name(f.name, quoted)}:{spark_type(f.type, quoted=quoted)}" for f in kind)
         return f"struct<{','.join(fields)}>"

@@ -115,7 +115,7 @@ REQUEST_TIMEOUT = _of_registry(
 )
 MAX_RETRIES = _of_registry(
     "max.retries",
-    "The number of retries of a request.",
+    "Maximum number of retries of a request.",
     "5",
     type=OptionType.NUMBER,
     default="3",
@@ -158,8 +158,8 @@ CLIENT_KEYS = (
     ),
     _of_registry(
         "ssl.ca.location",
-        "TLS: the certificate authorities, in PEM. This file and the next two must have the same "
-        "path on every executor. Without this option: the authorities of certifi.",
+        "TLS: the certificate authorities, in PEM. This file, the certificate and the key must "
+        "have the same path on every executor. Without this option: the authorities of certifi.",
         "/etc/registry/ca.pem",
         type=OptionType.FILE,
     ),

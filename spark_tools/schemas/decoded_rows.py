@@ -39,7 +39,7 @@ class WriterSchemas:
     """The writers' schemas in one registry, looked up once per task. Not thread-safe."""
 
     def __init__(self, registry: SchemaSource) -> None:
-        """`close` closes the registry."""
+        """Take the registry, which `close` closes."""
         self._registry = registry
         self._found: dict[int, SchemaText | TieredStorageError] = {}
 
@@ -72,7 +72,7 @@ class ColumnDecoder:
     def __init__(
         self, schema: ColumnSchema, reader: SchemaText, writers: WriterSchemas | None
     ) -> None:
-        """`schema` is opened from `reader`."""
+        """Take `schema`, which was opened from `reader`."""
         self._schema = schema
         self._reader = reader
         self._writers = writers
@@ -100,7 +100,7 @@ class ColumnDecoder:
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
         """Return the values that compiled code can read, and the rows that it cannot read.
 
-        Returns None if it can read no row.
+        Returns None without compiled code for the schema, without payloads, and after an error.
         """
         rows = self._schema.rows
         if rows is None or not len(payloads):
@@ -204,7 +204,7 @@ def decoded_rows(
     """Yield the batches with `columns` only, which may be decoded columns and error columns.
 
     Batches must have POSITION_COLUMNS. Raises CorruptError for the first undecodable record in
-    failfast mode, RetriableError if the registry does not answer.
+    failfast mode, RetriableError or InvalidConfigError if the registry does not answer.
     """
     wanted = [
         each

@@ -1,4 +1,6 @@
-"""Decodes JSON by JSON Schema: objects become structs, and values must have the column's type.
+"""Decodes JSON by JSON Schema; values must have the column's type.
+
+Objects with `properties` become structs, objects with `additionalProperties` become maps.
 
 Other constraints of a schema (patterns, bounds, required fields) are not checked. A value that may
 have several types becomes a column of JSON text.
@@ -168,7 +170,7 @@ def _others(kinds: Sequence[object]) -> Sequence[object]:
 
 
 def _refuse_constant(name: str) -> object:
-    """Raise CorruptError for NaN, Infinity and -Infinity, which only Python accepts."""
+    """Raise CorruptError for NaN, Infinity and -Infinity, which are not JSON."""
     raise CorruptError("the record is not valid JSON", found=name)
 
 
@@ -205,7 +207,7 @@ def _number(value: object) -> object:
         return float(value)
     if value is None or (isinstance(value, float) and isfinite(value)):  # 1e999 is infinite
         return value
-    raise _wrong(value, "number")
+    raise _wrong(value, "finite number")
 
 
 _CONFORM: Mapping[str, Conform] = {

@@ -101,7 +101,9 @@ def _message(reader: SchemaText, name: str | None) -> Descriptor:
     found = [each for each in every if name in (each.full_name, each.name)]
     if len(found) != 1:
         names = ",".join(each.full_name for each in every)
-        raise UnsupportedError("the schema has no such message", found=name, expected=names)
+        raise UnsupportedError(
+            "the schema does not have exactly one message of this name", found=name, expected=names
+        )
     return found[0]
 
 

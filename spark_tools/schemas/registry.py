@@ -72,11 +72,17 @@ class SchemaRegistry(SchemaSource):
         references: list[SchemaReference] = list(schema.references or ())
         count[0] += len(references)
         if count[0] > _MAX_REFERENCES or depth > _MAX_REFERENCE_DEPTH:
-            raise UnsupportedError("a schema has too many references", most=_MAX_REFERENCES)
+            raise UnsupportedError(
+                "a schema has too many or too deeply nested references",
+                most=_MAX_REFERENCES,
+                most_nested=_MAX_REFERENCE_DEPTH,
+            )
         kinds = {each.value: each for each in SchemaFormat}
         kind = kinds.get(str(schema.schema_type or "AVRO").lower())
         if kind is None or schema.schema_str is None:
-            raise UnsupportedError("the schema's format is not supported", found=schema.schema_type)
+            raise UnsupportedError(
+                "the schema has no text, or its format is not supported", found=schema.schema_type
+            )
         return SchemaText(
             format=kind,
             text=schema.schema_str,
@@ -110,7 +116,7 @@ class SchemaRegistry(SchemaSource):
 
     def _unreachable(self, error: Exception) -> RetriableError:
         return RetriableError(
-            "the schema registry cannot be reached",
+            "cannot read from the schema registry",
             url=self._url,
             reason=str(error)[:200] or type(error).__name__,
         )

@@ -83,8 +83,8 @@ class ColumnSchema(ABC):
     def decoder(self, writer: SchemaText | None) -> Decode:
         """Return the decoder for payloads of a writer's schema; it takes them without their header.
 
-        None: payloads have the reader's schema and no header. Raises UnsupportedError if the
-        reader's schema cannot read the writer's.
+        None: payloads have the reader's schema and no header. Raises UnsupportedError for an
+        unsupported writer's schema. The decoder raises for payloads that do not fit the reader's.
         """
 
     @property
@@ -104,7 +104,7 @@ class SchemaSource(ABC):
     def by_id(self, schema_id: int) -> SchemaText:
         """Return the schema with the id that records have.
 
-        Raises NotFoundError, UnsupportedError for an unknown format or too many references,
+        Raises NotFoundError, UnsupportedError for an unknown format or a limit of its size,
         InvalidConfigError if access is denied, and RetriableError if there is no answer.
         """
 

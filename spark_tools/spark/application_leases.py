@@ -1,4 +1,4 @@
-"""Provides the lease keeper of a Spark application, one per driver process for all sessions."""
+"""Provides the lease keeper of a Spark application, one for all of its sessions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _PROBE = "_can_be_written"
 
 @contextmanager
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
-    """Yield a new session and stop it in the end, or an active session and leave it running.
+    """Yield a new session and stop it at the end, or an active session and leave it running.
 
     Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM inside another call.
     A signal that ends the program may have ended Spark, too: a failure to stop it is ignored.
@@ -73,7 +73,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
 
 @contextmanager
 def _handler_kept(number: int) -> Iterator[None]:
-    """Restore a signal's handler in the end; only the main thread can set it."""
+    """Restore a signal's handler after the block; only the main thread can set it."""
     handler = signal.getsignal(number)
     try:
         yield
@@ -84,7 +84,7 @@ def _handler_kept(number: int) -> Iterator[None]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Set the variables for a new Spark, and restore the environment in the end."""
+    """Set the variables for a new Spark, and restore the environment after the block."""
     added = environment_of(os.environ)
     before = {name: os.environ.get(name) for name in added}
     os.environ.update(added)
@@ -151,7 +151,7 @@ def require_writable(spark: SparkSession, directory: str) -> None:
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
             "cannot write a file in the directory",
-            found=directory,
+            directory=directory,
             reason=cause_of(error),
             advice="Give the driver's user write access, or name another directory",
         ) from error
@@ -175,7 +175,8 @@ def require_connector_jar(jars: str | None) -> None:
         option="--jars",
         found=", ".join(found) or jars or "no option",
         expected=f"a directory with {_CONNECTOR}_2.13-{pyspark.__version__}.jar and the jars that"
-        " it needs; docs/spark.md says how to fetch them",
+        " it needs",
+        advice="Fetch them as docs/spark.md describes",
     )
 
 
@@ -189,6 +190,7 @@ def require_connector(spark: SparkSession) -> None:
         raise InvalidConfigError(
             "Spark's Kafka connector is missing, or has another version than Spark",
             spark=spark.version,
-            expected="its jars in the directory that --jars names; docs/spark.md says which",
+            expected="its jars in the directory that --jars names",
             reason=cause_of(error),
+            advice="Fetch them as docs/spark.md describes",
         ) from error

@@ -66,7 +66,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         decoding: Decoding,
         keeper_address: str | None,
     ) -> None:
-        """`given` are the user's options. The first use rejects those that a stream cannot have."""
+        """Take the user's options as `given`; the first use rejects what a stream cannot have."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
@@ -86,7 +86,10 @@ class SegmentStreamReader(DataSourceStreamReader):
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: StreamOffsets | None = None, limit: object = None
     ) -> StreamOffsets:
-        """Return the next batch's end; before Spark 4.2, `start` is the last batch's end."""
+        """Return the next batch's end.
+
+        Spark before 4.2 does not pass `start`; then the batch starts at the last batch's end.
+        """
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
         started = self._reached if start is None else start

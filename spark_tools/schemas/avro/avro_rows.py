@@ -32,7 +32,7 @@ class AvroRows(RowsReader):
     """Reads records whose writer has the reader's own schema. Thread-safe."""
 
     def __init__(self, leaves: NDArray[np.int64], column: _Column, kind: pa.DataType) -> None:
-        """Take what `rows_of` made, the only caller."""
+        """Take what `rows_of`, the only caller, made."""
         self._leaves = leaves
         self._column = column
         self._type = kind
@@ -74,7 +74,7 @@ class _Leaves:
 def rows_of(
     schema: Schema, named: Mapping[str, Schema], stored: pa.DataType, kind: pa.DataType
 ) -> AvroRows | None:
-    """Return the reader; None for a schema with other leaves, and without compiled code.
+    """Return the reader; None for other leaves, more than 128 or none, and without compiled code.
 
     `stored` is the type with times as Avro stores them, `kind` the column's type.
     """

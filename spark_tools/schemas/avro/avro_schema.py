@@ -142,7 +142,7 @@ def _physical_field(field: Schema) -> Schema:
 
 
 def _for_spark(kind: pa.DataType) -> pa.DataType:
-    """Convert times to microseconds, the only ones that Spark reads."""
+    """Convert timestamp types to microseconds, the only unit that Spark reads."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(each.name, _for_spark(each.type)) for each in kind])
     if pa.types.is_map(kind):

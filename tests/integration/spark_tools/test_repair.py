@@ -76,7 +76,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         reasons = sorted(headers["reason"] for _, headers in world.received(world.parked))
         assert [reason.split(b":")[0].split(b",")[0] for reason in reasons] == [
             b"cannot be read",
-            b"the segment is in COPY_SEGMENT_FINISHED",
+            b"the segment's state is COPY_SEGMENT_FINISHED",
             b"the segment is unknown",
         ]
 
@@ -285,7 +285,7 @@ def require_only_alive(
             assert record is not None
             assert record.metadata.state is (FINISHED if dead_letter is alive else DELETE_FINISHED)
     reasons = {headers["reason"] for _, headers in world.received(world.parked)}
-    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
+    assert reasons == {b"the segment's state is COPY_SEGMENT_FINISHED"}
 
 
 def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_written_again(

@@ -27,7 +27,10 @@ from rsm.segment.ranges import ByteRange
 
 
 class LabelledLayout(SegmentLayout):
-    """The layout `raw` with labels. Setting: `label`, each object's attribute; empty by default."""
+    """The layout `raw` with labels.
+
+    Setting: `label`, an attribute of each object; empty by default.
+    """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._label = settings.get("label", "")

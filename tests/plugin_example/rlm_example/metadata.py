@@ -1,4 +1,4 @@
-"""A remote log metadata manager that logs what it publishes.
+"""A remote log metadata manager that logs each event that it publishes, accepted or not.
 
 remote.log.metadata.manager.class.name=rlm_example.metadata:LoggingMetadataManager
 rlmm.config.manager.logger=acme.audit
@@ -18,7 +18,10 @@ from rsm.segment.clock import Clock
 
 
 class LoggingMetadataManager(TopicBasedRemoteLogMetadataManager):
-    """Logs each publish. Setting: `logger`, the name of the logger, by default `rlm_example`."""
+    """Logs each published event.
+
+    Setting: `logger`, the name of the logger; `rlm_example` by default.
+    """
 
     def __init__(
         self,

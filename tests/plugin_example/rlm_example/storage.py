@@ -1,6 +1,6 @@
 """A store in one SQLite file: `rsm.config.storage.backend=rlm_example.storage:SqliteChunkStorage`.
 
-It supports what segments need and no optional features. Each request is one transaction, so a
+It supports what segments need, but no changes of a chunk. Each request is one transaction, so a
 finished request is durable, and a chunk is whole or absent. Do not use it in production: a chunk
 must fit into memory.
 """
@@ -47,7 +47,7 @@ _MAX_POSITION = 2**31 - 1  # SQLite's maximum
 
 
 class SqliteChunkStorage(ChunkStorage):
-    """Chunks in SQLite. Settings: `path` of the file; `timeout.ms` to wait for a lock (10000)."""
+    """Chunks in SQLite. Settings: `path` of the file; `timeout.ms` for a lock, 10000 by default."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         path = settings.get("path")
@@ -130,16 +130,14 @@ class SqliteChunkStorage(ChunkStorage):
         """Do nothing: each request opens and closes its own connection."""
 
     def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
-        """Run one transaction. If another program holds a lock too long, the error is retriable."""
+        """Run one transaction. Raises RetriableError if the file is locked or cannot be used."""
         try:
             with closing(sqlite3.connect(self._path, timeout=self._timeout_s)) as connection:
                 self._make_schema(connection)
                 with connection:
                     return connection.execute(sql, values).fetchall()
         except sqlite3.OperationalError as error:
-            raise RetriableError(
-                "the file cannot be used", path=self._path, reason=error
-            ) from error
+            raise RetriableError("cannot use the file", path=self._path, reason=error) from error
 
     def _make_schema(self, connection: sqlite3.Connection) -> None:
         with self._lock:
@@ -150,7 +148,7 @@ class SqliteChunkStorage(ChunkStorage):
 
 
 class _Empty:
-    """Content without bytes."""
+    """The content of an empty chunk."""
 
     length_bytes = 0
 

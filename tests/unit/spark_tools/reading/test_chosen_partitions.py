@@ -23,7 +23,7 @@ def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
 
     assert refused.value.context == {
         "topic": "orders",
-        "found": 2,
+        "partition": 2,
         "advice": "Name partitions that exist",
     }
 

@@ -155,7 +155,7 @@ def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() ->
     given = replace(options(endingOffsets="latest"), timeout_ms=MAX_TIMEOUT_MS + 1)
 
     for ask in (planner.look_for_new, planner.tasks):
-        with pytest.raises(InvalidConfigError, match=f"at_most={MAX_TIMEOUT_MS}"):
+        with pytest.raises(InvalidConfigError, match=f"expected=at most {MAX_TIMEOUT_MS} ms"):
             ask(given)
 
 

@@ -358,7 +358,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
     (row,) = world.outcomes([value], {segment(1): state})
 
     assert (row["outcome"], len(world.names())) == ("refused", 2)
-    assert row["reason"] == f"the dead letter names {count} objects, the segment has 2 or more"
+    assert row["reason"] == f"the dead letter names {count} objects, but the segment has 2 or more"
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
