@@ -10,7 +10,7 @@ from functools import cache
 def exempt_modules_from_collection() -> None:
     """Exclude all live objects from further garbage collections of this process.
 
-    Spark's worker collects all garbage after each task. With the objects of loaded modules that
+    Spark's worker collects all garbage after each task. With the objects of loaded modules, that
     takes 0.15 s, three times as long as the rows of a small segment. Call it at the end of a task,
     when all modules are loaded; only the first call has an effect.
     """

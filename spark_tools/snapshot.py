@@ -195,7 +195,7 @@ def open_snapshot(
 ) -> Iterator[MetadataSnapshot]:
     """Read the metadata topic to its current end.
 
-    Records that `store` already has are not read again; the snapshot closes it. Raises
+    Records that `store` already has are not read again. Leaving the block closes the store. Raises
     InvalidConfigError if there is no such topic or the cluster does not answer in time.
     """
     shape = _found_shape(connection, timeout_ms)

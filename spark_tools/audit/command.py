@@ -294,7 +294,8 @@ def command_parser() -> JobParser:
         example="2d",
         metavar="DURATION",
         type=duration_in_ms,
-        help="Minimum age of orphans and of unfinished work in the report; in ms without a unit."
+        help="Minimum age of reported unfinished work and objects without a segment; in ms without"
+        " a unit."
         " [default: remote.orphan.grace.ms]",
     )
     parser.add_argument(

@@ -1,6 +1,6 @@
 """Ends a job with an exit code, and reports its outcome.
 
-`--fail-on` selects the `CHOSEN_OUTCOMES` that set the exit code. With another one, it is 0.
+`--fail-on` selects which of the `CHOSEN_OUTCOMES` set the exit code. The rest of them end with 0.
 """
 
 from __future__ import annotations

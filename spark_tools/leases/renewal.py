@@ -117,7 +117,7 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """Release all leases, unless a plan is taking more. Those that stay expire later."""
+        """Release all leases, unless a plan is taking more; after a failure, leases expire."""
         with self._writing:
             if self.is_planning and not self._is_closed.is_set():
                 return

@@ -41,7 +41,7 @@ OPTIONS = tuple(option.name for option in (*READ_OPTIONS, *DECODE_OPTIONS))
 """Options without a prefix, except those of the connection."""
 PREFIXES = (*OPTION_PREFIXES, REGISTRY_PREFIX)
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
-# The options of Spark's Kafka source that this source lacks, by name in lower case.
+# Options of Spark's Kafka source and librdkafka that this source lacks, in lower case.
 _OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "startingtimestamp": _BY_TIME,

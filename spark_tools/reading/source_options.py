@@ -92,7 +92,8 @@ MIN_PARTITIONS = SourceOption(
 MAX_OFFSETS_PER_TRIGGER = SourceOption(
     name="maxOffsetsPerTrigger",
     type=OptionType.NUMBER,
-    meaning="Maximum number of offsets of a micro-batch; from Spark 4.2 on.",
+    meaning="Maximum number of offsets of a micro-batch, but at least one of each partition; from "
+    "Spark 4.2 on.",
     example="1000000",
     least=1,
     in_kafka_source=_SAME,
@@ -100,14 +101,16 @@ MAX_OFFSETS_PER_TRIGGER = SourceOption(
 MAX_BYTES_PER_TRIGGER = SourceOption(
     name="maxBytesPerTrigger",
     type=OptionType.SIZE,
-    meaning="Maximum size of a micro-batch in the store; from Spark 4.2 on.",
+    meaning="Maximum size of a micro-batch in the store, but at least one offset of each "
+    "partition; from Spark 4.2 on.",
     example="10GiB",
     least=1,
 )
 LEASE = SourceOption(
     name="leaseMs",
     type=OptionType.DURATION,
-    meaning="How long a read lease lasts unless it is renewed; in ms without a unit. 0: no lease.",
+    meaning="How long a read lease lasts unless it is renewed; in ms without a unit. 0: no lease, "
+    "so that segments can expire during a query.",
     example="30m",
     default="1h",
     most=86_400_000,
@@ -115,7 +118,8 @@ LEASE = SourceOption(
 TIMEOUT = SourceOption(
     name="timeoutMs",
     type=OptionType.DURATION,
-    meaning="Time limit for answers of the cluster and the metadata topic; in ms without a unit.",
+    meaning="Maximum time for an answer of the cluster and for progress in the metadata topic; in "
+    "ms without a unit.",
     example="5m",
     default="1m",
     least=1,
@@ -147,8 +151,8 @@ READ_OPTIONS = (
     SourceOption(
         name="startingOffsets",
         type=OptionType.JSON,
-        meaning="`earliest`, `latest`, or the first offset of each partition, with -2 for earliest "
-        "and -1 for latest.",
+        meaning="`earliest`, `latest`, or the first offsets of some partitions, with -2 for "
+        "earliest and -1 for latest.",
         example='{"orders":{"0":17}}',
         default="earliest",
         in_kafka_source="the same; its default for streams is `latest`",
@@ -156,8 +160,8 @@ READ_OPTIONS = (
     SourceOption(
         name="endingOffsets",
         type=OptionType.JSON,
-        meaning="`stored`, `latest` (the end of the broker's log), or the offset where each "
-        "partition ends, with -1 for latest. The end is not read. Not for streams.",
+        meaning="`stored`, `latest` (the end of the broker's log), or the offsets where "
+        "some partitions end, with -1 for latest. The end is not read. Not for streams.",
         example='{"orders":{"0":40}}',
         default="stored",
         in_kafka_source="the same without `stored`; its default is `latest`",

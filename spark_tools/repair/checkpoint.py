@@ -1,8 +1,8 @@
 """Checks whether a checkpoint belongs to the topic that the job reads.
 
-**Undeleted data:** Spark records only the topic's name. For another topic of the same name, the job
-would never read the dead letters below the recorded offsets. So a separate file in the checkpoint
-records the topic's id.
+**Undeleted data:** with the checkpoint of another topic of the same name, the job would never read
+the dead letters below the recorded offsets. Spark records only the topic's name, so a separate file
+in the checkpoint records the topic's id.
 """
 
 from __future__ import annotations

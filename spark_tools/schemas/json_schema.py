@@ -1,9 +1,8 @@
 """Decodes JSON by JSON Schema; values must have the column's type.
 
-Objects with `properties` become structs, objects with `additionalProperties` become maps.
-
-Other constraints of a schema (patterns, bounds, required fields) are not checked. A value that may
-have several types becomes a column of JSON text.
+Objects with `properties` become structs, and other objects with `additionalProperties` become maps.
+A value that may have several types becomes a column of JSON text. Other constraints of a schema
+(patterns, bounds, required fields) are not checked.
 
 Source: JSON Schema, drafts 4 to 2020-12.
 """

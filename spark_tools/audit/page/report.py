@@ -52,9 +52,10 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
         ),
         NOTHING if facts.checksums_read else _read_them(facts),
         text(
-            f"Orphans and unfinished work younger than {duration(facts.grace_ms)} are not shown."
+            "Objects without a segment and unfinished work are not shown if they are younger than "
+            f"{duration(facts.grace_ms)}."
             if facts.grace_ms
-            else "Orphans and unfinished work of every age are shown."
+            else "Objects without a segment and unfinished work are shown at any age."
         ),
     ]
     about = f"Audit of cluster {facts.cluster_id}, {wall_time(facts.started_ms)}"

@@ -74,9 +74,10 @@ class _Leaves:
 def rows_of(
     schema: Schema, named: Mapping[str, Schema], stored: pa.DataType, kind: pa.DataType
 ) -> AvroRows | None:
-    """Return the reader; None for other leaves, more than 128 or none, and without compiled code.
+    """Return the reader; None without compiled code, and for a schema that it cannot read.
 
-    `stored` is the type with times as Avro stores them, `kind` the column's type.
+    It reads structs of 1 to 128 leaves, which are plain or nullable values. `stored` is the
+    type with times as Avro stores them, `kind` the column's type.
     """
     if not _IS_COMPILED or not pa.types.is_struct(stored):
         return None

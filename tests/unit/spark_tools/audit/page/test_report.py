@@ -186,7 +186,7 @@ def test_page_when_made_then_it_says_what_was_audited() -> None:
         (FACTS, "rlm-audit --config /etc/rlm.properties --verify-checksums"),
         (FACTS, "younger than 1 d"),
         (replace(FACTS, checksums_read=True), "The checksum of every object of finished segments"),
-        (replace(FACTS, grace_ms=0), "unfinished work of every age are shown"),
+        (replace(FACTS, grace_ms=0), "unfinished work are shown at any age"),
         (replace(FACTS, config=None), "--config rlm.properties"),
     ],
 )
