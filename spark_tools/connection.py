@@ -70,11 +70,11 @@ class StoreConnection:
         return cls(settings=config.store(), segment_settings=config.segments())
 
     def open(self) -> RemoteStorageManager:
-        """Open the store. Raises InvalidConfigError if the settings do not fit a store."""
+        """Open the storage manager. Raises InvalidConfigError if the settings do not fit it."""
         return open_segments(self.segment_settings, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
-        """Open the same store as chunks. Raises InvalidConfigError."""
+        """Open the store without a storage manager. Raises InvalidConfigError."""
         return open_store(self.settings)
 
     def require_own_manager(self) -> None:

@@ -79,7 +79,7 @@ class SegmentRowsReader(DataSourceReader):
 class RlmDataSource(DataSource):
     """The data source `rlm`; docs/spark-jobs.md lists its options.
 
-    `keeper_address` is the address of the process that renews the queries' leases. `parallelism` is
+    `keeper_address` is the address of the keeper that renews the queries' leases. `parallelism` is
     that of ReadOptions.
     """
 
@@ -182,7 +182,7 @@ def _row_of(summary: PartitionSummary) -> dict[str, object]:
 def _with_schema(
     options: ReadOptions, decoding: Decoding, schema: StructType
 ) -> tuple[ReadOptions, Decoding]:
-    """Select the columns of a user's schema. Raises InvalidConfigError if names or types differ."""
+    """Select the columns of a user's schema. Raises InvalidConfigError if it does not fit."""
     columns = decoding.columns(options.columns)
     decoded = decoding.spark_types(options.columns, quoted=False)
     own = {name: decoded.get(name) or spark_types((name,))[name] for name in columns}

@@ -81,7 +81,7 @@ class MetadataSnapshot:
         self.identity = find_topic()
 
     def positions(self) -> Mapping[int, int]:
-        """Return the next offset of each metadata partition; all answers are as of these."""
+        """Return the next offsets of the metadata partitions, as of which all answers hold."""
         return self._manager.metrics().positions
 
     def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:

@@ -26,7 +26,7 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """The minimum age of orphans: the metadata of objects from `cut_off_ms` on may be missing."""
+    """The minimum age of orphans: the metadata of newer objects may not be written yet."""
 
     cut_off_ms: int
 
@@ -67,7 +67,7 @@ def missing(absent: ExpectedObject) -> Finding:
 
 
 def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
-    """Return how an object that must exist differs from its record; None if nothing shows it."""
+    """Return how an object differs from its record; None if it may be absent or does not differ."""
     if not known.must_exist:
         return None
     if known.length_bytes not in (-1, found.length_bytes):

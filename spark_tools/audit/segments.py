@@ -1,4 +1,4 @@
-"""Finds overlaps, gaps and unfinished work in the metadata of a partition. Pure."""
+"""Finds overlaps, holes, unread segments and unfinished work in a partition's metadata. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class PartitionRecords:
 
 
 def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding]:
-    """Yield the findings of a partition; unfinished work counts if older than `cut_off_ms`."""
+    """Yield the findings of a partition.
+
+    Unfinished work, and segments below the log start, count if they are older than `cut_off_ms`.
+    """
     finished = [
         record.metadata
         for record in partition.segments

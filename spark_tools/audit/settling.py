@@ -47,7 +47,10 @@ def settle(
     age: Age,
     keys: ObjectKeys,
 ) -> SettledFindings:
-    """Return all findings by the current metadata. Raises CorruptError, RetriableError."""
+    """Return findings, totals and orphans by the current metadata.
+
+    Raises CorruptError, RetriableError.
+    """
     totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
     findings: list[Finding] = []
     suspected = {each.object_key for each in suspicions}

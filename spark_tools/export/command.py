@@ -106,7 +106,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 class RangeReport:
-    """Prints the outcome of each range, and counts."""
+    """Prints and counts the outcomes of ranges."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._print = partial(print_line, arguments)

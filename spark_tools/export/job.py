@@ -36,7 +36,7 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Files per core of one Spark job: more spread its fixed cost and the idle time at its end."""
+"""Files per core of one Spark job: several spread its fixed cost and its idle time at the end."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
@@ -57,7 +57,7 @@ class ExportSettings:
 class ExportProgress:
     """How much of the plan is finished. Bytes are those of segments in the store.
 
-    `undecodable_count` is the number of undecodable records in the last ranges.
+    `undecodable_count` is the number of undecodable records in the last Spark job.
     """
 
     done_bytes: int
@@ -250,7 +250,7 @@ class Export:
 def next_ranges(
     queue: deque[FileRange], at_once: int, pause: Callable[[float], None]
 ) -> list[FileRange]:
-    """Take the next ranges, after a pause in seconds if one of them failed before.
+    """Take the next ranges; call `pause`, in seconds, if one of them failed before.
 
     The pause grows with the most consecutive failures of any of them, up to 30 seconds.
     """

@@ -158,7 +158,7 @@ class Manifest:
 
 
 def staged_path(now: datetime) -> str:
-    """Return a path for a file to be moved; exports remove files left there after a week."""
+    """Return a path for a file to be moved; after a week, exports remove a file that is left."""
     return f"{_ATTEMPTS}/{now:{_TIME}}-{uuid4()}.json"
 
 

@@ -24,7 +24,7 @@ DATE = "date"
 OFFSET = "offset"
 TIMESTAMP = "timestamp"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Years 1 to 9999 as days since 1970: readers of date directories accept no others."""
+"""Years 1 to 9999 as days since 1970: readers of date directories accept no other years."""
 
 
 class RangeReader:

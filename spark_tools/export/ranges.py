@@ -102,7 +102,7 @@ class PlannedRange:
 
 
 def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> None:
-    """Raise InvalidConfigError if earlier files have other columns, isolation or directories."""
+    """Raise InvalidConfigError if earlier files have another format."""
     for each in done:
         for name, value in asdict(wanted).items():
             if (before := getattr(each, name)) != value:

@@ -1,10 +1,11 @@
-"""Records the ranges that an export could not read, in its directory, until they are exported.
+"""Records in an export's directory the ranges that it skipped, until they are exported.
 
     _attempts/<time>-<id>.json          a record about to be added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
 The records do not decide what is exported later: the next export writes every range that the
-manifest lacks. They give the reasons, and state after a range's expiry that its loss was reported.
+manifest lacks. The records give the reasons, and state after a range's expiry that its loss was
+reported.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _by_arrow(
 
 
 def _tasks(spark: SparkSession, ranges: Sequence[FileRange]) -> DataFrame:
-    """Return a row with the number of each range, each in a partition of its own."""
+    """Return a row per range, with the range's number, in a partition of its own."""
     return spark.range(0, len(ranges), 1, max(1, len(ranges)))
 
 

@@ -90,7 +90,7 @@ FAILED_REPORT = JsonShape(
 def report_shape(
     name: str, counts: JsonShape, details: Mapping[str, JsonField] | None = None
 ) -> JsonShape:
-    """Describe the report that `end_job` writes with such counts and details."""
+    """Describe the report that `end_job` writes with these counts and details."""
     outcomes = ", ".join(f"`{each.value}`" for each in JobOutcome)
     return JsonShape(
         name=name,

@@ -104,7 +104,8 @@ class BrokerReader:
         """Return the records below the end of the piece.
 
         If only control records and aborted transactions are left, the end of the log is the only
-        message. If this end is below the piece's end, a new leader has an older high watermark.
+        message. If this end is below the piece's end, a new leader has an older high watermark, and
+        the reader waits.
         """
         taken: list[Message] = []
         for message in messages:

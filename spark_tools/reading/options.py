@@ -125,7 +125,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """Parse the options. Raises InvalidConfigError with the found and the expected value."""
+        """Parse the options. Raises InvalidConfigError for unknown, wrong or contradictory ones."""
         given = OptionValues(options)
         _refuse_unknown(given)
         mode = _mode(given)

@@ -37,7 +37,7 @@ class BatchDecisions:
 
     By the partition's subject: `newer`, the fold version that a record needs, and `leases`.
 
-    By location: `decided`, the dead letters about orphans and the superseded ones.
+    By location: `decided`, the decisions on dead letters about orphans and on superseded ones.
     """
 
     keys: ObjectKeys
@@ -50,7 +50,7 @@ class BatchDecisions:
     decided: Mapping[DeadLetterLocation, Decision]
 
     def decision(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Decision:
-        """Return what to do with a dead letter; REFUSE if the driver has not seen it."""
+        """Return what to do with a dead letter; REFUSE if the driver has not seen its subject."""
         decided = self.decided.get(location)
         if decided is not None:
             return decided

@@ -176,7 +176,7 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
 def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
-    """Return the topic's partitions; none if a default topic is missing, without `--interval`."""
+    """Return the topic's partitions; without `--interval`, none if the default topic is missing."""
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout_ms
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]

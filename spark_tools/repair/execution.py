@@ -132,7 +132,7 @@ def _rare_collection() -> Iterator[None]:
 def rehearse(
     batches: Iterable[pa.RecordBatch], decisions: BatchDecisions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the OUTCOMES that the dead letters would have without failures; change nothing."""
+    """Yield the OUTCOMES that the dead letters would have if the store never fails."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):

@@ -1,6 +1,6 @@
 """Runs the repair job: reads dead letters by Spark's Kafka connector, in micro-batches.
 
-The order of one batch's effects, here and nowhere else:
+The order of the effects of one batch:
 
     read metadata to its end -> decide -> delete objects -> write outcomes
     -> pause if most dead letters are written back -> checkpoint

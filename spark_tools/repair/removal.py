@@ -4,7 +4,7 @@ After a failure it checks the access to the store. If the store cannot be used a
 are an outage, which does not count as an attempt of the dead letters.
 
 Orphans are deleted or moved into quarantine. Directly before that, this module looks at each object
-again and skips one that has changed.
+again and refuses to remove one that has changed.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ColumnReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """The columns to decode and how. Spark sends it to executors.
+    """The columns to decode and how. Spark sends this object to executors.
 
     `output` has the columns of rows, in order. If it is empty, rows have the columns of the
     options, followed by error columns.

@@ -104,7 +104,7 @@ class SchemaSource(ABC):
     def by_id(self, schema_id: int) -> SchemaText:
         """Return the schema with the id that records have.
 
-        Raises NotFoundError, UnsupportedError for an unknown format or a limit of its size,
+        Raises NotFoundError, UnsupportedError for an unknown format or a schema above a limit,
         InvalidConfigError if access is denied, and RetriableError if there is no answer.
         """
 

@@ -145,7 +145,7 @@ class DecodeSettings:
 
     @classmethod
     def of(cls, given: OptionValues) -> DecodeSettings:
-        """Parse the options. Raises InvalidConfigError with the found and the expected value."""
+        """Parse the options. Raises InvalidConfigError for unknown, wrong or contradictory ones."""
         found = (ColumnSettings.of(given, column) for column in DECODED_COLUMNS)
         columns = tuple(each for each in found if each is not None)
         registry = RegistrySettings.of(given)

@@ -127,7 +127,7 @@ def _is_configured(environ: Mapping[str, str]) -> bool:
 def require_reachable(spark: SparkSession, store: Store) -> None:
     """Raise InvalidConfigError for a directory store unless the master is local.
 
-    Otherwise each executor would use a directory of its own host.
+    With another master, each executor would use a directory of its own host.
     """
     master = spark.conf.get("spark.master", "") or ""
     if isinstance(store, FilesystemSettings) and not master.startswith("local"):

@@ -15,7 +15,7 @@ NOT_KNOWN = text("–")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """What was audited, how and when. Times are wall-clock times.
+    """What was audited, how and when. `started_ms` is a wall-clock time.
 
     `store` is an address without secrets. `config` and `output` are as on the command line.
     `metadata_positions` are the next offsets of the metadata topic's partitions.
