@@ -23,7 +23,7 @@ from rsm.segment.ranges import OffsetRange, missing
 def open_anomalies(
     state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[Anomaly, ...]:
-    """Return the anomalies of finished segments; deletions remove the objects of others."""
+    """Return the anomalies of finished segments; segments in other states may lack objects."""
     if not state.anomalies:
         return ()
     finished = {
@@ -43,7 +43,7 @@ def undamaged(
 
 
 def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None:
-    """Return the damage that blocks a trim below `end_offset`; None if there is none.
+    """Return the anomalies that block a trim below `end_offset`; None if none do.
 
     At the maximum number of anomalies no process can report another one. Then any segment may be
     damaged.

@@ -56,7 +56,7 @@ def not_stored(view: PartitionView) -> tuple[RolledSegment, ...]:
 
 
 def _rest(view: PartitionView, segment: RolledSegment) -> RolledSegment:
-    """Return the unstored part; the whole segment if no part of it in the log is stored."""
+    """Return the unstored part; the whole segment if nothing above the local start is stored."""
     covered = view.covered_end_offset
     if covered <= max(segment.offsets.start_offset, view.local_start_offset):
         return segment
@@ -64,9 +64,9 @@ def _rest(view: PartitionView, segment: RolledSegment) -> RolledSegment:
 
 
 def idle_part(view: PartitionView) -> CommittedTail | None:
-    """Return the committed records of an idle active segment that are not stored, if any.
+    """Return the unstored committed records of an idle active segment; None if there are none.
 
-    Returns None unless all rolled segments are stored, because copies are made in order.
+    Also returns None unless all rolled segments are stored, because copies are made in order.
     """
     local, idle_ms = view.local, view.limits.idle_copy_ms
     if view.is_streamed or idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
@@ -84,7 +84,7 @@ def idle_part(view: PartitionView) -> CommittedTail | None:
 
 
 def _least_age_ms(view: PartitionView) -> int:
-    """Return the age below which nothing is copied (KIP-1241)."""
+    """Return the copy lag in time, which an idle segment waits for too (KIP-1241)."""
     return max(0, view.policy.effective_copy_lag_ms)
 
 
@@ -110,7 +110,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 def copy_blocked(view: PartitionView) -> Blocked | None:
     """Return what blocks the oldest segment that is not stored; None if nothing does.
 
-    For a stream, returns what blocks its oldest committed records.
+    For a stream, returns what blocks its oldest unstored committed records.
     """
     if view.is_streamed and view.covered_end_offset < view.copy_end_offset:
         return copying_forbidden(view) or _failing(view, view.covered_end_offset)

@@ -2,8 +2,8 @@
 
 DeleteRecords of a user, or the broker's retention, can move the local start above the offsets that
 `rlm` trimmed or expired. Stored records in that range stay readable. The rest is a gap, which
-readers skip like compacted records. The log start does not move, because nobody requested that.
-Accepted losses of damaged segments are gaps too.
+readers skip like compacted records. The log start does not move: `rlm` cannot know whether a user
+wanted that. Accepted losses of damaged segments are gaps too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds what unfinished copies and deletions leave, and when each may be removed. Pure.
+"""Finds segments to delete or purge: unfinished, expired, and outside of the lineage. Pure.
 
 An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
 is this manager and has given up. A stream of an earlier leader is deleted at once, too, because
@@ -49,9 +49,10 @@ def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return all finished segments if tiering was disabled with deletion of remote data.
+    """Return the finished segments above the log start if tiering was disabled.
 
-    Returns none until the log start has reached the local start: then all records are local.
+    Returns none unless the remote data of the disabled topic is to be deleted, and none until the
+    log start has reached the local start: then all records are local.
     """
     policy, log_start = view.policy, view.state.log_start_offset
     if policy.state is not PolicyState.DISABLED or not policy.delete_remote:
@@ -71,7 +72,8 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
     Returns none while the local log starts lower: that log is trimmed first, so that no reader
     finds a start without data. A segment that an election cut off has not expired. It stays for the
-    grace after it was stored, unless its records are past the retention.
+    grace after it was stored, unless its records are past the retention, or tiering was disabled
+    with deletion of remote data.
     """
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:

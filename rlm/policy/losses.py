@@ -1,8 +1,9 @@
 """Finds what a partition's log has lost, by the metadata and the leader's log. Pure.
 
-Two events lose records. An unclean election cuts off stored records and those after them: then
-nothing is trimmed or deleted. An external start moves the broker's log start: then `rlm` does not
-guess a new log start. Both last until an operator accepts the loss (rlm topic resolve).
+Two events lose records. An unclean election cuts off stored records and those after them: by
+default, nothing is then trimmed or expired. An external start moves the broker's log start: then
+`rlm` does not guess a new log start. Both last until an operator accepts the loss (rlm topic
+resolve).
 """
 
 from __future__ import annotations

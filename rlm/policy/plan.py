@@ -1,7 +1,7 @@
 """Derives ordered actions from a view, each with its reason. Pure.
 
-The order of kinds is the order of effects. Copies come first, because everything else waits for
-them. The log start moves before deletions. The local trim comes last.
+Lanes carry out copies, merges and deletions. A partition's log start moves before the segments
+below it are deleted. The local trims of a cycle come last.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Plan:
     """Represents all actions for a partition now; any part may be empty.
 
     `gaps` are all gaps of the partition, to be recorded; None if the metadata has all of them.
-    `losses` become gaps once another check finds their objects damaged. `waiting_merges` are all
-    merges that are due, even while none may begin.
+    `losses` become gaps after another check has found their objects damaged. `waiting_merges` are
+    all merges that are due, even while none may begin.
     """
 
     copies: tuple[LocalSegment, ...] = ()
@@ -106,7 +106,10 @@ class Plan:
 
 
 def plan(view: PartitionView) -> Plan:
-    """Return the actions for a view; only a blocked trim if unowned or with a newer record."""
+    """Return the actions for a view.
+
+    An unowned view, or one with a newer record, has no actions: only what blocks trims is returned.
+    """
     if not view.is_owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:

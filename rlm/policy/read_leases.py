@@ -20,7 +20,7 @@ def log_start_within_leases(
 ) -> tuple[int, ReadLease | None]:
     """Return how far retention may move the log start from `current` toward `offset`.
 
-    Also returns the lease that limits it.
+    Also returns the lease that limits it; None if none does.
     """
     way = OffsetRange(start_offset=current, end_offset=max(current, offset))
     first = lease_on(leases, way)

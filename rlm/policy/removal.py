@@ -82,10 +82,10 @@ def plan_removal(remains: PartitionRemains) -> RemovalPlan:
 def removed_by(
     topic_id: UUID, registrations: Iterable[Registration], *, own_id: int, broker_ms: int
 ) -> int:
-    """Return the broker whose manager removes a topic; every live manager finds the same one.
+    """Return the broker whose manager removes a topic.
 
-    If two managers disagree for a moment, both may act: the metadata accepts each change once, from
-    the owner.
+    Managers that know the same live managers find the same broker. If two managers disagree for a
+    moment, both may act: the metadata accepts each change once, from the owner.
     """
     live = live_processes(registrations, ProcessRole.MANAGER, broker_ms)
     ids = sorted({each.broker_id for each in live} | {own_id})

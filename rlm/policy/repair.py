@@ -1,10 +1,10 @@
 """Decides which damaged segments to copy again, which are lost, and which may be deleted. Pure.
 
-Only damage that this manager itself found counts; a report alone changes nothing. While the broker
-has the offsets of a damaged segment, and no other finished segment has them, the manager copies
-them again under a new segment id. It deletes the damaged segment only when finished segments with
-whole objects contain all of its readable offsets. After an operator accepts the loss, a recorded
-gap may cover the rest.
+Only damage that this manager itself found counts; a report alone starts none of this. While the
+broker has the offsets of a damaged segment, and no undamaged finished segment has them, the manager
+copies them again under a new segment id. It deletes the damaged segment only when finished segments
+with whole objects contain all of its readable offsets. After an operator accepts the loss, a
+recorded gap may cover the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_DAMAGED_COPIES = 3
 """Offsets with more damaged segments than this are copied again only after a pause."""
 
 DAMAGED_AGAIN_PAUSE_MS = 3_600_000
-"""The pause after the last of these copies: an operator should check the store."""
+"""The pause after the last of these segments was stored. An operator should check the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,10 @@ def local_copies_of(view: PartitionView, wanted: tuple[OffsetRange, ...], *, rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedSegment:
-    """Represents a segment to delete, and the finished ones with all of its readable offsets."""
+    """Represents a segment to delete, and the finished ones with its readable offsets.
+
+    Recorded gaps may have some of the readable offsets of a lost segment.
+    """
 
     record: SegmentRecord
     replaced_by: tuple[RemoteLogSegmentId, ...]
@@ -150,7 +153,7 @@ def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, .
 
 
 def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Return lost offsets, without those whose last copy was damaged again a short time ago."""
+    """Return lost offsets; omit those with too many damaged segments during their pause."""
     parts = tuple(_damaged_parts(view))
     copied_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
     found: list[OffsetRange] = []

@@ -101,7 +101,7 @@ def stored_pieces(ranges: Iterable[StoredRange], *, from_offset: int) -> list[Lo
 
 
 def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[StoredRange]:
-    """Return each stored segment with offsets that no earlier one has."""
+    """Return each stored segment with offsets above `from_offset` that no earlier one has."""
     kept: list[StoredRange] = []
     end_offset = from_offset
     for each in stored:
@@ -153,10 +153,11 @@ class ExpiryCut:
 
 
 def expiry_cut(view: PartitionView) -> ExpiryCut | None:
-    """Return how far the topic's total retention moves the log start; None if not at all.
+    """Return how far total retention moves the log start; None if not at all.
 
-    The result is never above the high watermark, and never above the local start while the local
-    log must not be trimmed.
+    The deletion of a disabled topic's remote data also moves it, to the local start. The result is
+    never above the high watermark, and never above the local start while the local log must not be
+    trimmed.
     """
     if not view.is_owned or view.is_diverged or view.conflict_offset is not None:
         return None
@@ -174,7 +175,10 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
 
 
 def may_be_past_retention(view: PartitionView) -> bool:
-    """Return whether all rolled segments are past the retention in time, so the rest may be too."""
+    """Return whether all stored and rolled segments are past the retention in time.
+
+    Then the records of the active segment may be, too. Returns False without such records.
+    """
     log_start = view.state.log_start_offset
     if view.policy.retention_ms < 0 or log_start is None or not view.local.active_size_bytes:
         return False

@@ -1,8 +1,8 @@
 """Blocks trims of records that share groups (KIP-932) still need. Pure.
 
-**Data loss:** a broker moves a share group to the broker's log start without an error, and no
-gateway can prevent it. So a group would skip trimmed records. Expiry is no trim: expired records
-are deleted, as on a broker without tiering.
+**Data loss:** a share group would skip trimmed records: its broker moves it to the broker's log
+start without an error, and no gateway can prevent it. Expiry is no trim: expired records are
+deleted, as on a broker without tiering.
 """
 
 from __future__ import annotations

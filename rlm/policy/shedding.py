@@ -1,7 +1,7 @@
 """Selects the oldest unstored data to shed, if a topic's outage policy allows it. Pure.
 
-Sheds only while the store accepts nothing, and only until the disk is below its threshold. The
-other rules of the trim gate apply: a shed ends at a segment's base, below the last stable offset,
+Sheds only while the store accepts nothing, and only until the disk is below its threshold. These
+rules of the trim gate apply: a shed ends at a segment's base, at or below the last stable offset,
 and keeps the newest rolled segment and segments below the minimum age. Records stored only in
 damaged segments are kept: the broker's copy repairs those segments.
 """

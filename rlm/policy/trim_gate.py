@@ -1,13 +1,13 @@
 """Decides what may be trimmed. Every trim passes this one gate. Pure.
 
-A segment leaves the local log only if all of these are true:
+A segment is trimmed only if all of these are true:
 
-- finished segments in the log's own lineage store it, without a gap from the local start on;
+- finished segments in the log's own lineage store it, and all offsets from the local start to it;
 - the broker's copy is not the only undamaged one, as far as damage is known;
 - it is below the high watermark, and it is not the newest rolled segment;
 - it is older than the minimum age: a broker recognizes a retried batch only while the producer's
   state is in the local log;
-- it exceeds the local retention, and is further from the stored end than the margin;
+- it exceeds the local retention, and is at least the margin away from the stored end;
 - it has been stored for the deletion lag (PIP-17), and every live gateway has applied its record.
 
 A trim ends at a segment's base offset. One exception: records below the log start are not readable,

@@ -24,7 +24,7 @@ from rsm.segment.offload_settings import OffloadMode, OffloadSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLimits:
-    """Represents the settings that decisions depend on, named as in the configuration.
+    """Represents the settings that decisions depend on.
 
     `idle_copy_ms` -1: the active segment is never copied. Without `can_shed`, nothing is shed,
     even if a topic's policy allows it. `offload` applies to topics without settings of their own.
@@ -57,7 +57,7 @@ class Moment:
 
     @property
     def retention_ms(self) -> int:
-        """Return the time for record ages: a clock that jumps ahead expires nothing."""
+        """Return the time for record ages: of a jump ahead, only 10 minutes count."""
         return min(self.wall_ms, self.broker_ms + _AHEAD_MS)
 
 
@@ -101,7 +101,7 @@ class PartitionView:
     """Represents one led partition, as the broker, its disk and the metadata show it.
 
     `in_flight` are the segment ids that this process is copying. `untierable` is the rule that
-    forbids copying and trimming with the broker's present settings; None if none does. `gateways`
+    forbids copying and trimming with the topic's present settings; None if none does. `gateways`
     are the live gateways. Before a stored segment leaves the broker, they must have applied its
     record and the policy at `policy_position`. Without that policy they do not read the store.
     `newer` is a record of this partition that a newer version must fold; None if there is none.
@@ -173,7 +173,7 @@ class PartitionView:
 
     @cached_property
     def covered_end_offset(self) -> int:
-        """Return the end of the offsets that are stored without a gap from the local start on."""
+        """Return the end of the offsets that are stored contiguously from the local start on."""
         return covered_end(self.stored, self.local_start_offset)
 
     @property

@@ -35,8 +35,8 @@ def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePa
     """Find the part of a file for a segment, by its batch headers up to its end.
 
     Returns the whole file for a whole-file segment, or if a rolled file has no batch of the part.
-    Raises CorruptError at invalid bytes, RetriableError if the active segment's file has no whole
-    batch of the part.
+    Raises CorruptError at invalid bytes, RetriableError if a committed tail or NextBatches have no
+    whole batch in the file.
     """
     if isinstance(segment, NextBatches):
         return _next_batches(descriptor, size_bytes, segment)
@@ -56,7 +56,7 @@ class _BatchStart(NamedTuple):
 
 
 def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart | None:
-    """Find the first batch that reaches the wanted start; a gap before it is included."""
+    """Find the first batch that reaches the wanted start; include missing offsets before it."""
     position = 0
     for span in read_batch_spans(descriptor, size_bytes):
         if span.last_offset >= wanted.start_offset:

@@ -32,7 +32,7 @@ class LocalDisks(ABC):
     def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
         """Return the usage of a partition's disk; partitions of one disk give the same name.
 
-        Raises NotFoundError if no log dir has the partition, RetriableError if its disk cannot be
+        Raises NotFoundError if no log dir has the partition, RetriableError if a log dir cannot be
         read.
         """
 

@@ -1,9 +1,10 @@
 """Opens a segment's log file, or a part of one, and reads its content with all checks.
 
-The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
-A follower's truncation and append may leave the inode and even the size equal. The file's times and
-its batches show such a change. The active segment's file grows. A copy reads only the committed
-data, which is not rewritten while this broker leads. The copier confirms the leadership.
+The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm. A
+follower's truncation and append may leave the inode and even the size equal. The file's
+modification time and its batches show such a change. The active segment's file grows. A copy reads
+only the committed data, which is not rewritten while this broker leads. The copier confirms the
+leadership.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class LogFile:
         lineage: Lineage,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Open the file. Raises OSError if that fails, RetriableError if the size differs.
+        """Open the file. Raises OSError if that fails, RetriableError if it is not as listed.
 
         For a part of a file, also raises the errors of `find_part`.
         """
@@ -119,7 +120,7 @@ class LogFile:
             yield view
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """Read base offset and length of each batch's header. Raises the errors of `chunks`."""
+        """Read base offset and length of each batch. Raises the errors of `chunks`."""
         with self.blaming_writers():
             yield from read_batch_extents(
                 self._descriptor,
@@ -135,7 +136,7 @@ class LogFile:
         """
         if isinstance(self._segment, CommittedTail):
             if self._status().st_size < self._part.positions.end_position:
-                raise self._changed("segment was cut while it was read")
+                raise self._changed("segment was truncated while it was read")
         elif not self._is_as_opened():
             raise self._changed("segment was written to while it was read")
 
@@ -170,7 +171,7 @@ class LogFile:
         except OSError as error:
             raise self._changed("segment cannot be read") from error
         if not read_bytes:
-            raise self._changed("segment was cut while it was read")
+            raise self._changed("segment was truncated while it was read")
         return buffer[:read_bytes]
 
     def _finish(self, scanner: SegmentScanner) -> None:

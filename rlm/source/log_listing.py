@@ -46,7 +46,8 @@ class ListedLog:
 def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
     """List the log; `before` is its earlier listing.
 
-    Raises RetriableError if there is no log or it changes too fast, OSError if the listing fails.
+    Raises RetriableError if there is no log, or it changes too fast or has no leader epochs yet.
+    Raises CorruptError if its checkpoint is malformed, OSError if the listing fails.
     """
     known = before.known() if before is not None else {}
     for _ in range(_ATTEMPTS):

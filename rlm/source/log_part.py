@@ -1,6 +1,6 @@
 """Opens the next batches of a log as a part of a segment that spans files.
 
-A part is opened like a segment (rlm/source/logdir.py): the log file by descriptor, one listing, the
+A part is opened like a segment (rlm/source/logdir.py): one listing, the log file by descriptor, the
 transactions; then the file must still have its name. A part has no indexes of its own:
 `JoinedParts` builds those of the whole segment.
 """
@@ -97,7 +97,7 @@ class OpenLogDirPart:
 
 
 class JoinedParts:
-    """Joins consecutive parts of a log to one segment: its bounds and companions.
+    """Represents consecutive parts of a log as one segment, with its bounds and companions.
 
     Memory: that of `JoinedCompanions`. Not thread-safe.
     """

@@ -154,9 +154,10 @@ class LogSource(ABC):
     ) -> AbstractContextManager[OpenPart]:
         """Open the next committed batches of the file that has an offset.
 
-        The part ends at the file's end, below `end_offset`, or at `max_bytes`, but has at least one
-        batch. The caller fetched `end_offset` before, from the high watermark and the last stable
-        offset. So the aborted transactions are complete.
+        The part ends at the file's end, at or below `end_offset`, or at `max_bytes`. It has at
+        least one batch, unless compaction removed the file's last batches. The caller fetched
+        `end_offset` before, from the high watermark and the last stable offset. So the aborted
+        transactions are complete.
 
         Raises NotFoundError if the offset is deleted, RetriableError if there is no whole batch yet
         or the file cannot be read now, CorruptError if its content is invalid.

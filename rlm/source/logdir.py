@@ -3,8 +3,8 @@
 Opens a segment in this order, so that its parts are consistent although the broker writes, renames
 and deletes meanwhile:
 
-1. The log file, by descriptor: from now on a rename or deletion does not change its content.
-2. One listing, which must show the segment as rolled, with the expected end.
+1. The log file, by descriptor: from then on, a rename or deletion does not change its content.
+2. One listing, which must show a rolled segment with the expected end.
 3. Indexes, transactions and producer snapshot.
 4. The log file must still have its name. The broker renames a segment's log before its indexes,
    and earlier segments before later ones. So an index that 3 did not find is absent, and not just

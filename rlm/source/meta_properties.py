@@ -46,8 +46,8 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             identities[log_dir] = identity
     if not identities:
         raise HostNotReadyError(
-            f"no log dir has a {META_PROPERTIES_FILE}: they are not formatted yet, or belong to no "
-            "broker",
+            f"no log dir has a readable {META_PROPERTIES_FILE}: the log dirs are not "
+            "formatted yet, are on failed disks, or belong to no broker",
             log_dirs=",".join(map(str, log_dirs)),
             advice="rlm can start once the broker has formatted one. Otherwise correct log.dirs",
         )

@@ -110,7 +110,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
 
 
 def _require_online(log_dir: Path) -> None:
-    """Raise RetriableError if the log dir is missing; an unmounted one is an empty directory."""
+    """Raise RetriableError without meta.properties: an unmounted log dir is an empty directory."""
     try:
         (log_dir / META_PROPERTIES_FILE).stat()
     except OSError as error:

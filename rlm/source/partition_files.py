@@ -1,4 +1,4 @@
-"""Lists the files of one partition's directory, and the segments that they form.
+"""Lists the log files and transaction indexes of one partition's directory.
 
 Implements Kafka's file names: the base offset in 20 digits and a suffix for the kind. Files that
 are being deleted, cleaned or swapped in have a further suffix and are not listed. Source:

@@ -41,7 +41,7 @@ class LocalSegmentIndexes:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the greatest timestamp of the log, in the last entry; -1 if none has one."""
+        """Return the log's greatest timestamp, in the last entry; -1 if no batch has one."""
         return self.time_index.lookup(_END_OF_TIME_MS).timestamp_ms
 
 
@@ -65,7 +65,7 @@ def read_segment_indexes(
         return kept
     _log.warning(
         LogLine(
-            "rebuilt indexes that do not agree with the log",
+            "rebuilt indexes that are missing or do not agree with the log",
             directory=files.directory,
             base_offset=segment.offsets.start_offset,
         )
@@ -84,7 +84,7 @@ def _build_indexes(log: LogFile) -> LocalSegmentIndexes:
         next_offset = batch.last_offset + 1
     if next_offset > offsets.end_offset:
         raise CorruptError(
-            "segment runs into the next one",
+            "the segment's batches reach beyond its end offset",
             expected=offsets.end_offset,
             found=next_offset,
         )

@@ -40,7 +40,7 @@ def read_segment_transactions(
 ) -> SegmentTransactions:
     """Read the transaction indexes for `offsets` of the file at `file_base_offset`.
 
-    For a part of a file, the segment's own index has the entries whose markers are in the part.
+    For a part of a file, the returned index has the entries whose markers are in the part.
 
     The result is complete if every transaction that overlaps the segment had ended before `files`
     were listed. Raises CorruptError or UnsupportedError if an index is unreadable: unlike the other
@@ -69,7 +69,11 @@ def _read_index(files: PartitionFiles, base_offset: int) -> TransactionIndex:
     if content is None:
         raise RetriableError("transaction index vanished while it was read", path=path)
     if len(content) > MAX_INDEX_BYTES:
-        raise UnsupportedError("transaction index too large", path=path, max_bytes=MAX_INDEX_BYTES)
+        raise UnsupportedError(
+            "cannot read the transaction index: it is too large",
+            path=path,
+            max_bytes=MAX_INDEX_BYTES,
+        )
     end_offset = files.next_base_offset(base_offset)
     if end_offset is None:
         # The broker may be writing its last entry; that transaction is too new to matter.

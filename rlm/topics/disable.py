@@ -79,7 +79,8 @@ class TieringEnd:
 
         With `force`, gives up the records that are still at risk after `timeout_ms`. Raises
         InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError if
-        records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`.
+        records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`. If the
+        brokers do not show what is at risk, the topic stays DISABLING.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
@@ -91,9 +92,10 @@ class TieringEnd:
         restored = self._restored(policy, found)
         disabling = replace(policy, state=PolicyState.DISABLING, delete_remote=delete_remote)
         self._policies.write(disabling)
+        outcome = "they are given up" if force else "the topic becomes ACTIVE again"
         self._progress(
             "policy is DISABLING, trims have stopped; if records are not stored within "
-            f"{max(1, timeout_ms // 1000)} s, the topic becomes ACTIVE again"
+            f"{max(1, timeout_ms // 1000)} s, {outcome}"
         )
         risks = self._await_stored(disabling, found, restored, deadline_ms=deadline_ms)
         if risks and not force:

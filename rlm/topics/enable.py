@@ -54,7 +54,10 @@ class Activation:
         return None
 
     def complete(self, enabling: TopicPolicy) -> TopicPolicy:
-        """Write the ACTIVE policy, once the broker's retention is lifted. Raises FencedError."""
+        """Write the ACTIVE policy; the broker's retention must be lifted.
+
+        Raises FencedError if another process changed the policy, or the metadata refuses it.
+        """
         active = replace(enabling, state=PolicyState.ACTIVE)
         # A command and a manager may do this at the same time: the second one finds it done.
         if self._policies.current(active.topic_id) != active:
@@ -77,7 +80,7 @@ class Tiering:
         recall: Recall,
         managers: FileDefaults | None = None,
     ) -> None:
-        """Check offload settings against those of `managers`; None: against the defaults."""
+        """Check policies against `managers`; None means the defaults."""
         self._policies = policies
         self._retention = retention
         self._activation = Activation(policies, retention)

@@ -5,8 +5,8 @@
     ACTIVE, with inherited settings   → these settings as the levels give them now
     every other state                 → nothing: `rlm topic disable` wins over patterns
 
-Decisions read only the topic's own policy. So levels affect data only through this module, which
-logs each change with the values.
+Decisions read only the topic's own policy. So levels affect data only when this module, or a
+command for the topic, writes the policy. This module logs each change with the new values.
 """
 
 from __future__ import annotations

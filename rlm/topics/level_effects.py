@@ -29,7 +29,7 @@ from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _ENDING = frozenset({PolicyState.DISABLING, PolicyState.DISABLED})
-_DISABLED = "tiering of the topic was disabled, which wins over patterns"
+_DISABLED = "tiering of the topic was disabled, and this has priority over patterns"
 _NOT_ENABLED = "tiering of the topic was disabled: `rlm topic enable` tiers it again"
 _INCOMPLETE = "an earlier change of its policy is not complete: repeat this one later"
 NO_FLAGS: Mapping[str, PolicyFlags] = MappingProxyType({})
@@ -41,7 +41,7 @@ class TopicEffect:
 
     `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
     `is_named`: the change itself sets settings of this topic. `obstacle` is why the topic cannot
-    follow; empty if it does. `is_refused`: the obstacle is in the settings themselves.
+    follow; empty if it does. `is_refused`: the topic itself or its settings are the obstacle.
     `is_unlimited`: the topic has no policy, and brokers delete none of its data.
     """
 
@@ -107,7 +107,7 @@ class LevelEffects:
         node_id: int,
         named: Mapping[str, PolicyFlags] = NO_FLAGS,
     ) -> tuple[TopicEffect, ...]:
-        """Return the effect on each topic that a pattern matches or that inherits settings.
+        """Return the effect on each topic that matches a pattern, inherits settings, or is `named`.
 
         `policies` has all policies by topic id. `named` has the new own settings of topics by name.
         The settings are those of broker `node_id`. Raises RetriableError or NotFoundError if that
@@ -171,7 +171,7 @@ class LevelEffects:
     def _untiered(
         self, view: TopicView, configs: TopicConfigs, before: SettingsBeforeTiering
     ) -> TopicConfigs:
-        """Return the settings of a topic that has no policy, if it can be tiered."""
+        """Return the settings before tiering. Raises InvalidConfigError if tiering is forbidden."""
         if view.is_internal:
             raise not_tierable(view.topic, NOT_INTERNAL)
         check_tierable(configs, own_topics=self._own_topics)

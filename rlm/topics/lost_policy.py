@@ -16,7 +16,7 @@ from rsm.layout.originals import OriginalSettings
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 Recall = Callable[[str, UUID], OriginalSettings | None]
-"""Returns the originals of a topic that the store has; None if there are none."""
+"""Returns a topic's originals from the store; None if the store has none."""
 
 
 class SettingsBeforeTiering:
@@ -37,8 +37,8 @@ class SettingsBeforeTiering:
     def of(self, configs: TopicConfigs, topic_id: UUID) -> TopicConfigs:
         """Return `configs`, unless the store shows that tiering set their retention.
 
-        A limit without an override gets the broker's default. Raises RetriableError if the store or
-        the broker does not answer.
+        A limit without an override gets the broker's default. Raises RetriableError if the
+        originals or the default cannot be read.
         """
         if not are_all_lifted(retention_overrides(configs)):
             return configs

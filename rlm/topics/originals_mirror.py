@@ -60,7 +60,7 @@ class StoredOriginals:
         return found
 
     def of_topic(self, topic: str, topic_id: UUID) -> OriginalSettings | None:
-        """Return the newest originals of one topic."""
+        """Return the newest originals of one topic; None if the store has none."""
         found = self._listed(self._keys.of_topic(topic, topic_id))
         return self._read(*found[-1]) if found else None
 
@@ -68,9 +68,9 @@ class StoredOriginals:
         """Store these originals; idempotent.
 
         Values that are all -1 do not replace a stored copy: while a copy is stored, the topic's
-        retention was not restored, so `rlm` set each -1. Other values replace a corrupt copy.
-        Raises AlreadyExistsError if another process stores a copy at the same time, and
-        UnsupportedError if the copy has a newer format.
+        retention was not restored, so `rlm` set each -1. Other values replace a copy that differs
+        or is corrupt. Raises AlreadyExistsError if another process stores a copy at the same time,
+        and UnsupportedError if the copy has a newer format.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found and (are_all_lifted(settings.values) or self._has(*found[-1], settings)):
@@ -116,7 +116,7 @@ def _is_retention(name: str, value: str | None) -> bool:
 
 
 def drop_ended(stored: StoredOriginals, topic: str, topic_id: UUID) -> None:
-    """Delete the originals of a topic that has its own retention again; log an error."""
+    """Delete the originals of a topic that has its own retention again; log errors."""
     try:
         stored.drop(topic, topic_id)
     except TieredStorageError as error:

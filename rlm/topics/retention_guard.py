@@ -1,8 +1,9 @@
-"""Keeps the brokers' retention of tiered topics at -1, and finds topics that must not be tiered.
+"""Checks and corrects the retention of tiered topics, and finds topics that must not be tiered.
 
 Runs in every manager, once per cycle. Every manager whose broker leads a partition of a topic
-corrects the topic: all changes are idempotent, and a stopped manager must not prevent them. Each
-manager finds for itself which topics must not be copied or trimmed.
+corrects the topic: all changes are idempotent, and a stopped manager must not prevent them. Without
+`reassert`, it only reports an ACTIVE topic whose retention is limited. Each manager finds for
+itself which topics must not be copied or trimmed.
 """
 
 from __future__ import annotations

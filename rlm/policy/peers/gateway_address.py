@@ -70,7 +70,7 @@ def address_problem(
             )
         if own.fixed_loopback:
             return (
-                "clients cannot be accepted: the gateway leads them to a loopback address, and the "
+                "clients cannot be accepted: the gateway gives them a loopback address, and the "
                 f"cluster has another host ({_FIXED_KEY}={own.fixed_loopback} other_host={named}). "
                 f"Set {_FIXED_KEY} to addresses at which clients on other hosts reach the brokers."
             )
@@ -98,7 +98,7 @@ def _advice(own: OwnGateway) -> str:
 
 
 def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessRegistered | None:
-    """Return the gateway to which this one yields, of the lowest broker id; None if none."""
+    """Return the gateway of the lowest broker id to which this one yields; None if none."""
     if own.broker_id == NO_BROKER:
         return None
     processes = tuple(live)

@@ -33,7 +33,7 @@ class HostIdentity:
     network_namespace: str = ""
 
     def differs_from(self, other: HostIdentity) -> bool:
-        """Return whether the two are known to be different hosts."""
+        """Return whether the two hosts are known to differ."""
         return _differ(self.boot_id, other.boot_id) or _differ(
             self.network_namespace, other.network_namespace
         )

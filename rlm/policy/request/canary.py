@@ -119,7 +119,7 @@ def canary_topic(
 
 
 def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
-    """Return canary topics of interrupted checks; a topic's name contains its start time."""
+    """Return canary topics of checks that began over an hour ago, by the time in their names."""
     found = []
     for name in topics:
         started_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
@@ -132,7 +132,7 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
 def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
-    """Return how the records, by partition and offset, differ from `expected`; empty if equal."""
+    """Return which of the `expected` records are missing or differ in `found`; empty if none."""
     absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
         position

@@ -1,12 +1,12 @@
 """Finds by trial how many copies to run at once: as many as still raise the total rate. Pure.
 
-Copies that wait for a distant store hardly slow each other, and more of them copy more bytes.
-Copies that share a scarce resource (disk, network, store, this process's one interpreter) copy no
-more bytes together. They use more memory and take longer each. The store's latency decides which
-case applies, and it varies. So the limit doubles at first, then changes by one at a time. The total
-rate decides: one more copy is kept if it adds at least half of its share. An error of the store
-halves the limit. Source: additive increase, multiplicative decrease (RFC 5681), with the rate as a
-signal in addition to loss.
+Copies that wait for a distant store hardly slow each other, and more of them copy more bytes. If
+copies share a scarce resource (disk, network, store, this process's one interpreter), more of them
+copy no more bytes together. They use more memory, and each takes longer. The store's latency
+decides which case applies, and it varies. So the limit doubles at first, then changes by one at a
+time. The total rate decides: one more copy is kept if it adds at least half of its share. An error
+of the store halves the limit. Source: additive increase, multiplicative decrease (RFC 5681), with
+the rate as a signal in addition to loss.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class CopyConcurrency:
 
     `before` and `rate_before` (bytes per ms) are the last limit and rate that were kept, or None
     without a comparison. `quiet_windows` counts the windows until the next trial. `is_doubling`
-    lasts until the first limit that was too high. `is_rising`: the next trial raises the limit.
+    ends when a limit was too high, the store failed, or `most` is reached. `is_rising`: the next
+    trial raises the limit.
     """
 
     limit: int

@@ -1,1 +1,1 @@
-"""Decides whether a partition may be streamed, when a stream is due, and when it ends (PIP-76)."""
+"""Decides when a partition is streamed, and what is merged, deleted or reused (PIP-76). Pure."""

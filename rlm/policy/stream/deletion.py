@@ -3,9 +3,9 @@
     offsets that only streamed segments and the broker have → copied as segments
     → other finished segments have all of a streamed segment's offsets → it is deleted
 
-So at each moment a finished segment has the records, and trims need not wait for the request. A
-streamed segment whose offsets are neither on the broker nor in another finished segment is the only
-copy: it stays despite the request.
+So at each moment a finished segment has the records, and trims need not wait for the request. If
+some offsets of a streamed segment are neither on the broker nor in another finished segment, the
+segment is their only copy: it stays despite the request.
 """
 
 from __future__ import annotations

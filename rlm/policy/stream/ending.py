@@ -12,7 +12,8 @@ from rsm.segment.batches.batch import MAX_BATCH_BYTES
 from rsm.segment.offload_settings import OffloadSettings
 from rsm.segment.ranges import OffsetRange
 
-# An offset index has positions and relative offsets in 31 bits. A part may add this much to them.
+# An offset index has positions and relative offsets of 31 bits. The last part of a segment may
+# exceed a limit by this size.
 _GREATEST_PART_BYTES = 2 * MAX_BATCH_BYTES
 _GREATEST_SEGMENT_BYTES = (1 << 31) - _GREATEST_PART_BYTES
 GREATEST_OFFSET_COUNT = 1 << 30
@@ -65,8 +66,8 @@ def end_because(
     segment ends with the records that it has. Once it is caught up, it ends when its oldest record
     has waited for the rollover time. A segment that never catches up ends one rollover time after
     it was assigned. History, the records from before the stream, has already waited long. So a
-    segment of history ends by size, or after `history_longest_ms` if the store is slow: it must be
-    completed within its time limit.
+    segment of history ends by size. If the store is slow, it ends after `history_longest_ms`, but
+    not before the rollover time: it must be completed within its time limit.
     """
     if permit is None:
         return EndReason.FORBIDDEN

@@ -2,8 +2,9 @@
 
     adjacent small segments → copied as one segment → it is finished → the small ones are deleted
 
-A segment is small below 1/SMALL_SHARE of `max.size.per.offload.segment.bytes`. Larger ones stay as
-they are: there are few of them, and merging them would copy many bytes for little effect.
+A segment is small below 1/SMALL_SHARE of the largest merged segment, which
+`max.size.per.offload.segment.bytes` and a retention in bytes limit. Larger ones stay as they are:
+there are few of them, and merging them would copy many bytes for little effect.
 
 A merge takes at most MERGE_MAX_PARTS segments, and the merged one has at least MERGE_GROWTH times
 the size of its largest part. So each merge moves a byte into a segment at least that many times as
@@ -44,7 +45,7 @@ MERGE_MAX_PARTS = 128
 """The most segments of one merge: each costs requests, and its indexes are in memory."""
 
 MERGES_LEFT_MAX = 4
-"""The most merges whose parts wait for deletion: until then, the store has their records twice."""
+"""The most merges whose parts are not deleted yet. The store has the records of each twice."""
 
 RETENTION_SHARES = 8
 """A merged segment has at most 1/RETENTION_SHARES of a retention: it expires as a whole."""
@@ -171,7 +172,7 @@ def _due(view: PartitionView) -> Iterator[SegmentMerge]:
 
 
 def _runs(view: PartitionView) -> Iterator[list[StoredRange]]:
-    """Yield the segments that may be merged, as runs without a gap or an overlap, ascending."""
+    """Yield the segments that may be merged, as runs of adjacent segments, ascending."""
     old = {record.metadata.segment_id for record in view.segments if _is_old(view, record)}
     excluded = _overlapping(view.stored) | _with_parts_left(view)
     mergeable = {
@@ -213,7 +214,7 @@ def _is_old(view: PartitionView, record: SegmentRecord) -> bool:
 
 
 def _is_small(view: PartitionView, part: StoredRange) -> bool:
-    """Return whether the segment is worth a merge, and no log start is in it."""
+    """Return whether the segment is small, and begins at or above the log start."""
     size_bytes = part.metadata.segment_size_bytes
     log_start_offset = view.state.log_start_offset or 0
     is_readable = part.offsets.start_offset >= log_start_offset

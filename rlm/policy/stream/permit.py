@@ -1,7 +1,7 @@
 """Decides whether and from where a partition may be streamed, and when a stream is due. Pure.
 
-A stream opens late: only when the records that are not stored fill a part of an upload, or have
-waited for the rollover time. So a partition with little data needs no open upload in between.
+A stream opens late: only when the unstored records fill a part of an upload, have waited for the
+rollover time, or are requested. So a partition with little data needs no open upload in between.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class StreamPermit:
 def stream_permit(view: PartitionView) -> StreamPermit | None:
     """Return the permission to stream a partition; None if something forbids it.
 
-    The stream starts at the end of the offsets that are stored without a gap, so the history of a
+    The stream starts at the end of the offsets that are stored contiguously, so the history of a
     log is streamed first (PIP-76). It waits until abandoned streams of other processes are fenced.
     """
     if not view.is_streamed or not view.is_store_reachable or copying_forbidden(view) is not None:
@@ -96,8 +96,8 @@ def waited_before_ms(view: PartitionView) -> int:
 def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int = 0) -> int:
     """Return how long to wait before the next check for new records.
 
-    That is a fifth of the rollover time, within bounds. If the log grew faster during the last
-    interval, the wait is the time in which about one part of an upload is written. Larger pieces
+    That is a fifth of the rollover time, within bounds. If the log grew during the last interval,
+    the wait is at most the time in which it grows by about one part of an upload. Larger pieces
     would use the processors, which the broker needs too, for longer at a time.
     """
     longest_ms = min(max(rollover_ms // 5, _SHORTEST_INTERVAL_MS), _LONGEST_INTERVAL_MS)
@@ -108,10 +108,11 @@ def check_interval_ms(rollover_ms: int, *, grown_bytes: int = 0, during_ms: int 
 
 
 def counted_from(files: Sequence[LogFileSize], begin: LogPosition) -> LogPosition:
-    """Return the position from which bytes count as not stored; `files` begin with that of `begin`.
+    """Return the position from which bytes count as not stored.
 
-    If the position of the first offset in its file is not known, only bytes that are appended later
-    count. Otherwise all bytes of a large file would count, although most of them may be stored.
+    `files` begin with the file that contains `begin`. If the position of the first offset in its
+    file is not known, only bytes that are appended later count. Otherwise all bytes of a large file
+    would count, although most of them may be stored.
     """
     first = files[0]
     if begin.file_base_offset == first.base_offset or begin.offset <= first.base_offset:
@@ -136,8 +137,8 @@ def due_because(
 ) -> DueReason | None:
     """Return why a stream from `begin_offset` must open now; None if it need not.
 
-    `waited_ms` is how long the oldest record that is not stored has been known. Unless a slot
-    `is_any_free`, another stream would have to end first. So the records wait for the rollover
+    `waited_ms` is how long the oldest record that is not stored has been known. Without a free slot
+    (`is_any_free`), another stream would have to end first. So the records wait for the rollover
     time, or until they fill a segment: partitions that take slots from each other would only make
     small objects.
     """

@@ -66,7 +66,7 @@ def awaited_streams(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _in_flight_begin(view: PartitionView) -> int | None:
-    """Return the begin of the stream that this process is sending; None without one.
+    """Return the start offset of the stream that this process is sending; None without one.
 
     That stream may reuse earlier ones until it ends, even if no stream may begin after it.
     """

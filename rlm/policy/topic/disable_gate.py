@@ -34,8 +34,8 @@ class RiskReason(Enum):
 class LocalExtent:
     """Represents a partition's log on its leader, and what the restored retention keeps of it.
 
-    `kept_from_offset` is the first record within the retention in time, or the end without one.
-    `is_size_limited`: the restored retention has a limit in bytes.
+    `kept_from_offset` is the offset of the first record within the retention in time, or the end
+    of the log if there is none. `is_size_limited`: the restored retention has a limit in bytes.
     """
 
     local_start_offset: int
@@ -70,8 +70,9 @@ def records_at_risk(
     """Return what would be lost if the broker's retention were restored now; None if nothing.
 
     `lag` is what the partition's manager reports of rolled segments after it has read that copying
-    is about to end; None without a report. Without a report, all unstored records count, unless no
-    manager ever owned the partition: its broker then removes only what it would without tiering.
+    is about to end; None without a report. Without a report, all unstored records count, with one
+    exception. If no manager ever owned the partition, and the retention has no limit in bytes, the
+    broker removes only what it would without tiering.
     """
     found = tuple(segments)
     start_offset = extent.local_start_offset

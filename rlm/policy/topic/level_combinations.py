@@ -40,7 +40,7 @@ def check_combinations(
         except InvalidConfigError as error:
             values = {name: value for name, value in error.context.items() if name != "topic"}
             raise InvalidConfigError(
-                "policy levels contradict each other",
+                "policy levels contradict each other or the managers' file",
                 pattern=pattern or "(default)",
                 reason=error.message,
                 **values,

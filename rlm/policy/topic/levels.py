@@ -7,7 +7,8 @@
     → what a topic has without any of them
 
 Each setting comes from the first level that gives it. A pattern also decides that a topic is
-tiered; the default does not. The result is in the topic's policy, and nothing else reads levels.
+tiered; the default does not. The result is recorded in the topic's policy, so decisions about
+partitions read no levels.
 """
 
 from __future__ import annotations
@@ -125,9 +126,9 @@ def origin_text(
 ) -> str:
     """Return the origin of a topic's setting, for people.
 
-    `topic`, `pattern P` or `default`. If no level gives it: `managers` for what the managers'
-    configuration `file` decides, `broker` for the total retention from before the topic was tiered,
-    else `built-in`.
+    Returns `topic`, `pattern P` or `default`. If no level gives it: `managers` for what the
+    managers' configuration `file` decides, `broker` for the total retention from before the topic
+    was tiered, else `built-in`.
     """
     if setting not in policy.inherited:
         is_theirs = (
@@ -145,7 +146,7 @@ def origin_text(
 def resolved(
     policy: TopicPolicy, levels: Sequence[PolicyLevel], file: FileValues = NO_FILE_VALUES
 ) -> TopicPolicy:
-    """Return the policy with its inherited settings from these levels, or else from `file`.
+    """Return the policy with inherited settings from these levels, else `file`, else built-in.
 
     The result may contradict Kafka's rules.
     """
@@ -178,7 +179,10 @@ def _given(applying: Sequence[PolicyLevel]) -> Mapping[PolicySetting, SettingVal
 
 
 def _without_level(setting: PolicySetting, policy: TopicPolicy) -> SettingValue | None:
-    """Return what a topic has if no level gives the setting; an unknown retention stays."""
+    """Return what a topic has if neither a level nor the file gives the setting.
+
+    A total retention stays as it is if the topic's retention before tiering is unknown.
+    """
     if setting is PolicySetting.RETENTION_MS:
         before = policy.untiered_retention_ms
         return policy.retention_ms if before is None else before
@@ -196,7 +200,7 @@ def _applies(pattern: str, topic: str) -> bool:
     return pattern == DEFAULT_LEVEL or _expression(pattern).match(topic) is not None
 
 
-# fnmatch remembers 256 patterns, which is less than a cluster may have.
+# Each pattern is matched with many topics, so its expression is compiled once.
 @lru_cache(maxsize=10_000)
 def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern))

@@ -51,9 +51,9 @@ class FileDefaults:
     """Represents what the managers' configuration file gives topics: the last policy level.
 
     `offload`, the deletion lag and the first of `layouts` apply where a topic has none of its own.
-    `layouts` are all that a manager can write: built-in names, and the classes of plug-ins. None:
-    not known. `values` are the other settings that the file gives. All streams of a manager share
-    `stream_buffer_bytes`.
+    `layouts` are all that a manager can write: built-in names, and the classes of plug-ins; None
+    if they are not known. `values` are the other settings that the file gives. All streams of
+    a manager share `stream_buffer_bytes`.
     """
 
     offload: OffloadSettings = field(default_factory=OffloadSettings)
@@ -78,7 +78,9 @@ class FileDefaults:
 
 
 def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
-    """Raise InvalidConfigError with the rule and the values if the values contradict each other.
+    """Raise InvalidConfigError with the rule and the values if these break the rule.
+
+    Checks ranges, and values that contradict each other.
 
     `managers` applies where the policy has no offload settings.
     """
@@ -95,7 +97,7 @@ def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
 
 
 def check_limits(policy: TopicPolicy) -> None:
-    """Raise InvalidConfigError if retentions and copy lags contradict each other."""
+    """Raise InvalidConfigError if retentions or lags are out of range or contradict each other."""
     _check_retention(
         policy, RETENTION_MS, total=policy.retention_ms, local=policy.local_retention_ms
     )
@@ -161,7 +163,7 @@ def check_layout(policy: TopicPolicy, managers: FileDefaults) -> None:
 def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
     """Return a note if local data stays longer than the policy's local retention; else None.
 
-    `trim_min_age_ms` is `remote.local.trim.min.age.ms`. The records of that time may exceed any
+    `trim_min_age_ms` is `remote.local.trim.min.age.ms`. Records younger than that may exceed any
     limit in bytes. So the note covers a local limit in bytes, but not one from total retention.
     """
     local_ms, local_bytes = policy.effective_local_retention_ms, policy.local_retention_bytes
@@ -174,7 +176,7 @@ def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
     return (
         f"{short} does not apply to records younger than {TRIM_MIN_AGE_MS}={trim_min_age_ms}. "
         "They stay on the broker, which needs them to recognize a producer's retries. "
-        "The managers' own configuration decides."
+        "Each manager applies its own value."
     )
 
 

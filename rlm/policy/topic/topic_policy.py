@@ -1,8 +1,8 @@
 """Builds a topic's tiering policy from flags, its current policy and its own settings. Pure.
 
 This module decides what a policy may contain and which topics may have one.
-rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable owns the order of
-effects that activates a policy.
+rlm.policy.topic.policy_values checks combinations of values. rlm.topics.enable activates a policy
+in a fixed order of effects.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class OffloadModeFlag(Enum):
 class PolicyFlags:
     """Represents a user's values; None keeps the present value of the topic.
 
-    A copy lag of 0 copies at once, even if the other lag is higher. So if only one lag is given and
-    the other one is 0, the other one becomes -1. The next policy level decides the settings of
-    `inherit`, and each setting whose value refers to the managers.
+    A copy lag of 0 copies at once, even if the other lag is higher. So if only one lag other than 0
+    is given and the other lag is 0, the other one becomes -1. The next policy level decides the
+    settings of `inherit`, and each setting whose value refers to the managers.
     """
 
     retention_ms: int | None = None
@@ -152,10 +152,10 @@ def enabling_policy(
     """Return the ENABLING policy that `flags` request, with the originals to restore later.
 
     `current` is the policy of this topic id; without one, `configs` have the topic's own retention
-    (rlm.topics.lost_policy). `managers` applies where the topic has no offload settings. `levels`
+    (rlm.topics.lost_policy). `managers` gives what neither the topic nor a level sets. `levels`
     are all policy levels: a new policy inherits what `flags` leave open, except the topic's own
     total retention. If no level gives a total retention, it is the effective one of `configs`.
-    Raises InvalidConfigError if the values contradict Kafka's rules.
+    Raises InvalidConfigError if the values contradict each other, or if managers cannot apply them.
     """
     base = new_policy(topic, topic_id, configs) if current is None else current
     known = _known_originals(current, configs)
@@ -347,10 +347,10 @@ def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
 def _known_originals(
     current: TopicPolicy | None, configs: TopicConfigs
 ) -> tuple[OriginalConfig, ...] | None:
-    """Return the recorded overrides to restore, if `rlm` set the present -1; else None.
+    """Return the recorded overrides to restore, if `rlm` set the present values; else None.
 
-    After DISABLING or DISABLED, `rlm` set them if all overrides are still -1. Otherwise they were
-    restored, and the present values are the user's.
+    In DISABLING and DISABLED, `rlm` set them if all overrides are still -1. Otherwise the originals
+    were restored, and the present values are the user's.
     """
     if current is None or not current.originals:
         return None

@@ -195,7 +195,7 @@ def test_part_when_its_file_is_cut_meanwhile_then_retriable(
     with source.open_part(ORDERS, begin, 300, EPOCH_ZERO, max_bytes=NO_LIMIT) as part:
         with segment_file(directory, 200, "log").open("r+b") as log:
             log.truncate(5 * BATCH_BYTES)
-        with pytest.raises(RetriableError, match="was cut"):
+        with pytest.raises(RetriableError, match="was truncated"):
             part.verify_unchanged()
 
 

@@ -132,7 +132,7 @@ def test_active_part_when_the_file_is_cut_meanwhile_then_retriable(
         with segment_file(directory, 200, "log").open("r+b") as log:
             log.truncate(1500)
 
-        with pytest.raises(RetriableError, match="cut while it was read"):
+        with pytest.raises(RetriableError, match="truncated while it was read"):
             opened.verify_unchanged()
 
 
