@@ -45,7 +45,7 @@ def find_problems(
     """Return the problems of a cluster, the most urgent first, each reason once.
 
     `silent_managers` are brokers whose managers gave no answer, with the reason. `silent_leaders`
-    are partitions whose brokers gave no offsets, with the error. `transaction_max_ms` are brokers'
+    are partitions whose leaders gave no offsets, with the error. `transaction_max_ms` are brokers'
     limits of a transaction, where known; Kafka's default is used for the others.
     """
     processes = tuple(processes)
@@ -81,7 +81,7 @@ def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _of_deleted_topics(topics: Iterable[DeletedTopic]) -> Iterator[Problem]:
-    """Yield the deleted topics. None of the commands to type next deletes their data."""
+    """Yield a problem for each deleted topic. No command to type next deletes its data."""
     for each in topics:
         topic_id = id_to_text(each.topic_id)  # a new topic can have the same name
         reason, command = (
@@ -128,8 +128,8 @@ def _of_dead_gateways(
 ) -> Iterator[Problem]:
     """Yield a problem for each broker that leads partitions and has only dead gateways.
 
-    A broker without any gateway is no problem, because gateways are optional. A broker whose
-    gateways were asked to stop is none, either.
+    A broker without any gateway is no problem, because gateways are optional. Gateways that were
+    asked to stop do not count.
     """
     gateways = [each for each in processes if each.role == GATEWAY and not each.is_stopped]
     live = {each.broker_id for each in gateways if each.is_live}
@@ -143,7 +143,8 @@ def _of_dead_gateways(
             yield Problem(
                 kind=ProblemKind.GATEWAY_SILENT,
                 process=f"{GATEWAY} of broker {broker_id}",
-                reason="its heartbeats ended: clients cannot read stored data of these partitions",
+                reason="its heartbeats ended: clients cannot read stored data of these partitions "
+                "through it",
                 command=_PROCESSES,
                 partitions=led,
             )
@@ -154,9 +155,10 @@ def _of_processes(
     processes: Iterable[ProcessStatus],
     silent_managers: Collection[int],
 ) -> Iterator[Problem]:
-    """Yield a problem for each live process that is not ready, for example because it still starts.
+    """Yield a problem for each live process that is not ready, for example while it starts.
 
-    Omits the reason that copies fail if the partitions of that broker show it.
+    Omits silent managers, which have a problem already. Omits the reason that copies fail if the
+    partitions of that broker show it.
     """
     failing = {row.leader_id for row in rows if row.report is not None and _is_failing(row.report)}
     for each in processes:
@@ -310,7 +312,7 @@ def _late_stream(topic: str, report: PartitionReport) -> _Found | None:
 def _blocks(
     row: PartitionStatus, report: PartitionReport, transaction_max_ms: int, *, has_hanging: bool
 ) -> Iterator[_Found]:
-    """Yield what blocks the partition's work; a reason that blocks copies and trims only once."""
+    """Yield what blocks the partition's work; a reason that blocks several kinds of it once."""
     shown = {"anomaly"} if row.damage else set()
     if has_hanging:
         shown.add("not_stable_yet")
@@ -330,7 +332,7 @@ def _blocks(
         )
         if explained is not None:
             yield kind, explained.text, explained.command
-            if blocked.reason != "paused":  # each work has a pause of its own
+            if blocked.reason != "paused":  # each kind of work has its own pause
                 shown.add(blocked.reason)
     late = _late_stream(row.topic_id_partition.topic, report)
     if late is not None and report.copy_blocked is None:

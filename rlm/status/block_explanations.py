@@ -1,8 +1,9 @@
 """Explains a blocked copy, trim or expiry to an operator, with the next command. Pure.
 
-Only blocks that a person should act on have an explanation. The others end by themselves: a copy
-lag, an age or margin that a trim waits for, a transaction that has just begun. A reason that this
-version does not know comes from a newer manager; it needs attention, too.
+Only blocks that a person should act on have an explanation. The others end by themselves, or are
+problems of their own: a copy lag, an age or margin that a trim waits for, a transaction that has
+just begun, a deleted topic. A reason that this version does not know comes from a newer manager; it
+needs attention, too.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _OF_LOG = {
         "the topic's settings do not allow tiering: {rule}",
         "rlm topic disable {topic} --dry-run",
     ),
-    "not_owner": ("another process claimed the partition for this broker", _PROCESSES),
+    "not_owner": ("another process has the newest claim of the partition", _PROCESSES),
     "newer_record": (
         "a newer version of rlm wrote a record that the manager cannot read",
         _PROCESSES,

@@ -2,9 +2,9 @@
 
 The cluster lists the brokers. The metadata topic has the registrations of managers and gateways. A
 process that was asked to stop registers as stopped; any other one is dead if its last heartbeat is
-too old (rlmm.registration). A dead process of a live broker stays listed; a stopped one, or one
-without a live broker, is listed for a day. None is listed once a process of the same role and
-broker has replaced it.
+too old (rlmm.registration). By default, a dead process of a live broker stays listed. A stopped
+one, or one without a live broker, is listed for a day. Neither is listed after a process of the
+same role and broker has replaced it. Nothing replaces a gateway of the whole cluster.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PROCESS_STATUS = JsonShape(
         ),
         "ready": JsonField(
             JsonKind.FLAG,
-            "Whether the process reports that it does all of its work.",
+            "Whether the process is live and reports that it does all of its work.",
             is_nullable=True,
         ),
         "reasons": JsonField(JsonKind.TEXT, "Why it needs attention.", is_list=True),
@@ -140,10 +140,10 @@ def cluster_processes(
     now_ms: int,
     lists_all: bool = False,
 ) -> tuple[ProcessStatus, ...]:
-    """Return all processes: brokers first, then managers and gateways, each by broker id.
+    """Return the listed processes: brokers, then managers and gateways, each by broker id.
 
-    `brokers` has the addresses of the live ones by id. `lists_all` includes dead processes of any
-    age.
+    `brokers` has the addresses of the live brokers by id. `lists_all` includes dead and stopped
+    processes of any age, and replaced ones.
     """
     known = [(each, is_live(each, now_ms)) for each in registrations]
     served = {_role_at_broker(each) for each, is_live in known if is_live}
@@ -189,7 +189,10 @@ def _is_replaced(
     served: set[tuple[ProcessRole, int]],
     stopped_ms: Mapping[tuple[ProcessRole, int], int],
 ) -> bool:
-    """Return whether a process of the same role and broker is live, or stopped later."""
+    """Return whether a process of the same role and broker is live, or stopped later.
+
+    Returns False for a gateway of the whole cluster.
+    """
     key = _role_at_broker(registration)
     if registration.process.broker_id == NO_BROKER:
         return False

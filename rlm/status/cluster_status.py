@@ -106,7 +106,7 @@ PARTITION_STATUS = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedPartition:
-    """Represents a partition as the brokers report it; `offsets` None: no answer."""
+    """Represents a partition as the brokers report it; `offsets` is None without an answer."""
 
     topic_id_partition: TopicIdPartition
     leader_id: int | None
@@ -147,10 +147,10 @@ class PartitionStatus:
     `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
     the first offset that is not stored yet but should be. `gaps` are recorded gaps. `role` and
     `report` come from the leader's manager: without its response, a tiered topic's `role` is None.
-    `report` is None unless that manager leads the partition. Remote bytes count the logs of
-    finished segments. `anomalies` are damaged stored objects, `leases` the read leases that block
-    expiry. `damaged_from_offset` is the start of the first damaged segment that nobody has given
-    up.
+    `report` is None unless that manager reports its broker as the leader. Remote bytes count the
+    logs of finished segments. `anomalies` are damaged stored objects, `leases` the read leases that
+    block expiry. `damaged_from_offset` is the start of the first damaged segment that nobody has
+    given up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -234,7 +234,7 @@ class PartitionStatus:
 def partition_status(
     led: LedPartition, stored: PartitionMetadata, reports: Mapping[int, PartitionReport]
 ) -> PartitionStatus:
-    """Join the three sources; `reports` are the managers' by broker id."""
+    """Join the three sources; `reports` has each manager's report by broker id."""
     finished = [
         record.metadata
         for record in stored.segments
@@ -288,7 +288,7 @@ def _first_damaged_offset(
 
 
 def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
-    """Return whether the status lists a topic: it is tiered, or some of its data is stored."""
+    """Return whether the status lists a topic: it is tiered, or was and has stored data."""
     return policy is not None and (
         policy.state is not PolicyState.DISABLED or any(True for _ in segments)
     )

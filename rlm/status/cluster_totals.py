@@ -46,7 +46,7 @@ STATUS_TOTALS = JsonShape(
 class StatusTotals:
     """Represents the sums over partitions. The lag is that of partitions with a manager's report.
 
-    `unknown_lag_partitions` are tiered and without a report, so the real lag may be higher.
+    `unknown_lag_partitions` are tiered and their lag is unknown, so the real lag may be higher.
     `oldest_unstored_age_ms` is None if nothing waits for its copy, or nobody reports it.
     """
 

@@ -30,8 +30,8 @@ LEADER, FOLLOWER = "leader", "follower"
 
 FUTURE_TIMESTAMPS = JsonShape(
     name="FutureTimestamps",
-    meaning="Stored and rolled segments with timestamps in the future, which retention by time "
-    "keeps longer.",
+    meaning="Stored and rolled segments with timestamps over an hour in the future. Retention by "
+    "time keeps them longer.",
     fields={
         "segment_count": JsonField(JsonKind.COUNT, "Number of these segments."),
         "max_timestamp_ms": JsonField(JsonKind.TIME, "The latest of the timestamps."),
@@ -127,10 +127,12 @@ PARTITION_REPORT = JsonShape(
             is_nullable=True,
         ),
         "stored_end_offset": JsonField(
-            JsonKind.OFFSET, "End of the offsets that are stored without a gap.", is_nullable=True
+            JsonKind.OFFSET, "End of the offsets that are stored contiguously.", is_nullable=True
         ),
         "offload_offset": JsonField(
-            JsonKind.OFFSET, "The newest offload request; -1 without one.", is_nullable=True
+            JsonKind.OFFSET,
+            "Offset of the newest offload request; -1 without one.",
+            is_nullable=True,
         ),
         "offload_end_offset": JsonField(
             JsonKind.OFFSET,
@@ -185,7 +187,7 @@ PARTITION_REPORT = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FutureTimestamps:
-    """Represents the stored and rolled segments with timestamps in the future, and the latest."""
+    """Represents segments with timestamps over an hour in the future, and the latest of these."""
 
     segment_count: int
     max_timestamp_ms: int
@@ -193,7 +195,7 @@ class FutureTimestamps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamReport:
-    """Represents how a partition is streamed: its open segment, None if none is open.
+    """Represents how a partition is streamed. Without an open segment, its four fields are None.
 
     `unstored_ms` is how long the oldest unstored record has been known; None if there is none.
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
@@ -221,13 +223,13 @@ class PartitionReport:
     Offsets are None if unknown; `offload_offset` is -1 without a request. `policy_state` is the
     topic's state in that cycle, so that a reader recognizes a report from before a change.
     `problem` is why a led partition could not be evaluated; its lag is then unknown. Rolled
-    segments end at `rolled_end_offset`, and are stored without a gap up to `stored_end_offset`.
+    segments end at `rolled_end_offset`, and are stored contiguously up to `stored_end_offset`.
     `offload_offset` is the newest offload request; it is complete when all records below
     `offload_end_offset` are stored. `offload_offset`, `offload_end_offset` and both ends are None
     from earlier managers. `oldest_unstored_age_ms` is the time since the broker rolled the oldest
     segment that is not stored; None if all are, or from earlier managers. `stream` is None unless
-    the partition is streamed; then its committed records count as rolled. `anomalies` are the
-    recorded damaged objects, which are not part of the JSON. `repair_failure` is why the last
+    the partition is streamed; the committed records of a stream count as rolled. `anomalies` are
+    the recorded damaged objects, which are not part of the JSON. `repair_failure` is why the last
     repair attempts failed.
     """
 

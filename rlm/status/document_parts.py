@@ -59,9 +59,9 @@ ANOMALY = JsonShape(
         "segment_id": JsonField(JsonKind.ID, "The segment of the object."),
         "object": JsonField(JsonKind.TEXT, "The object's key in the store."),
         "kind": JsonField(JsonKind.TEXT, "`missing`, `corrupt` or `loss_accepted`."),
-        "first_ms": JsonField(JsonKind.TIME, "When it was first seen."),
-        "last_ms": JsonField(JsonKind.TIME, "When it was last seen."),
-        "attempts": JsonField(JsonKind.COUNT, "How many reads found it."),
+        "first_ms": JsonField(JsonKind.TIME, "When the damage was first found."),
+        "last_ms": JsonField(JsonKind.TIME, "When the damage was last found."),
+        "attempts": JsonField(JsonKind.COUNT, "How many reads found the damage."),
     },
 )
 

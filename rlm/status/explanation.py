@@ -1,4 +1,4 @@
-"""Explains where a record is, and why it is or is not on the broker any more. Pure.
+"""Explains where a record is, and why it is still or no longer on the broker. Pure.
 
 Uses the same functions as the trim gate, so that the explanation matches its decisions.
 """
@@ -27,7 +27,7 @@ from rsm.segment.ranges import OffsetRange
 
 CONTAINING_SEGMENT = JsonShape(
     name="ContainingSegment",
-    meaning="A stored segment with the record.",
+    meaning="A segment in the metadata, in any state, whose offsets include the record's.",
     fields={
         "id": JsonField(JsonKind.ID, "The segment's id."),
         "state": JsonField(JsonKind.TEXT, "Its state, such as `COPY_SEGMENT_FINISHED`."),
@@ -35,12 +35,12 @@ CONTAINING_SEGMENT = JsonShape(
         "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
         "readable_from": JsonField(
             JsonKind.OFFSET,
-            "First readable offset in it; null outside of the log's lineage.",
+            "First readable offset in it; null if no part of it is readable.",
             is_nullable=True,
         ),
         "readable_to": JsonField(
             JsonKind.OFFSET,
-            "The offset after the last readable one.",
+            "The offset after the last readable one; null if no part of it is readable.",
             is_nullable=True,
         ),
         "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
@@ -89,7 +89,9 @@ OFFSET_EXPLANATION = JsonShape(
         ),
         "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
         "high_watermark": JsonField(JsonKind.OFFSET, "Kafka's high watermark."),
-        "segments": JsonField(CONTAINING_SEGMENT, "Stored segments with the record.", is_list=True),
+        "segments": JsonField(
+            CONTAINING_SEGMENT, "Segments whose offsets include the record's.", is_list=True
+        ),
         "gap": JsonField(GAP, "The recorded gap that has the offset.", is_nullable=True),
         "local_copy": JsonField(
             LOCAL_COPY,
@@ -102,7 +104,10 @@ OFFSET_EXPLANATION = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainingSegment:
-    """Represents a stored segment with the record; `readable` is None outside of the lineage."""
+    """Represents a segment whose offsets include the record's.
+
+    `readable` is None if no part of it is readable.
+    """
 
     segment_id: UUID
     state: str

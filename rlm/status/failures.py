@@ -19,7 +19,7 @@ _OTHER = "other causes"
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why a copy failed, without the identity of the segment; the system's text if any."""
+    """Return why a copy failed, without the identity of the segment; the system's text, if any."""
     message = getattr(error, "message", None) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
@@ -30,7 +30,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
-    """Return the number of partitions whose last copies failed, by cause, most frequent first.
+    """Return the number of partitions whose copies keep failing, by cause, most frequent first.
 
     Causes are labels of a metric, so those after the first 10 count together.
     """

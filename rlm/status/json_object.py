@@ -32,7 +32,7 @@ class JsonObject:
     """
 
     def __init__(self, document: object, path: str = "") -> None:
-        """`path` is where the object is in the whole document, for errors."""
+        """Read `document`. `path` is where it is in the whole document, for errors."""
         self._path = path
         if not isinstance(document, dict):
             raise _malformed(path or "document", "an object", document)
@@ -90,7 +90,7 @@ class JsonObject:
         return None if self._fields.get(start) is None else self.offsets(start, end)
 
     def values(self, *, without: str = "") -> Mapping[str, int | str]:
-        """Return all numbers and texts of the object by name, except for the field `without`."""
+        """Return all integers, booleans and texts by name, except for the field `without`."""
         return {
             self._text("*", name): self._value(found)
             for name, found in self._fields.items()

@@ -37,7 +37,7 @@ class ProblemKind(Enum):
 
 PROBLEM = JsonShape(
     name="Problem",
-    meaning="One reason for attention, the most urgent first.",
+    meaning="One reason for attention. Lists of problems begin with the most urgent.",
     fields={
         "kind": JsonField(
             JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in ProblemKind)}."

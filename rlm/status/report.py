@@ -24,7 +24,8 @@ from rsm.segment.coverage import log_bytes
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
-# Kafka's message.timestamp.after.max.ms: brokers accept timestamps up to this far ahead.
+# The default of message.timestamp.after.max.ms since Kafka 4.0: brokers accept timestamps up to
+# this far ahead.
 _SKEW_MS = 3_600_000
 
 
@@ -82,7 +83,7 @@ def _oldest_unstored_age_ms(view: PartitionView) -> int | None:
 
 
 def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
-    """Return timestamps ahead of both clocks of the view; None if there are none."""
+    """Return timestamps over an hour ahead of both clocks of the view; None if there are none."""
     now_ms = max(view.moment.wall_ms, view.moment.broker_ms)
     ahead = [
         piece.max_timestamp_ms
@@ -96,7 +97,7 @@ def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
 
 def _problem(view: PartitionView) -> str:
     if not view.is_owned:
-        return "another process on the host of this broker owns the partition"
+        return "another process owns the partition by a newer claim"
     if view.newer is not None:
         return (
             "the metadata has a record that needs a newer version of rlm: "

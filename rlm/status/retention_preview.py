@@ -14,7 +14,7 @@ from rsm.program.json_shape import JsonField, JsonKind, JsonShape
 
 DUE_DELETION = JsonShape(
     name="DueDeletion",
-    meaning="A stored segment that the next cycle deletes.",
+    meaning="A segment that the next cycle deletes. Its copy may be unfinished.",
     fields={
         "base_offset": JsonField(JsonKind.OFFSET, "First offset of the segment."),
         "end_offset": JsonField(JsonKind.OFFSET, "Offset after the segment."),
@@ -39,9 +39,7 @@ RETENTION_PREVIEW = JsonShape(
             JsonKind.COUNT, "Number of segments that end at or below the new log start."
         ),
         "expiring_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
-        "deletions": JsonField(
-            DUE_DELETION, "Stored segments that the next cycle deletes.", is_list=True
-        ),
+        "deletions": JsonField(DUE_DELETION, "Segments that the next cycle deletes.", is_list=True),
         "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
         "new_local_start_offset": JsonField(
             JsonKind.OFFSET, "`local_start_offset` after the next trim."
@@ -59,7 +57,7 @@ RETENTION_PREVIEW = JsonShape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDeletion:
-    """Represents a stored segment that the next cycle deletes, and the rule for it."""
+    """Represents a segment that the next cycle deletes, and the rule for it."""
 
     base_offset: int
     end_offset: int

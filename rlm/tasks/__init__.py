@@ -1,4 +1,5 @@
-"""Carries out decisions: claims, copies, trims and expiry. Each file defines one order of effects.
+"""Carries out decisions: claims, copies, trims and expiry.
 
-The classes have a `step` method; rlm.app.manager owns the threads, pools and intervals.
+Each file defines at most one order of effects. What runs at an interval has a `step` method;
+rlm.app.manager owns the threads, pools and intervals.
 """

@@ -1,1 +1,1 @@
-"""Provides what tasks share: external systems, lanes, retry pauses, and once-only log lines."""
+"""Provides what tasks share, such as external systems, lanes, retry pauses and once-only logs."""

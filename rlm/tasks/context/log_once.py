@@ -7,7 +7,7 @@ from threading import Lock
 
 
 class LogOnce:
-    """Remembers the last text logged per key. Thread-safe. Memory: one entry per such key."""
+    """Remembers the last text logged per key. Thread-safe. Memory: one entry per key."""
 
     __slots__ = ("_last_texts", "_lock")
 

@@ -1,7 +1,7 @@
 """Runs the copies of each partition, one at a time, and writes off those that hang.
 
-Partitions alternate, segment by segment. An attempt that runs past its deadline counts as hanging.
-It is written off, so that the next attempt can start under a new id. If the first attempt continues
+Partitions alternate, segment by segment. An attempt counts as hanging 10 s after its deadline. It
+is written off, so that the next attempt can start under a new id. If the first attempt continues
 later, it finds its deadline passed and deletes what it wrote. Before the next attempt starts, the
 failed and written-off ones are fenced: the metadata then refuses their COPY_SEGMENT_FINISHED.
 """
@@ -68,7 +68,7 @@ class AttemptKind(Enum):
 
     @property
     def longest_pause_ms(self) -> int:
-        """Return the longest pause after a failure, unless a local segment is corrupt."""
+        """Return the longest pause after a failure, except for corrupt bytes."""
         return _LONGEST_COSTLY_PAUSE_MS if self is AttemptKind.MERGE else _LONGEST_PAUSE_MS
 
     def history(self, task: PartitionTask) -> CopyHistory:
@@ -143,7 +143,8 @@ class CopyWork(Protocol):
     def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
         """Copy the segment under a new id; return its finished metadata.
 
-        Records the result in the task before it returns. Raises the errors of `Copier.copy`.
+        A stream records its result in the task before it returns. Raises the errors of
+        `Copier.copy`.
         """
 
     def give_up(self) -> None:

@@ -5,10 +5,10 @@
     → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
 
 The started event names every object before its first byte, so a crash leaves no object that no
-record names (PIP-17). Only followers truncate. If the broker leads the partition before the first
-byte is read and after the last one, the file cannot have changed in between. The copier publishes
-nothing after it notices that the lead is lost. It deletes the objects of an attempt that cannot
-finish; if that fails, the next leader deletes them.
+record names (PIP-17). Only followers truncate. If the broker leads the partition in one leader
+epoch before the first byte is read and after the last one, the file cannot have changed in between.
+The copier publishes nothing after it notices that the lead is lost. It deletes the objects of an
+attempt that cannot finish; if that fails, a later cycle of the leader's manager deletes them.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class Copier:
         """Copy one segment and return its finished metadata.
 
         Raises FencedError if the lead is lost, or the segment was deleted or stored in the
-        meantime. Raises StoppedError if the process stops. Raises CorruptError for bad bytes in the
-        log or the store, UnsupportedError if every attempt would fail, and RetriableError
-        otherwise. After an error, the metadata lists the attempt as unfinished if its start was
-        recorded.
+        meantime. Raises StoppedError if the process stops. Raises NotFoundError if the file is
+        gone, CorruptError for bad bytes in the log or the store, UnsupportedError if every attempt
+        would fail, and RetriableError otherwise. After an error, the metadata lists the attempt as
+        unfinished if its start was recorded.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopping, leads=order.leads)

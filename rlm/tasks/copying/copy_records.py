@@ -1,6 +1,6 @@
 """Records the states of copies in the metadata, and discards what a failed copy wrote.
 
-Copies of rolled segments and streams share this module. The end of a stream is not known at first.
+Copies of local segments, streams and merges share this module. A stream starts without a known end.
 """
 
 from __future__ import annotations
@@ -169,17 +169,17 @@ class CopyRecords:
         planned = set(keys)
         if found != planned - unwritten_chunks(keys, found):
             raise UnsupportedError(
-                "segment cannot be stored: its objects are not the planned ones",
+                "cannot store the segment: its objects are not the planned ones",
                 missing=sorted(planned - found),
                 unplanned=sorted(found - planned),
             )
         size = len(copied.custom_metadata)
         if size > self._custom_metadata_max_bytes:
             raise UnsupportedError(
-                "segment cannot be stored: its custom metadata is too large. "
-                f"Raise {CUSTOM_METADATA_MAX_BYTES}",
+                "cannot store the segment: its custom metadata is too large",
                 custom_metadata_bytes=size,
                 custom_metadata_max_bytes=self._custom_metadata_max_bytes,
+                advice=f"Raise {CUSTOM_METADATA_MAX_BYTES}",
             )
 
     def require_same_store(self, stored: RemoteLogSegmentMetadata) -> None:

@@ -57,10 +57,11 @@ def earlier_streams(
     lineage: Lineage,
     reused: Callable[[int], None],
 ) -> EarlierStreams | None:
-    """Fence and return the unfinished streams from an offset on; None if none may be reused.
+    """Fence and return the unfinished streams from an offset on, if any.
 
-    No stream is reused while deletions are paused: only a deletion discards what failed attempts
-    leave. Raises RetriableError if the metadata topic cannot be written.
+    Returns None if the store cannot reuse them, or while deletions are paused: only a deletion
+    discards what failed attempts leave. Raises RetriableError if the metadata topic cannot be
+    written.
     """
     if not ports.storage.can_reuse_unfinished:
         return None
@@ -75,7 +76,7 @@ def earlier_streams(
         spent=state.spent(),
     )
     segments, ends = [], []
-    # The account names the stream's writer; the segment's record names the one that fenced it.
+    # The account names the stream's writer; the segment's record names the writer of the fence.
     assigned = offload_segments(ports.metadata, task.topic_id_partition) if found else ()
     epochs = {each.id: each.writer.leader_epoch for each in assigned}
     for metadata in (record.metadata for record in found):

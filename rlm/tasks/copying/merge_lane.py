@@ -90,12 +90,12 @@ class MergeLanes(AttemptLanes):
     ) -> RemoteLogSegmentMetadata:
         """Merge segments under a new id. Raises the errors of `Merger.merge`.
 
-        A merge may wait long for its slot. Raises FencedError if the partition is no longer
-        streamed when the merge starts: the parts would stay next to the merged segment.
+        A merge may wait long for its slot. Raises FencedError if the partition may no longer be
+        streamed when the merge starts: the parts could stay next to the merged segment.
         """
         if task.streaming.permit is None:
             raise FencedError(
-                "cannot merge: the partition is no longer streamed", offsets=merge.offsets
+                "cannot merge: the partition may no longer be streamed", offsets=merge.offsets
             )
         order = MergeOrder(
             lead=task.lead,

@@ -11,9 +11,9 @@ A merge is a copy whose source is the store: the same records, the same discardi
 that cannot finish, and the same repair after a crash. Until COPY_SEGMENT_FINISHED the parts are the
 only copies, and the merger deletes none of them.
 
-An unreadable part would fail every attempt, so it is reported as damaged: the next merge leaves it
-out. Companions are read first, because a lost one would otherwise show only after all data is
-copied.
+An unreadable part would fail every attempt. So it is reported as damaged, or remembered if its
+layout is unknown: the next merge leaves it out. Companions are read first, because a lost one would
+otherwise show only after all data is copied.
 """
 
 from __future__ import annotations
@@ -184,12 +184,12 @@ class Merger:
                 )
 
     def _require_finished(self, merge: SegmentMerge) -> None:
-        """Raise FencedError if a part is being deleted: the merge would store it again."""
+        """Raise FencedError if a part is no longer finished: the merge would store it again."""
         for part in merge.parts:
             record = self._metadata.segment(part.metadata.segment_id)
             if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
                 raise FencedError(
-                    "cannot merge: a part of the merge is being deleted",
+                    "cannot merge: a part of the merge is deleted or being deleted",
                     segment_id=part.metadata.segment_id,
                 )
 

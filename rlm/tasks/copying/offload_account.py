@@ -5,7 +5,7 @@
 The account does not say what is stored. It selects the segments of an operator's deletion, and
 their own records decide whether they are deleted. If the assignment cannot be recorded, the attempt
 ends; no object exists yet. Later failures to record do not end it. After a crash or an error, the
-next cycle completes the accounts that are still ASSIGNED, from the segments' own records.
+next cycle completes the accounts from the segments' own records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OffloadAccount:
         state: StreamState,
         driver_metadata: tuple[DriverProperty, ...] = (),
     ) -> None:
-        """`driver_metadata` locates the store of this manager."""
+        """Record `driver_metadata`, which locates this manager's store, with each segment."""
         self._lead = lead
         self._tip = lead.topic_id_partition
         self._state = state
@@ -96,7 +96,7 @@ class OffloadAccount:
         if missing_count is None:
             return
         accounts = offload_segments(self._metadata, self._tip)
-        running = in_flight()  # read later: a segment that has ended since has its last record
+        running = in_flight()  # read after the accounts: a segment that is not in it has ended
         begins = {each.begin.offset: each.begin for each in accounts}
         ended = [
             self._is_ended(each, begins, lineage) for each in accounts if each.id not in running
@@ -141,7 +141,7 @@ class OffloadAccount:
         except TieredStorageError as error:
             _log.info(
                 LogLine(
-                    "the log no longer has the end of an offload segment: recorded only its offset",
+                    "cannot read an offload segment's end from the log: recording only its offset",
                     topic_partition=self._tip,
                     offset=end_offset,
                     error=error,

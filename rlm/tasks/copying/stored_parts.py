@@ -91,9 +91,9 @@ class StoredParts:
     def read_companions(self) -> None:
         """Read what `companions` needs from the parts, before the first byte of their logs.
 
-        Reads all parts, then raises the error of the first unreadable one. The producer
-        snapshot is that of the last part: a segment's snapshot is the state at its end. Streamed
-        parts have none.
+        Reads the companions of all parts, then raises the error of the first unreadable part. The
+        producer snapshot is that of the last part: a segment's snapshot is the state at its end.
+        Streamed parts have none.
         """
         for part in self._merge.parts:
             self._attempt.check()
@@ -114,7 +114,7 @@ class StoredParts:
                 yield from self._log_of(part)
 
     def companions(self, lineage: Lineage) -> SegmentCompanions:
-        """Return the companions of the whole log, once `chunks` and the companions are read."""
+        """Return the companions of the whole log, after `chunks` and the companions are read."""
         return self._joined.companions(lineage, producer_snapshot=self._producer_snapshot)
 
     def _log_of(self, part: StoredRange) -> Iterator[memoryview]:

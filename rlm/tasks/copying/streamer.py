@@ -3,7 +3,7 @@
     lead confirmed → first part opened → objects named
     → offload segment assigned (PIP-76's account)
     → COPY_SEGMENT_STARTED accepted, without an end
-    → this manager has not stored these offsets before
+    → not stored by this claim before
     → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
     → the end is decided → objects sealed and verified → still the same store → lead confirmed
     again → COPY_SEGMENT_FINISHED accepted, with the end → account says offloaded, or else failed
@@ -300,7 +300,7 @@ class Streamer:
     def _open_part(
         self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
     ) -> Iterator[OpenPart]:
-        """Open the next part, which ends where stored records begin, or where the reuse ends.
+        """Open the next part, which ends at the latest where stored records begin or reuse ends.
 
         The part includes a batch that reaches across that offset: no other segment would store it.
         """

@@ -31,7 +31,7 @@ class IdleWatch:
         self._clock = ports.clock
 
     def check_age(self, task: PartitionTask, view: PartitionView) -> PartitionView:
-        """Return the view; set `is_past_retention` if the partition is due for a check."""
+        """Return the view, with `is_past_retention` from the broker if a check is due."""
         if not may_be_past_retention(view):
             task.age_asked_ms = None
             return view

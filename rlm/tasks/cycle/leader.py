@@ -4,7 +4,7 @@
     partition → claims
     → for each task: offsets, disk and remote metadata → view → streams of others fenced → plan
     → copies, merges and deletions into their lanes, permits to stream
-    → trims that no share group blocks, in one request
+    → trims that no share group blocks, in one request, or several before plans grow too old
 
 A cycle decides; lanes run the long work. A cycle decides nothing for a partition whose metadata it
 has not read to the end.
@@ -68,7 +68,7 @@ class _BusyLanes:
 
 
 class LeaderCycle:
-    """Reads every hosted partition and starts what is due. Not thread-safe."""
+    """Reads every led partition and starts what is due. Not thread-safe."""
 
     def __init__(  # noqa: PLR0913 - one for each part of the work
         self,

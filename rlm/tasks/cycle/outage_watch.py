@@ -3,8 +3,8 @@
 While the store accepts nothing, the broker keeps all data that is not stored. This module reports
 how full each disk is and when it will be full. Above the threshold it chooses how much of the
 oldest data to shed, for topics whose outage policy is to shed. A disk sheds at most once per
-interval, because a broker removes files only at its next retention check. Files that a shed has
-released and the broker has not yet removed count as removed.
+interval, because a broker removes files only at its next retention check. Files below the local
+start that the broker has not yet removed count as removed.
 """
 
 from __future__ import annotations

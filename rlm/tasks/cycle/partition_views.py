@@ -53,7 +53,7 @@ class PartitionViews:
         lanes: Sequence[WritingLanes],
         limits: PolicyLimits,
     ) -> None:
-        """`lanes` are all lanes that copy segments."""
+        """Read what is in flight from `lanes`, which are all lanes that copy segments."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata

@@ -19,7 +19,7 @@ _KEPT_MS = 2_000
 
 
 class ShareGroupWatch:
-    """Caches the newest answer or its error. Not thread-safe."""
+    """Caches the newest answer or error. Not thread-safe."""
 
     def __init__(self, groups: ShareGroups, clock: Clock) -> None:
         self._groups = groups

@@ -22,13 +22,16 @@ class StoreCheck:
         self._problem = ""
 
     def step(self) -> None:
-        """Check access, and log the store's rules. Raises the errors of `check_access`."""
+        """Check access, and the rules until they are read. Raises the errors of `check_access`."""
         self._storage.check_access()
         if not self._has_read_rules:
             self._read_rules()
 
     def _read_rules(self) -> None:
-        """Log the rules once. Repeat after an error, and log the same error only once."""
+        """Log the rules that can affect the objects. After an error, the next step tries again.
+
+        Logs the same error only once.
+        """
         try:
             rules = self._storage.lifecycle_rules()
         except TieredStorageError as error:

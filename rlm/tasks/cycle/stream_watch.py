@@ -33,7 +33,7 @@ class StreamWatch:
         copies: CopyLanes,
         streams: StreamLanes,
     ) -> None:
-        """`streamed` returns the tasks that the last cycle permitted to stream."""
+        """Check the tasks that `streamed` returns: the last cycle permitted these to stream."""
         self._broker = ports.broker
         self._source = ports.source
         self._clock = ports.clock
@@ -43,7 +43,7 @@ class StreamWatch:
         self._next_check_ms = 0
 
     def step(self) -> None:
-        """Check all permitted partitions without a running stream, if a check is due.
+        """Check all permitted partitions without a stream or copy in a lane, if a check is due.
 
         Raises RetriableError if the broker does not answer.
         """

@@ -98,7 +98,7 @@ class Expirer:
         return True
 
     def _is_read(self, action: DeleteSegment) -> bool:
-        """Return whether a lease was taken between the decision and the started event.
+        """Return whether a lease covers the segment, such as one taken since the decision.
 
         The objects then wait for the end of the lease. New lookups no longer find the segment.
         """

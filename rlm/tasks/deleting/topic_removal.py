@@ -5,8 +5,9 @@
 
 Each phase is recorded in the metadata before the next one starts. So a later run, or another
 broker's manager, continues where the last one ended. A new topic with the old name has another id
-and is not affected. A pause of deletions stops the removal before its next effect, in every phase;
-a running deletion of a segment still finishes. The removal also stops if the topic is found again.
+and is not affected. A pause of deletions stops the removal before the next segment and before the
+next phase; a running deletion of a segment still finishes. The removal also stops if the topic is
+found again.
 """
 
 from __future__ import annotations

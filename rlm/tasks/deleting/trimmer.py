@@ -1,8 +1,8 @@
 """Trims local logs in a fixed order of effects.
 
-    LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
-    → broker confirms the lead in the claim's epoch → plan recent → its records still stored
-    → DeleteRecords, one request for many partitions
+    LocalLogTrimmed accepted (it carries the whole lineage)
+    → broker confirms the lead in the claim's epoch → plan recent → own claim still the newest
+    → records of the plan still stored → DeleteRecords, one request for many partitions
 
 DeleteRecords carries no leader epoch. So the trimmer sends it only to its own broker, right after
 that broker answers an epoch-checked request, and only for a recent plan. **Data loss:** a process

@@ -226,7 +226,7 @@ class AnomalyCheck:
         segment_id: RemoteLogSegmentId,
         faults: Iterable[ObjectFault],
     ) -> None:
-        """Record damage without a record: a reader of one intact range may have cleared it."""
+        """Record damage that has no record: a reader of one intact range may have cleared it."""
         try:
             for fault in faults:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)

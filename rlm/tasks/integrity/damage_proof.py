@@ -48,7 +48,7 @@ class DamageProof:
         )
         if not self._check.faults(metadata, read=is_corrupt):
             raise FencedError(
-                "cannot delete a damaged segment: its objects are whole again",
+                "cannot delete or give up a damaged segment: its objects are whole again",
                 segment_id=metadata.segment_id,
             )
 

@@ -1,8 +1,8 @@
 """Checks all stored objects of led partitions slowly, to find damage before a reader does.
 
 Each pass checks length and checksum of every object of finished segments. It also reads a share of
-the segments. The number of the pass selects them, so each segment is read in one of several passes.
-The duration of a pass does not matter. Damage is recorded as an anomaly, which
+the segments. The number of the pass selects them, so each segment is read in one of several passes,
+however long a pass takes. Damage is recorded as an anomaly, which
 `rlm.tasks.integrity.anomaly_check` handles.
 """
 
@@ -183,7 +183,7 @@ class Scrub:
         if self._log_once.changed(self._postpone, error.message):
             _log.warning(
                 LogLine(
-                    "skipped a segment in this pass: its objects cannot be read",
+                    "skipped a segment in this pass: its objects cannot be checked",
                     segment_id=segment_id,
                     attempts=attempts,
                     error=error,
@@ -192,7 +192,7 @@ class Scrub:
 
     def _log_waiting(self, error: TieredStorageError) -> None:
         if self._log_once.changed(Scrub, error.message):
-            _log.info(LogLine("scrub waits for the store", error=error))
+            _log.info(LogLine("scrub waits for the store or the metadata", error=error))
 
     def _end_pass(self) -> None:
         self._is_passing = False

@@ -137,7 +137,7 @@ class HeartbeatWatch:
     def with_problems(
         self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
     ) -> tuple[str, ...]:
-        """Return why a process is not ready, each reason once, missing heartbeats last.
+        """Return why a process is not ready, each reason once, heartbeat problems last.
 
         `failure` is the error of the last heartbeat.
         """

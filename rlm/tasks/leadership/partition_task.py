@@ -126,7 +126,8 @@ class PartitionTask:
         suspects_gaps, age_asked_ms     the cycle's thread; no other thread reads them
         copying, repairing, merging     the lanes of copies, repairs and merges
         stream_history                  the lane of streams
-        streaming                       the cycle's thread, the watch and the lane of streams
+        streaming                       the cycle's thread, the watch, the lane of streams and the
+                                        store's threads
         given-up attempts               the lanes; the cycle's thread for an attempt that hangs
         proven losses                   the lane of deletions; the cycle's thread takes them
         damage_check                    the thread of the anomaly check; no other thread reads it

@@ -30,7 +30,7 @@ class StreamState:
     """Represents a partition's stream. Thread-safe.
 
     The cycle permits or forbids the stream. The watch offers due streams, and the lane reports what
-    it has streamed. A cycle that read the partition before a segment was sealed permits nothing,
+    it has streamed. A cycle that read the partition before a segment was sealed sets no permit,
     because it did not see the segment. The wait of the oldest record includes the time before this
     process knew the partition.
     """
@@ -86,7 +86,7 @@ class StreamState:
         return self._history_end_offset
 
     def version(self) -> int:
-        """Return a number that changes with each sealed segment."""
+        """Return a number that changes with each sealed segment and each withdrawn permit."""
         with self._lock:
             return self._version
 
@@ -127,7 +127,7 @@ class StreamState:
                     self._known_since_ms = None
 
     def permits_from(self, begin_offset: int) -> bool:
-        """Return whether a stream that begins there is still permitted."""
+        """Return whether a stream from `begin_offset` on is still permitted."""
         with self._lock:
             begin = self._begin
             return self._permit is not None and begin is not None and begin.offset == begin_offset
@@ -164,7 +164,7 @@ class StreamState:
             return unstored_bytes(files, self._counted_from[1])
 
     def unstored_ms(self, now_ms: int) -> int | None:
-        """Return how long the oldest record that is not stored has been known; None if none is."""
+        """Return how long the oldest unstored record has been known; None if there is none."""
         with self._lock:
             since_ms, opened = self._known_since_ms, self.open_stream
             if since_ms is None and opened is not None:
@@ -172,7 +172,10 @@ class StreamState:
             return None if since_ms is None else now_ms - since_ms
 
     def open_transaction_ms(self, offsets: PartitionOffsets, now_ms: int) -> int | None:
-        """Return how long the last stable offset has been the same below the high watermark."""
+        """Return how long the last stable offset has been the same below the high watermark.
+
+        Returns None if it is not below the high watermark.
+        """
         stable = offsets.last_stable_offset
         with self._lock:
             if stable >= offsets.high_watermark:
@@ -204,8 +207,8 @@ class StreamState:
     def continue_after(self, following: LogPosition) -> None:
         """Continue after a stored segment.
 
-        If it reaches records that are already stored, wait for the next cycle, which knows their
-        end.
+        If that segment reaches records that are already stored, forbid the stream until the next
+        cycle, which knows their end.
         """
         with self._spent_lock:
             self._spent = frozenset()

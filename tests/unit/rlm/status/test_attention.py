@@ -213,7 +213,7 @@ def test_gateway_when_dead_and_its_broker_leads_then_a_problem_with_these_partit
 
     found = problems(row(), other, processes=(MANAGER, dead, dead))
 
-    reason = "its heartbeats ended: clients cannot read stored data of these partitions"
+    reason = "its heartbeats ended: clients cannot read stored data of these partitions through it"
     assert only(found) == (ProblemKind.GATEWAY_SILENT, reason, "rlm processes")
     assert (found[0].process, found[0].partitions) == ("gateway of broker 1", (TIP,))
 
