@@ -60,7 +60,9 @@ def read_batch_spans(
         position += span.length_bytes
     if position > size_bytes:
         raise CorruptError(
-            "the last batch is cut short", expected_bytes=position, found_bytes=size_bytes
+            "the log file is corrupt: its last batch is truncated",
+            expected_bytes=position,
+            found_bytes=size_bytes,
         )
 
 
@@ -94,7 +96,9 @@ def read_batch_extents(
         position += within
     if position != size_bytes:
         raise CorruptError(
-            "the last batch is cut short", expected_bytes=position, found_bytes=size_bytes
+            "the log file is corrupt: its last batch is truncated",
+            expected_bytes=position if position > size_bytes else position + PREFIX_BYTES,
+            found_bytes=size_bytes,
         )
 
 

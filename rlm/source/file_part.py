@@ -79,7 +79,7 @@ def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> Fil
         if end_offset == wanted.end_offset:
             break
     if begin is None:
-        raise RetriableError("the range has no whole batch to copy", offsets=wanted)
+        raise RetriableError("cannot copy the range: it has no whole batch", offsets=wanted)
     return _part(begin, end_offset, position)
 
 
@@ -108,7 +108,7 @@ def _next_batches(descriptor: int, size_bytes: int, wanted: NextBatches) -> File
         end_offset = wanted.offsets.end_offset
         begin = begin or _BatchStart(wanted.offsets.start_offset, position)
     if begin is None:
-        raise RetriableError("the range has no whole batch to copy", offsets=wanted.offsets)
+        raise RetriableError("cannot copy the range: it has no whole batch", offsets=wanted.offsets)
     found = _part(begin, end_offset, position)
     return replace(found, skipped_count=skipped_count, batch_count=batch_count)
 

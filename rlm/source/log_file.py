@@ -26,6 +26,10 @@ from rsm.segment.errors import CorruptError, RetriableError
 
 CHUNK_BYTES = 1 << 20
 
+_UNREADABLE = "cannot read the segment"
+_TRUNCATED = "cannot read the segment: it was truncated while it was read"
+_WRITTEN = "cannot read the segment: it was written to while it was read"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIdentity:
@@ -136,9 +140,9 @@ class LogFile:
         """
         if isinstance(self._segment, CommittedTail):
             if self._status().st_size < self._part.positions.end_position:
-                raise self._changed("segment was truncated while it was read")
+                raise self._changed(_TRUNCATED)
         elif not self._is_as_opened():
-            raise self._changed("segment was written to while it was read")
+            raise self._changed(_WRITTEN)
 
     @contextmanager
     def blaming_writers(self) -> Iterator[None]:
@@ -150,10 +154,10 @@ class LogFile:
         try:
             yield
         except OSError as error:
-            raise self._changed("segment cannot be read") from error
+            raise self._changed(_UNREADABLE, reason=error) from error
         except CorruptError as error:
             if not self._is_as_opened():
-                raise self._changed("segment was written to while it was read") from error
+                raise self._changed(_WRITTEN) from error
             raise
 
     def is_in_place(self) -> bool:
@@ -169,9 +173,9 @@ class LogFile:
         try:
             read_bytes = os.preadv(self._descriptor, [buffer], position)
         except OSError as error:
-            raise self._changed("segment cannot be read") from error
+            raise self._changed(_UNREADABLE, reason=error) from error
         if not read_bytes:
-            raise self._changed("segment was truncated while it was read")
+            raise self._changed(_TRUNCATED)
         return buffer[:read_bytes]
 
     def _finish(self, scanner: SegmentScanner) -> None:
@@ -179,7 +183,7 @@ class LogFile:
         end_offset = scanner.finish().offsets.end_offset
         if end_offset > self._part.offsets.end_offset:
             raise CorruptError(
-                "the segment's batches reach beyond the next segment's base offset",
+                "the segment is corrupt: its batches reach beyond the next segment's base offset",
                 path=self._path,
                 expected=self._part.offsets.end_offset,
                 found=end_offset,
@@ -190,7 +194,7 @@ class LogFile:
         may_have_grown = isinstance(self._segment, CommittedTail)
         listed_bytes = self._segment.size_bytes
         if size_bytes < listed_bytes or (size_bytes > listed_bytes and not may_have_grown):
-            raise self._changed("segment changed since it was listed")
+            raise self._changed("cannot read the segment: it has changed since it was listed")
 
     def _is_as_opened(self) -> bool:
         return FileIdentity.of(self._status()) == self._identity
@@ -199,7 +203,7 @@ class LogFile:
         try:
             return os.fstat(self._descriptor)
         except OSError as error:
-            raise self._changed("segment cannot be read") from error
+            raise self._changed(_UNREADABLE, reason=error) from error
 
     def _is_named(self, path: Path) -> bool:
         try:
@@ -208,5 +212,7 @@ class LogFile:
             return False
         return (status.st_dev, status.st_ino) == (self._identity.device, self._identity.inode)
 
-    def _changed(self, message: str) -> RetriableError:
-        return RetriableError(message, path=self._path, expected_bytes=self._segment.size_bytes)
+    def _changed(self, message: str, **context: object) -> RetriableError:
+        return RetriableError(
+            message, path=self._path, expected_bytes=self._segment.size_bytes, **context
+        )

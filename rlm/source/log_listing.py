@@ -103,7 +103,10 @@ def list_file_sizes(directory: Path, from_offset: int) -> tuple[LogFileSize, ...
 
 
 def _unlisted(directory: Path) -> RetriableError:
-    return RetriableError("the directory has no log that can be listed now", directory=directory)
+    return RetriableError(
+        "cannot list the log: the directory has none, or the log changes too fast",
+        directory=directory,
+    )
 
 
 def _rolled_segment(
@@ -165,5 +168,5 @@ def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
     if content:
         return parse_leader_epochs(content, file=str(path))
     if required:
-        raise RetriableError("the log has no leader epochs yet", path=path)
+        raise RetriableError("cannot list the log: it has no leader epochs yet", path=path)
     return Lineage()  # a log that has had no leader yet: the broker creates the file empty

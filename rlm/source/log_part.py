@@ -33,7 +33,11 @@ def next_batches(
     bases = files.log_base_offsets
     following = bisect_right(bases, begin.offset)
     if not following:
-        raise NotFoundError("the offset is deleted", directory=files.directory, offset=begin.offset)
+        raise NotFoundError(
+            "cannot open the part: its first offset was deleted",
+            directory=files.directory,
+            offset=begin.offset,
+        )
     base_offset = bases[following - 1]
     position = begin.position if begin.file_base_offset == base_offset else 0
     file_end = files.next_base_offset(base_offset)
@@ -64,7 +68,7 @@ class OpenLogDirPart:
         transactions = read_segment_transactions(files, wanted.file_base_offset, part.offsets)
         if not log.is_in_place():
             raise NotFoundError(
-                "log file was deleted while it was opened",
+                "cannot open the part: its log file was deleted meanwhile",
                 directory=files.directory,
                 offsets=wanted.offsets,
             )

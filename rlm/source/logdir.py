@@ -90,7 +90,7 @@ class LogDirSource(LogSource):
     ) -> Iterator[OpenSegment]:
         if segment.offsets.end_offset > last_stable_offset:
             raise RetriableError(
-                "segment reaches above the last stable offset",
+                "cannot open the segment: it reaches above the last stable offset",
                 topic_id_partition=topic_id_partition,
                 offsets=segment.offsets,
                 last_stable_offset=last_stable_offset,
@@ -161,7 +161,7 @@ class _OpenLogDirSegment:
         )
         if not log.is_in_place():
             raise NotFoundError(
-                "segment was deleted while it was opened",
+                "cannot open the segment: it was deleted meanwhile",
                 directory=directory,
                 offsets=segment.offsets,
             )
@@ -198,7 +198,7 @@ class _OpenLogDirSegment:
                 _require_end(files.next_base_offset(base_offset), self._segment, self._directory)
             elif not self._log.is_being_deleted():
                 raise RetriableError(
-                    "segment is no longer where it was opened",
+                    "cannot read the segment: its file no longer has its name",
                     directory=self._directory,
                     offsets=self._segment.offsets,
                 )
@@ -209,7 +209,7 @@ def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: 
         return LogFile(path, segment=segment, lineage=lineage, chunk_bytes=chunk_bytes)
     except FileNotFoundError as error:
         raise NotFoundError(
-            "segment no longer exists", path=path, offsets=segment.offsets
+            "cannot open the segment: it no longer exists", path=path, offsets=segment.offsets
         ) from error
 
 
@@ -219,7 +219,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
     is_behind = next_base_offset is None or next_base_offset >= end_offset
     if not (is_behind if isinstance(segment, CommittedTail) else next_base_offset == end_offset):
         raise RetriableError(
-            "segment does not end at its listed end offset",
+            "cannot read the segment: it does not end at its listed end offset",
             directory=directory,
             offsets=segment.offsets,
             next_base_offset=next_base_offset,
@@ -232,4 +232,6 @@ def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RetriableError("cannot read the partition directory", directory=directory) from error
+        raise RetriableError(
+            "cannot read the partition directory", directory=directory, reason=error
+        ) from error

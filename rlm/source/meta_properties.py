@@ -46,16 +46,16 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             identities[log_dir] = identity
     if not identities:
         raise HostNotReadyError(
-            f"no log dir has a readable {META_PROPERTIES_FILE}: the log dirs are not "
-            "formatted yet, are on failed disks, or belong to no broker",
+            f"cannot identify the broker: no log dir has a readable {META_PROPERTIES_FILE}",
             log_dirs=",".join(map(str, log_dirs)),
-            advice="rlm can start once the broker has formatted one. Otherwise correct log.dirs",
+            advice="rlm can start once the broker has formatted one. Otherwise check the disks, or "
+            "correct log.dirs",
         )
     first_dir, first = next(iter(identities.items()))
     for log_dir, identity in identities.items():
         if identity != first:
             raise InvalidConfigError(
-                "the log dirs belong to different brokers",
+                "cannot identify the broker: the log dirs belong to different brokers",
                 **{str(first_dir): _describe(first), str(log_dir): _describe(identity)},
                 advice="Name only log dirs of one broker in log.dirs",
             )
@@ -67,7 +67,7 @@ def _read(log_dir: Path) -> BrokerIdentity | None:
     try:
         if not log_dir.is_dir():
             raise HostNotReadyError(
-                "log dir does not exist",
+                "cannot read the log directory: it does not exist",
                 log_dir=log_dir,
                 advice="rlm can start once it is mounted. Otherwise correct log.dirs",
             )

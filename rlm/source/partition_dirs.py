@@ -72,7 +72,9 @@ class PartitionDirs:
             return max(found)[1]
         if offline is not None:
             raise RetriableError(
-                "a log dir cannot be read", topic_id_partition=topic_id_partition
+                "cannot find the partition: a log dir is unreadable",
+                topic_id_partition=topic_id_partition,
+                reason=offline,
             ) from offline
         for log_dir in self._log_dirs:
             _require_online(log_dir)
@@ -80,7 +82,9 @@ class PartitionDirs:
             raise RetriableError(
                 "the broker has not written the topic's id (partition.metadata) yet", path=nameless
             )
-        raise NotFoundError("no log dir has the partition", topic_id_partition=topic_id_partition)
+        raise NotFoundError(
+            "cannot find the partition: no log dir has it", topic_id_partition=topic_id_partition
+        )
 
 
 def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:
@@ -118,4 +122,6 @@ def _require_online(log_dir: Path) -> None:
 
 
 def _unreadable(log_dir: Path) -> RetriableError:
-    return RetriableError("a log dir is offline, not mounted or not formatted", log_dir=log_dir)
+    return RetriableError(
+        "cannot read a log dir: it is offline, not mounted or not formatted", log_dir=log_dir
+    )

@@ -84,7 +84,7 @@ def _build_indexes(log: LogFile) -> LocalSegmentIndexes:
         next_offset = batch.last_offset + 1
     if next_offset > offsets.end_offset:
         raise CorruptError(
-            "the segment's batches reach beyond its end offset",
+            "the segment is corrupt: its batches reach beyond its end offset",
             expected=offsets.end_offset,
             found=next_offset,
         )

@@ -67,7 +67,7 @@ def _read_index(files: PartitionFiles, base_offset: int) -> TransactionIndex:
     path = files.path(base_offset, TRANSACTION_INDEX_SUFFIX)
     content = read_or_none(path, max_bytes=MAX_INDEX_BYTES + 1)
     if content is None:
-        raise RetriableError("transaction index vanished while it was read", path=path)
+        raise RetriableError("cannot read the transaction index: it was deleted", path=path)
     if len(content) > MAX_INDEX_BYTES:
         raise UnsupportedError(
             "cannot read the transaction index: it is too large",

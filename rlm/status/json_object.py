@@ -145,5 +145,8 @@ def _items(found: object, path: str) -> list[object]:
 def _malformed(path: str, expected: str, found: object) -> CorruptError:
     """Return an error that names types and no content: anybody may have sent the document."""
     return CorruptError(
-        "malformed JSON", field=path[:100], expected=expected, found=type(found).__name__
+        "cannot read the JSON: a field is malformed",
+        field=path[:100],
+        expected=expected,
+        found=type(found).__name__,
     )

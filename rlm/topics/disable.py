@@ -163,14 +163,14 @@ class TieringEnd:
         unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
         if unknown:
             return RetriableError(
-                "the topic is ACTIVE again: managers do not answer, so nobody knows which of its "
-                "records are not stored",
+                "cannot disable tiering, the topic is ACTIVE again: managers do not answer, so it "
+                "is unknown which records are not stored",
                 topic=topic,
                 waits_for="; ".join(map(self._risk_text, unknown)),
                 advice="Run the command again when they answer",
             )
         return RetriableError(
-            "the topic is ACTIVE again: records would be lost",
+            "cannot disable tiering, the topic is ACTIVE again: records would be lost",
             topic=topic,
             at_risk="; ".join(map(str, risks)),
             advice="Run the command again when they are stored, or give them up with --force",

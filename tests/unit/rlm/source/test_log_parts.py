@@ -235,7 +235,7 @@ def test_part_when_its_disk_fails_then_retriable(
         read(part)
         os.close(descriptor)
         try:
-            with pytest.raises(RetriableError, match="cannot be read"):
+            with pytest.raises(RetriableError, match="cannot read the segment"):
                 read(part)
         finally:
             spare = os.open(directory, os.O_RDONLY)

@@ -123,7 +123,7 @@ def test_verify_when_removed_altogether_then_retriable(
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         log_path.unlink()
 
-        with pytest.raises(RetriableError, match="no longer where"):
+        with pytest.raises(RetriableError, match="no longer has its name"):
             opened.verify_unchanged()
 
 
@@ -145,7 +145,7 @@ def test_verify_when_another_file_has_the_name_then_retriable(
         log_path.rename(log_path.with_suffix(".kept"))
         log_path.write_bytes(SEGMENTS[0].log)
 
-        with pytest.raises(RetriableError, match="no longer where"):
+        with pytest.raises(RetriableError, match="no longer has its name"):
             opened.verify_unchanged()
 
 

@@ -108,7 +108,7 @@ def test_disable_when_records_would_be_lost_then_says_first_that_the_topic_is_ac
     with pytest.raises(RetriableError) as raised:
         disable(world.process())
 
-    assert raised.value.message.startswith("the topic is ACTIVE again")
+    assert raised.value.message.startswith("cannot disable tiering, the topic is ACTIVE again")
     assert "--force" in str(raised.value)
 
 
@@ -126,7 +126,7 @@ def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_no
         disable(process)
 
     assert process.policy().state is PolicyState.ACTIVE
-    assert raised.value.message.startswith("the topic is ACTIVE again")
+    assert raised.value.message.startswith("cannot disable tiering, the topic is ACTIVE again")
     assert "the manager of broker 1 does not answer" in str(raised.value.context["waits_for"])
     assert "--force" not in str(raised.value)
     assert any("becomes ACTIVE again" in text for text in shown[:1])
