@@ -57,7 +57,7 @@ class Moment:
 
     @property
     def retention_ms(self) -> int:
-        """Return the time for record ages: of a jump ahead, only 10 minutes count."""
+        """Return the time for record ages: of a clock jump ahead, only 10 minutes count."""
         return min(self.wall_ms, self.broker_ms + _AHEAD_MS)
 
 

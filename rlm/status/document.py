@@ -195,7 +195,7 @@ class FutureTimestamps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamReport:
-    """Represents how a partition is streamed. Without an open segment, its four fields are None.
+    """Represents how a partition is streamed. Its first four fields are None if no segment is open.
 
     `unstored_ms` is how long the oldest unstored record has been known; None if there is none.
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
