@@ -49,7 +49,7 @@ def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return the finished segments above the log start if tiering was disabled.
+    """Return the finished segments that end above the log start if tiering was disabled.
 
     Returns none unless the remote data of the disabled topic is to be deleted, and none until the
     log start has reached the local start: then all records are local.
