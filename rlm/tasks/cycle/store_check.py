@@ -28,7 +28,7 @@ class StoreCheck:
             self._read_rules()
 
     def _read_rules(self) -> None:
-        """Log the rules that can affect the objects. After an error, the next step tries again.
+        """Log the rules that can affect the objects. After an error, the next call tries again.
 
         Logs the same error only once.
         """
