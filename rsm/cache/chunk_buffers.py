@@ -1,10 +1,10 @@
-"""ChunkBuffers: reuses the memory of large chunks of any size.
+"""ChunkBuffers: reuses the memory of large chunks of different sizes.
 
 A general allocator for chunks of several sizes and threads wastes memory: holes double its use.
 Without reuse, each new chunk takes a page fault for every 4 KiB, which costs more than a read from
 a fast store. Here chunks are in slabs. Each chunk is aligned to the next power of two of its size,
-so that large chunks fit where neighboring small ones were freed. Memory above the limit returns to
-the system unit by unit, so holes use no memory.
+so that large chunks fit where neighboring small ones were freed. Free memory above the limit
+returns to the system unit by unit, also from holes between used chunks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-_UNIT_BYTES = 1 << 20  # chunk sizes are rounded up to a multiple of it
+_UNIT_BYTES = 1 << 20  # a slab rounds the size of a chunk up to whole units
 _LEAST_SLAB_UNITS = 16
 _LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
 _ZEROS = "/dev/zero"
@@ -89,9 +89,9 @@ class ChunkBuffers:
     def take(self, length_bytes: int) -> memoryview:
         """Return a buffer of that length, with undefined content.
 
-        The memory is reused as soon as no view of the buffer is reachable. Code that runs during
-        garbage collection (`__del__`, the end of a generator) must not read a view. Raises OSError
-        if the system has no memory.
+        The memory can be reused as soon as no view of the buffer is reachable. Code that runs
+        during garbage collection (`__del__`, the end of a generator) must not read a view. Raises
+        OSError, or MemoryError for a small chunk, if the system has no memory.
         """
         if length_bytes < self._least_bytes:
             return memoryview(bytearray(length_bytes))
@@ -111,8 +111,8 @@ class ChunkBuffers:
     def make_ready(self, length_bytes: int) -> None:
         """Pre-fault memory, so that the next chunk of that length causes no page faults.
 
-        Call it for an occasional reader that waits for its chunk. Does nothing if the memory is
-        ready, would exceed the kept amount, or is not available from the system.
+        Call it for an occasional reader that waits for its chunk. Does nothing for a chunk that
+        is not in a slab, or if the memory is ready, exceeds the limit, or is not available.
         """
         count = _unit_count(length_bytes)
         if length_bytes < self._least_bytes or count > self._slab_units or self._has(count):
@@ -165,7 +165,7 @@ class ChunkBuffers:
         self._reclaim_if_unlocked()
 
     def _reclaim_if_unlocked(self) -> None:
-        """Reclaim freed rooms, unless another thread has the lock: it reclaims them afterwards."""
+        """Reclaim freed rooms, unless the lock is taken; a later call then reclaims them."""
         while self._freed and self._lock.acquire(blocking=False):
             try:
                 self._reclaim()

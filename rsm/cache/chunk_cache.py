@@ -62,8 +62,8 @@ class ChunkCacheState:
 class ChunkCache(Generic[ValueT]):
     """A cache of chunks. Thread-safe. The caller owns `executor`, which runs only the reads.
 
-    Futures complete on the executor's threads, or before `read` returns them. Their callbacks may
-    use the cache.
+    Futures complete on the executor's threads, or on a thread that calls the cache or releases a
+    lease. Their callbacks may use the cache.
     """
 
     def __init__(
@@ -93,11 +93,13 @@ class ChunkCache(Generic[ValueT]):
     ) -> Future[ChunkLease[ValueT]]:
         """Lease all of `requests`, then the chunks of `extend` up to the first that is not cached.
 
-        `extend` is limited to the rest of the reader's share of the budget. The caller releases
-        the lease. Cancelling the future removes the request from the queue. It does not stop reads,
-        because other requests may need them. The future raises the errors of `load`. Raises
-        UnsupportedError if the chunks exceed the whole budget. **Deadlock:** a reader that waits
-        for a second lease while it keeps a first one may never get it.
+        **Deadlock:** a reader that waits for a second lease while it keeps a first one may never
+        get it. The caller releases the lease.
+
+        `extend` is limited to the rest of the reader's share of the budget. Cancelling the future
+        removes the request from the queue. It does not stop reads, because other requests may need
+        them. The future raises the errors of `load`, and RetriableError after the executor's
+        shutdown. Raises UnsupportedError if the chunks exceed the whole budget.
         """
         self._release_abandoned()
         queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)
@@ -111,7 +113,7 @@ class ChunkCache(Generic[ValueT]):
     def read_now(
         self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
     ) -> ChunkLease[ValueT] | None:
-        """Lease the chunks if all of `keys` are cached; else return None without any effect."""
+        """Lease as `read` does if all of `keys` are cached; else return None without any effect."""
         self._release_abandoned()
         with self._lock:
             used = self._read_queue.take(keys, reader, self._clock.monotonic_ms(), extend)
@@ -131,8 +133,9 @@ class ChunkCache(Generic[ValueT]):
             return key in self._table
 
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
-        """Prefetch a chunk for `reader`; return False if there is no room or read slot now.
+        """Prefetch a chunk for `reader`; return whether it is cached or being read.
 
+        Returns False if the reader's share, the budget or the read slots do not allow it now.
         Evicts only chunks that no reader reserves, and nothing while a request waits for room.
         """
         with self._lock:

@@ -16,7 +16,7 @@ ValueT = TypeVar("ValueT")
 class ChunkRequest(Generic[ValueT]):
     """A chunk, its cost in bytes of the budget, and the function that reads it.
 
-    `loaded` runs on the thread of `load` once the chunk is cached, and must not raise.
+    `loaded` runs after the chunk is cached, on any thread, and must not raise.
     """
 
     key: ChunkKey

@@ -110,7 +110,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return tuple([value for value in values if value is not None])
 
     def ask(self, queued: QueuedRead[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
-        """Queue a request. Raises UnsupportedError if it exceeds the whole budget."""
+        """Begin or queue a request. Raises UnsupportedError if it exceeds the whole budget."""
         sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(
@@ -135,7 +135,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return effects
 
     def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
-        """Reserve room to prefetch a chunk; return whether there is room.
+        """Reserve room to prefetch a chunk; return whether that succeeded.
 
         Returns None if the chunk is already cached or being read.
         """

@@ -83,8 +83,9 @@ class ChunkTable(Generic[ValueT]):
     def make_room(
         self, needed_bytes: int, *evictable_if: Callable[[ChunkKey], bool]
     ) -> tuple[ChunkKey, ...] | None:
-        """Evict until `needed_bytes` are free; None without any eviction if that is impossible.
+        """Evict chunks until `needed_bytes` are free; return the evicted chunks.
 
+        Returns None and evicts nothing if that is impossible.
         Tries the predicates in order, so chunks that only a later predicate allows stay longer.
         """
         missing_bytes = self.buffered_bytes + needed_bytes - self.budget_bytes

@@ -111,7 +111,7 @@ class DiskChunks:
         self._observe(DiskResult.HIT if intact else DiskResult.CORRUPT)
         if intact:
             return content
-        _log.warning(LogLine("dropped a damaged chunk from the disk cache", key=key))
+        _log.warning(LogLine("dropped a damaged or unreadable chunk from the disk cache", key=key))
         self._remove(name)
         return None
 

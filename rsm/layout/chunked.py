@@ -41,7 +41,10 @@ NAME = "chunked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedLayout(SegmentLayout):
-    """Writes chunks of `max_chunk_bytes`, reads any. New objects carry `origin` as attributes."""
+    """Writes chunks of `max_chunk_bytes`, and reads all lengths.
+
+    New objects carry `origin` as attributes.
+    """
 
     max_chunk_bytes: int
     origin: ObjectOrigin | None = None
@@ -102,12 +105,12 @@ class ChunkedLayout(SegmentLayout):
     def _chunk_ends(self, metadata: RemoteLogSegmentMetadata) -> Sequence[int]:
         """Return the end position of each chunk.
 
-        Raises CorruptError if the chunks' lengths do not add up to the segment's.
+        Raises CorruptError if the chunks' lengths are missing or do not add up to the segment's.
         """
         count, ends = self._chunks_count(metadata), metadata.chunks.ends
         if len(ends) < count or ends[-1] != metadata.segment_size_bytes:
             raise CorruptError(
-                "the chunks of a segment are not as long as the segment",
+                "the lengths of the chunks are missing or do not add up to the segment's",
                 segment_id=metadata.segment_id,
                 segment_bytes=metadata.segment_size_bytes,
                 chunks_bytes=ends[-1] if ends else 0,

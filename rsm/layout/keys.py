@@ -114,7 +114,7 @@ class ObjectKeys:
                 "the key prefix is invalid",
                 key="rsm.config.key.prefix",
                 found=repr(self.prefix),
-                expected="names joined by single slashes, without a slash at either end",
+                expected="names other than . and .., joined by single slashes",
             )
 
     def build(self, key: SegmentKey) -> str:
@@ -155,7 +155,7 @@ class ObjectKeys:
             key = _key_of(match) if match.re is _KEY else _pulsar_key_of(match)
         except (ValueError, InvalidConfigError):
             return None
-        # Also refuses another prefix, and ids with nonzero unused bits.
+        # The comparison also refuses another prefix, and ids with nonzero unused bits.
         return key if self.build(key) == text else None
 
     @property

@@ -75,7 +75,7 @@ class OriginalsKeys:
         except InvalidConfigError:
             return None
         key = OriginalsKey(topic=match["topic"], topic_id=topic_id, number=int(match["number"]))
-        # Also refuses another prefix, and ids with nonzero unused bits.
+        # The comparison also refuses another prefix, and ids with nonzero unused bits.
         return key if self.build(key) == text else None
 
 
@@ -91,7 +91,7 @@ def encode_originals(settings: OriginalSettings) -> bytes:
 
 
 def decode_originals(content: bytes) -> OriginalSettings:
-    """Decode the object's content. Raises UnsupportedError for a newer format, CorruptError."""
+    """Decode the object's content. Raises UnsupportedError for another format, CorruptError."""
     try:
         document = json.loads(content)
         found = document["format"]
@@ -101,7 +101,7 @@ def decode_originals(content: bytes) -> OriginalSettings:
             "the object has no original settings of a topic", reason=error
         ) from error
     if settings is None:
-        raise UnsupportedError("the original settings have a newer version", format=found)
+        raise UnsupportedError("the original settings have an unknown format", format=found)
     return settings
 
 
@@ -110,7 +110,7 @@ def _settings_of(document: Mapping[str, object]) -> OriginalSettings:
     if not isinstance(values, dict) or not all(
         isinstance(each, str | None) for each in values.values()
     ):
-        raise TypeError("`originals` is not a map of texts")
+        raise TypeError("`originals` must map names to texts or null")
     return OriginalSettings(
         topic=str(document["topic"]),
         topic_id=id_from_text(str(document["topic_id"])),

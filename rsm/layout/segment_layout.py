@@ -144,7 +144,7 @@ class SegmentLayout(ABC):
     def chunk_bytes(self) -> int | None:
         """The length at which a new log's chunk ends; None if a log is one object.
 
-        At most CHUNKS_MAX_COUNT such chunks must have room for `log_object`. A stored segment may
+        `log_object` must fit into at most CHUNKS_MAX_COUNT such chunks. A stored segment may
         have chunks of any length.
         """
         return None
@@ -176,11 +176,12 @@ class SegmentLayout(ABC):
         count = 1 if self.chunk_bytes is None else max(1, -(-log_bytes // self.chunk_bytes))
         if count > CHUNKS_MAX_COUNT:
             raise InvalidConfigError(
-                "the log has too many chunks. Raise the chunk size of the layout",
+                "the log has too many chunks",
                 segment_id=segment_id,
                 chunks=count,
-                most=CHUNKS_MAX_COUNT,
+                limit=CHUNKS_MAX_COUNT,
                 chunk_bytes=self.chunk_bytes,
+                advice="Raise the chunk size of the layout",
             )
         return tuple(StoredObject(key=keys.build(key)) for key in with_chunks(planned, count))
 

@@ -12,8 +12,8 @@ All numbers are big-endian:
         then for each block:  first entry id i64, part i32 (from 1), position of the block i64
 
 Positions are those of block headers; a block's entries begin after its header. Pulsar's offloader
-stops at an entry larger than its blocks but reports success: such an index names one block more
-than its data length covers. This decoder reads it as a ledger that ends before that block. Pure.
+stops at an entry larger than its blocks but reports success. Its index then names one block more
+than the data length covers. This decoder reads it as a ledger that ends before that block. Pure.
 Source: Pulsar's OffloadIndexBlockImpl.
 """
 
@@ -52,7 +52,7 @@ class BlockIndex(BlockSequence):
 
     @property
     def last_entry_id(self) -> int:
-        """The last entry of the ledger, written or not."""
+        """The id of the ledger's last entry, written or not."""
         return self.metadata.last_entry_id
 
     @property

@@ -28,7 +28,8 @@ _BATCH_LENGTH = struct.Struct(">8xi")
 class BlockedLog(BlockedSource):
     """A PartedSource over `log`, whose batches are divided into `blocks`.
 
-    A pass raises the errors of the log's pass, and RetriableError if the log's batches differ.
+    A pass raises the errors of the log's pass, and RetriableError if the log's batches do
+    not match `blocks`.
     """
 
     log: ContentSource
@@ -105,7 +106,7 @@ class _Pass:
         return position
 
     def _take_begin(self, view: memoryview, position: int) -> int:
-        """Take a batch's bytes up to and with its length field; return how many `view` had."""
+        """Take a batch's bytes including its length field; return how many `view` had."""
         wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
         self._started += piece

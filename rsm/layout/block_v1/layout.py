@@ -3,7 +3,7 @@
 Each segment is three objects, written in this order: the data object in blocks, the index object,
 and the companion, with the content of `.meta` in the layout `raw`. The ledger is the log segment;
 its id is the base offset. An entry is a record batch, numbered from 0. The index object has the
-positions of batches, so that locating bytes takes one lookup. Pure.
+positions of some batches, so that locating bytes needs no other object. Pure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ NAME = "block_v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV1Layout(SegmentLayout):
-    """Writes blocks of `block_bytes`, and reads any. New objects carry `origin` as attributes."""
+    """Writes blocks of `block_bytes`, and reads all sizes.
+
+    New objects carry `origin` as attributes.
+    """
 
     block_bytes: int = DEFAULT_BLOCK_BYTES
     origin: ObjectOrigin | None = None
@@ -68,7 +71,7 @@ class BlockV1Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents. A block begins with its length, which must be known by then.
+        """Return the contents, in blocks that begin with their lengths.
 
         With the log's batches, the blocks are planned before the first byte, and nothing is
         buffered. Without them, each block is buffered until the next one begins.

@@ -51,7 +51,7 @@ class StreamedLog:
         yield memoryview(self._builder.finish())
 
     def divided(self) -> DividedLog:
-        """Return the division of the log; only after the pass."""
+        """Return the division of the log. Call it only after the pass."""
         return DividedLog(
             blocks=self._builder.built,
             entry_count=self._builder.next_entry_id,

@@ -8,8 +8,9 @@
         …
     index = stream.index()           # the content of the index object
 
-A block has entries of one ledger. Each is at least `block_bytes` long, so that it can be a part of
-an upload. Knows neither a store nor where the entries come from. Pure.
+A block has entries of one ledger. It is at least `block_bytes` long, so that it can be a part of an
+upload; only the object's last block may be shorter. This module knows neither a store nor where the
+entries come from. Pure.
 Source: Pulsar's BufferedOffloadStream.
 """
 
@@ -43,7 +44,7 @@ from rsm.layout.blocks.block_plan import (
 from rsm.layout.blocks.block_sequence import INDEXED_BLOCK_BYTES
 from rsm.segment.errors import InvalidConfigError
 
-# Pulsar's streamingMinBlockSize; S3 accepts no smaller part.
+# Pulsar's streamingMinBlockSize; S3 accepts no smaller part except the last.
 DEFAULT_STREAM_BLOCK_BYTES = 5 << 20
 
 # Three numbers of 10 bytes and their tags, as `_info` gives them.
@@ -75,12 +76,12 @@ class BlockStream:
 
     @property
     def first(self) -> EntryPosition | None:
-        """The first entry; None before it."""
+        """The first entry; None if the stream has no entry."""
         return self._first
 
     @property
     def last(self) -> EntryPosition | None:
-        """The last entry; None before the first."""
+        """The last entry; None if the stream has no entry."""
         return self._last
 
     @property
@@ -90,7 +91,7 @@ class BlockStream:
 
     @property
     def index_bytes(self) -> int:
-        """The greatest length of the index object if the stream ended now, without given infos."""
+        """The greatest length of the index object if the stream ended now, without infos."""
         blocks = self._builder.built_count + bool(self._builder.plan.entry_count)
         ledgers = len(self._size_bytes)
         return (
@@ -148,7 +149,7 @@ class BlockStream:
                 ledger_id=ledger_id,
                 expected=last.entry_id + 1,
                 found=entry_id,
-                advice="Give the entries of each ledger in the order of their ids, without a gap",
+                advice="Give the entries of each ledger in the order of their ids, and omit none",
             )
 
     def add(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> tuple[bytearray, ...]:
@@ -173,10 +174,11 @@ class BlockStream:
     def count_fitting(
         self, ledger_id: int, entry_id: int, bounds: Sequence[int], number: int
     ) -> int:
-        """Return how many entries `extend` may add, from the one of this number and id on.
+        """Return how many entries `extend` may add, beginning with entry `number` of `bounds`.
 
-        `bounds` are the positions of adjoining entries, and the end of the last one. Returns 0 if
-        the entry begins a block, or cannot follow the stream's last entry.
+        `bounds` are the positions of adjoining entries, and the end of the last one. `entry_id` is
+        the id of the first entry to add. Returns 0 if that entry begins a block, or cannot follow
+        the stream's last entry.
         """
         plan = self._builder.plan
         previous = EntryPosition(ledger_id=ledger_id, entry_id=entry_id - 1)
@@ -191,9 +193,10 @@ class BlockStream:
         return bisect_right(candidates, room_bytes, key=used_bytes)
 
     def extend(self, buffer: memoryview, bounds: Sequence[int]) -> tuple[bytearray, ...]:
-        """Add the next entries of the ledger, which must fit; return the block if it is complete.
+        """Add the ledger's next entries to the current block; return the block if complete.
 
-        The entries adjoin in `buffer`; `bounds` are their positions, and the end of the last one.
+        The entries must fit. They adjoin in `buffer`; `bounds` are their positions, and the end of
+        the last one.
         """
         last = self._last
         assert last is not None

@@ -47,7 +47,10 @@ NAME = "block_v2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV2Layout(SegmentLayout):
-    """Writes blocks of `block_bytes`, and reads any. New objects carry `origin` as attributes."""
+    """Writes blocks of `block_bytes`, and reads all sizes.
+
+    New objects carry `origin` as attributes.
+    """
 
     block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES
     origin: ObjectOrigin | None = None
@@ -69,7 +72,7 @@ class BlockV2Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents. Each block is buffered until the next one begins."""
+        """Return the contents. Each block is buffered until it is full or the next one begins."""
         source = LedgerStream(log.content, log.ledgers, block_bytes=self.block_bytes)
         encoding = BlockEncoding(
             data=source, index=lambda _metadata: encode_stream_index(source.index())

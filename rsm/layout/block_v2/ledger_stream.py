@@ -58,7 +58,7 @@ class LedgerStream:
     The pass raises the errors of the log, and:
 
     - CorruptError for content that is not batches, and for a ledger that begins within a batch,
-    - InvalidConfigError for ledgers that do not ascend,
+    - InvalidConfigError for ledgers that do not ascend, or entries that are not consecutive,
     - UnsupportedError for an empty log, or a batch that is too large.
     """
 
@@ -84,7 +84,7 @@ class LedgerStream:
             yield memoryview(block)
 
     def index(self) -> StreamIndex:
-        """Return the index with the log points; only after the pass."""
+        """Return the index with the log points. Call it only after the pass."""
         index = self._stream.index()
         return replace(index, ledgers=tuple(map(self._with_points, index.ledgers)))
 

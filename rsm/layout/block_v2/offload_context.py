@@ -1,6 +1,6 @@
 """OffloadContext: where the data of one ledger is in the store (PIP-76's protobuf messages).
 
-A ledger that was offloaded as a whole (PIP-17) has one attempt and no segments. A streamed ledger
+A ledger that was offloaded as a whole (PIP-17) has a UUID and no segments. A streamed ledger
 (PIP-76) is in one or more offload segments, each an object of its own. All fields that a message
 has are kept, so that a decoded message encodes to the same bytes. Pure.
 """

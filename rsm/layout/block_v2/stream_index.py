@@ -165,7 +165,7 @@ def _encode_ledger(ledger: StreamedLedger) -> bytes:
 
 
 def _decode_ledger(content: memoryview, at: int, name: str) -> _FoundLedger:
-    """Decode the ledger at a position of the index; checks each length before it is used."""
+    """Decode the ledger at a position of the index; check each length before its use."""
     left_bytes = len(content) - at
     if left_bytes < _LEDGER.size:
         expected = f">= {_LEDGER.size} bytes"
@@ -242,7 +242,7 @@ def _check_order(
         if not least <= position <= data_bytes:
             expected = f"{least}..{data_bytes}"
             at = ledger.blocks_at + 12
-            raise corrupt_index("a block begins beyond the data", name, at, expected, position)
+            raise corrupt_index("the block position is invalid", name, at, expected, position)
     left_bytes = data_bytes - ledgers[-1].blocks[-1].position
     if left_bytes < header_bytes:
         expected = f">= {header_bytes} bytes of a block"

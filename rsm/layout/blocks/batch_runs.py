@@ -68,8 +68,8 @@ def batch_runs(log: ContentSource) -> Iterator[AdjoiningBatches]:
 
     Reads only lengths and base offsets: the log's reader has checked the rest.
 
-    Raises the errors of the log, and CorruptError for content that is not batches, or of another
-    length than the log announced.
+    Raises the errors of the log, and CorruptError if the content is not batches, or differs in
+    length from what the log announced.
     """
     rest = bytearray()
     position = 0

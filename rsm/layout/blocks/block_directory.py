@@ -3,9 +3,9 @@
 The log position and the entry id of a batch give its position in its block. Before the batch, a
 block has its header, an entry header for each batch up to this one, and the bytes of the earlier
 batches. So a read can begin at any batch with a known entry id: at the index object's log points,
-and at batches that earlier reads noted. If both ends of a batch are known, a read begins within it,
-which saves up to a megabyte of a large batch. The end of a read is exact except for the entry
-headers between two log points. Pure.
+and at batches that earlier reads noted. If both ends of a batch are known, a read can begin within
+it, which leaves out the unwanted first bytes of a large batch. The end of a read is exact except
+for the entry headers between two log points. Pure.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class BatchSequence:
 
 
 class BlockDirectory:
-    """The entries of one ledger in a data object. Immutable. Errors call the object `name`."""
+    """The entries of one ledger in a data object. Immutable. Errors name the object `name`."""
 
     def __init__(
         self, extent: LedgerExtent, points: LogPoints, *, header_bytes: int, name: str
@@ -217,11 +217,14 @@ class BlockDirectory:
             raise self._corrupt("entries end early", where, "an entry", "the end of the read")
         length_bytes, found_id = ENTRY_HEADER.unpack_from(view, location)
         left_bytes = run.block_end.log_position - log_position
+        expected: object
         if not 0 < length_bytes <= left_bytes:
             expected = f"1..{left_bytes}"
             raise self._corrupt("the entry length is invalid", where, expected, length_bytes)
         if found_id != entry_id or entry_id >= run.block_end.entry_id:
-            raise self._corrupt("found another entry", where + 4, entry_id, found_id)
+            end_entry_id = run.block_end.entry_id
+            expected = entry_id if entry_id < end_entry_id else f"< {end_entry_id}"
+            raise self._corrupt("the entry id is wrong", where + 4, expected, found_id)
         begin = location + ENTRY_HEADER_BYTES
         batch = view[begin : begin + length_bytes]
         if len(batch) >= LOG_OVERHEAD_BYTES:

@@ -31,7 +31,8 @@ ENTRY_HEADER_BYTES = ENTRY_HEADER.size
 # A block of one entry without data.
 MIN_BLOCK_BYTES = HEADER_BYTES + ENTRY_HEADER_BYTES
 # With smaller blocks, the index of the largest log segment (2 GiB) could exceed its limit: entries
-# of one block size take at most 2 blocks, and a block takes 52 bytes with its log point.
+# that add up to one block size take at most 2 blocks, and a block takes 52 bytes with its log
+# point.
 MIN_LOG_BLOCK_BYTES = 8 << 10
 DEFAULT_BLOCK_BYTES = 64 << 20
 # Pulsar stores a block's length in an int.

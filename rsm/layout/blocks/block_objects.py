@@ -54,7 +54,7 @@ class BlockObjects:
 class BlockEncoding:
     """How a log is encoded: `data` is the source of the data object.
 
-    `index` encodes the index object, once the data object is stored.
+    `index` encodes the index object after the data object was stored.
     """
 
     data: ContentSource

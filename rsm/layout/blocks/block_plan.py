@@ -1,9 +1,9 @@
 """Divides entries among the blocks of a data object (PIP-17, PIP-76).
 
 A block is full when the next entry does not fit, and is padded to the block size. In v1 the last
-block ends with its last entry; in v2 the last block of a ledger is padded too. An entry larger than
-a block gets a block of its own, of the entry's length. Without such entries, the blocks equal
-Pulsar's byte for byte. Pure.
+block ends with its last entry. In v2 the last block of a ledger is padded too, which is optional
+for the last block of the object. An entry larger than a block gets a block of its own, of the
+entry's length. Without such entries, the blocks equal Pulsar's byte for byte. Pure.
 Source: Pulsar's BlockAwareSegmentInputStreamImpl and BufferedOffloadStream, calculateBlockSize.
 """
 
@@ -185,7 +185,7 @@ class BlockBuilder:
         return content
 
     def extend(self, buffer: memoryview, bounds: Sequence[int]) -> None:
-        """Add the adjoining entries of `buffer` between `bounds`; they must fit `room_bytes`."""
+        """Add adjoining entries of `buffer` between `bounds`; they must fit into `room_bytes`."""
         content, entry_id = self._content, self._planner.next_entry_id
         pack = ENTRY_HEADER.pack
         for begin, end in pairwise(bounds):

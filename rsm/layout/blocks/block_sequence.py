@@ -1,7 +1,8 @@
 """The blocks of one ledger in a data object, as its index object names them.
 
 An index has 20 bytes for each block, big-endian: first entry id i64, part i32 (from 1), position
-of the block header i64. Checks what both index formats have in common. Pure.
+of the block header i64. Pure.
+This module checks what both index formats share.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def check_blocks(
         if not least <= block.position <= data_bytes:
             expected = f"{least}..{data_bytes}"
             raise corrupt_index(
-                "a block begins beyond the data", name, block_at + 12, expected, block.position
+                "the block position is invalid", name, block_at + 12, expected, block.position
             )
 
 

@@ -1,7 +1,7 @@
 """The user metadata of an offloaded ledger's objects (PIP-17), such as the format's version.
 
 The encoder writes lower-case keys, as Pulsar does. The decoder accepts any case, because some
-stores change it. Like Pulsar, it refuses an object without the version. Pure.
+stores change it. Like Pulsar, it refuses an object without this version. Pure.
 Source: Pulsar's DataBlockUtils.
 """
 

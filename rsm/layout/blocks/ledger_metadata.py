@@ -18,7 +18,7 @@ from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fie
 
 
 class LedgerState(IntEnum):
-    """BookKeeper's states of a ledger; only a closed one is offloaded."""
+    """BookKeeper's states of a ledger; PIP-17 offloads only closed ledgers."""
 
     OPEN = 1
     IN_RECOVERY = 2

@@ -1,8 +1,8 @@
 """A walk through the entries of a ledger's data object, block by block, with all checks.
 
-A walk reads ranges as long as its read buffer. It checks each length against the block's end before
-a read or an allocation. In v2 only the padding shows where the last block's entries end.
-Pure.
+A walk reads ranges as long as its read buffer, or longer for a large entry. It checks each length
+against the block's end before a read or an allocation. In v2 only the padding shows where the last
+block's entries end. Pure.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class LedgerWalk:
             raise self._corrupt(message, self._position, expected, length_bytes)
         if entry_id != self.next_entry_id:
             at = self._position + 4
-            raise self._corrupt("found another entry", at, self.next_entry_id, entry_id)
+            raise self._corrupt("the entry id is wrong", at, self.next_entry_id, entry_id)
         limit_entry_id = self._blocks.limit_entry_id
         if limit_entry_id is not None and entry_id >= limit_entry_id:
             expected = f"< {limit_entry_id}"

@@ -1,7 +1,7 @@
 """LogDirectory: the ledgers of one data object as one log, and the reads of its bytes.
 
-A log in the format v1 is one ledger. In v2 it is several, one after the other, each with entry ids
-of its own. Pure.
+A log in the format v1 is one ledger. In v2 it is one or several, one after the other, each with its
+own entry ids. Pure.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class LogPoints:
     def decode(cls, encoded: bytes | None, of: LedgerExtent) -> LogPoints:
         """Decode the points of an index object; `encoded` is None if the object has none.
 
-        Raises CorruptError if there are no points, if they do not ascend, or if a block's first
-        entry is not a point.
+        Raises CorruptError if the points are missing or cut short, do not ascend, do not begin at
+        the log's start, exceed its end, or lack a block's first entry.
         """
         if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"

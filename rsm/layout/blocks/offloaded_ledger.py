@@ -165,7 +165,7 @@ class LedgerFragment:
 class OffloadedLedger:
     """An open ledger. Thread-safe. Memory: that of the fragment that an iteration is in.
 
-    `fragments` are in the order of the entries, without gaps. If two have an entry, the later one
+    `fragments` are in the order of the entries, and lack none. If two have an entry, the later one
     is read.
     """
 
@@ -196,7 +196,7 @@ class OffloadedLedger:
 
     @property
     def last_entry_id(self) -> int:
-        """The last entry of the ledger here, written or not."""
+        """The id of the last entry in the fragments, written or not."""
         return self._last_entry_id
 
     def entries(
@@ -220,7 +220,10 @@ class OffloadedLedger:
         return self._entries(start, end)
 
     def blocks(self) -> Iterator[LedgerBlock]:
-        """Iterate over all blocks in order, to their ends. Raises the errors of `entries`."""
+        """Iterate over all blocks in order, to their ends.
+
+        Raises CorruptError for invalid objects, and the errors of the read.
+        """
         for fragment in self._fragments:
             yield from fragment.read_blocks()
 

@@ -143,7 +143,7 @@ def test_batches_when_an_entry_has_another_id_then_corrupt() -> None:
     directory, run, content = directory_and_run()
     struct.pack_into(">q", content, SECOND + 4, 5)
 
-    with pytest.raises(CorruptError, match="another entry") as refused:
+    with pytest.raises(CorruptError, match="the entry id is wrong") as refused:
         directory.batches(run, bytes(content))
 
     context = refused.value.context
@@ -156,7 +156,7 @@ def test_batches_when_a_block_has_more_entries_than_the_index_says_then_corrupt(
     directory, run, content = directory_and_run()
     next_block = LogPoint(entry_id=1, log_position=directory.log_bytes)
 
-    with pytest.raises(CorruptError, match="another entry"):
+    with pytest.raises(CorruptError, match="the entry id is wrong"):
         directory.batches(replace(run, block_end=next_block), bytes(content))
 
 
