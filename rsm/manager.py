@@ -89,11 +89,12 @@ class SegmentStorageManager(RemoteStorageManager):
         chosen = self._layout_called(layout)
         if chosen is None:
             raise UnsupportedError(
-                "the topic's layout is unknown. Add it to rsm.config.layout and restart the "
-                "manager, or change the topic's layout",
+                "the topic's layout is unknown",
                 segment_id=segment_id,
                 layout=layout,
                 known=(*self._layouts, *self._class_names),
+                advice="Add it to rsm.config.layout and restart the manager, or change the "
+                "topic's layout",
             )
         if not size_bytes and not chosen.can_store_empty_logs:
             return self.plan_objects(segment_id, base_offset, size_bytes=size_bytes)

@@ -17,7 +17,7 @@ from rsm.transfer import ReadBack, read_all
 class ObjectCheck:
     """A check of stored objects; with `read`, also of their content. Thread-safe.
 
-    `storage` must not serve reads from a cache.
+    A check drops an object from the caches of `storage` before it reads the object.
     """
 
     def __init__(self, storage: ChunkStorage, *, read: bool, attempt: CopyAttempt) -> None:

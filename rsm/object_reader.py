@@ -35,7 +35,7 @@ class ObjectReader:
     def read(self, key: str, positions: ByteRange) -> bytes:
         """Return all bytes at `positions`.
 
-        Raises NotFoundError, RetriableError, CorruptError if the object ends earlier.
+        Raises NotFoundError and RetriableError, and CorruptError if the object ends earlier.
         """
         piece = self._storage.read_range(key, positions)
         _require_all(key, positions, len(piece))

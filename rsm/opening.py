@@ -36,9 +36,10 @@ def open_store(
     failed: PluginFailed = ignore_failure,
     observe: RequestObserver = ignore_request,
 ) -> ChunkStorage:
-    """Open a store; `failed` counts the errors of a plug-in. Raises the errors of `open_storage`.
+    """Open a store; `failed` counts the errors of a plug-in.
 
-    `observe` receives the requests of a store that is not a plug-in.
+    Raises the errors of `open_storage`, and InvalidConfigError for a plug-in that cannot be
+    started. `observe` receives the requests of a store that is not a plug-in.
     """
     if not isinstance(store, Plugin):
         return open_storage(store, observe)
@@ -135,7 +136,7 @@ class _PluginSegments(PluginStorageManager):
 def _built_in_layouts(
     settings: SegmentSettings, origin: ObjectOrigin | None
 ) -> dict[str, SegmentLayout]:
-    """Return the layouts by name. Blocks of streams are small, because they are in memory."""
+    """Return the layouts by name. Blocks of streams are small, because they are buffered."""
     stream_block_bytes = min(settings.block_bytes, DEFAULT_STREAM_BLOCK_BYTES)
     return {
         RAW: RawLayout(origin=origin),
@@ -161,7 +162,7 @@ def _layouts(
                 key=each.key,
                 plugin=each.class_name,
                 name=layout.name,
-                advice="Remove one of them from the list",
+                advice="Rename the layout of the plug-in, or remove the plug-in from the list",
             )
         names.add(layout.name)
         yield layout

@@ -92,7 +92,7 @@ class ObjectsWriter(SegmentWriter):
         reused: Callable[[int], None],
         unused: Callable[[UUID], None],
     ) -> None:
-        """Use the sent bytes of the log's object again, unless the layout divides it into chunks.
+        """Use the sent bytes of the log's object again, unless the layout divides logs into chunks.
 
         Segments with another layout are unused.
         """

@@ -192,9 +192,10 @@ class RemoteStorageManager(ABC):
         unknown layout. This default always raises it, because KIP-405 has no layouts.
         """
         raise UnsupportedError(
-            "this remote storage manager has no layouts: remove the topic's own layout",
+            "this remote storage manager has no layouts",
             segment_id=segment_id,
             layout=layout,
+            advice="Remove the topic's own layout",
         )
 
     def plan_streamed_objects(

@@ -2,7 +2,8 @@
 
 | store | properties |
 |---|---|
-| S3, GCS, Azure | `bucket`, `region`, `serviceEndpoint` |
+| S3 | `bucket`, `region`, `serviceEndpoint` |
+| GCS, Azure | `bucket`, `serviceEndpoint` |
 | directory, HDFS | `storageBasePath`; HDFS also has `serviceEndpoint`, its name nodes |
 
 A setting that is not configured has no property. A property never has a key, a password or a

@@ -75,7 +75,7 @@ class LedgerBlocks:
         yield memoryview(last)
 
     def index(self) -> BlockIndex:
-        """Return the index of the blocks; only after the pass."""
+        """Return the index of the blocks. Call it only after the pass."""
         assert self._metadata is not None
         last = self._blocks[-1]
         return BlockIndex(

@@ -1,7 +1,7 @@
 """Writes and opens the two objects of an offload: its data and its index.
 
-Opens them from a store or from files, and checks that they belong together. Knows no names of
-objects and no user metadata.
+It opens them from a store or from files, and checks that they belong together. Its callers choose
+the names and the user metadata.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ def write_pair(
     data: ContentSource,
     index: Callable[[], bytes],
 ) -> None:
-    """Write the data and then the index; on any error delete what this call may have written."""
+    """Write the data and then the index; on an error, delete what this call may have written.
+
+    If the data could not be written, its object stays if another offload of this id may be
+    complete.
+    """
     written: set[str] = set()
     has_data = False
 
@@ -121,8 +125,9 @@ def decode_any_index(content: bytes, *, name: str) -> BlockIndex | StreamIndex:
 def open_ledger(
     ledger_id: int, index: BlockIndex, data: PairObject, reading: PairReading
 ) -> OffloadedLedger:
-    """Open the ledger of a v1 pair. Raises CorruptError if the objects are of different ledgers."""
-    # If Pulsar's offloader stopped at a too large entry, the index's length omits the last block.
+    """Open the ledger of a v1 pair. Raises CorruptError if their lengths disagree."""
+    # If Pulsar's offloader stopped at an entry larger than a block, the data length in the index
+    # omits the last block.
     is_cut_off = index.end_entry_id <= index.last_entry_id
     if not (is_cut_off and data.length_bytes > index.data_bytes):
         _require_length(data, index.data_bytes)

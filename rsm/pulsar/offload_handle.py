@@ -47,7 +47,7 @@ class StreamingLimits:
     index_bytes: int = MAX_INDEX_BYTES // 2
 
     def __post_init__(self) -> None:
-        """Raise InvalidConfigError for an invalid block size, or for less than one block."""
+        """Raise InvalidConfigError for an invalid block size or a limit below one block."""
         require_block_size(self.block_bytes)
         for name, found in (("buffer", self.buffer_bytes), ("segment", self.segment_bytes)):
             if found < self.block_bytes:
@@ -71,9 +71,9 @@ class OffloadHandle:
     """One streamed object that is being written.
 
     Thread-safe: concurrent offers are taken one after the other, in an order that their caller must
-    decide. Only `result`, `wait_for_room` and `abort` wait for the store. Every later call except
-    `abort` raises the store's first error; both objects are then deleted, if the store permits it.
-    A handle keeps its upload open until `seal`, `abort`, or, if it is full, `result`.
+    decide. Only `result`, `wait_for_room` and `abort` wait for the store. After an error of the
+    store, each method except `abort` raises it; both objects are then deleted, if the store permits
+    it. A handle keeps its upload open until `seal`, `abort`, or, if it is full, `result`.
 
     Memory: `buffer_bytes`, or more if an entry larger than a block and the block before it need
     more. The handle has one thread from the first complete block on.
@@ -119,8 +119,8 @@ class OffloadHandle:
         `seal` or `result` then ends the object.
 
         Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
-        ascend, and UnsupportedError for an entry of almost 2 GiB. The handle stays usable after
-        both errors. Raises the error of the store.
+        ascend, both from 0 on, and UnsupportedError for an entry of almost 2 GiB. The handle stays
+        usable after both errors. Raises the error of the store.
         """
         with self._lock:
             self._buffer.check()
@@ -151,7 +151,7 @@ class OffloadHandle:
         """End the object; the index is written when the store has all blocks. Idempotent.
 
         `infos` describe ledgers by their ids, as in `BlockStream.index`. Raises InvalidConfigError
-        if the object has ended without them. Does not wait.
+        if the object has ended with others or without any. Does not wait.
         """
         with self._lock:
             self._buffer.check()

@@ -1,8 +1,8 @@
 """LedgerOffloader: PIP-17's and PIP-76's operations for any ledger, with a store or without one.
 
-Compatible with Pulsar in both directions: same bytes, names and user metadata. It writes the data
-object first and the index second, so that an index proves complete data; a failed offload leaves
-neither. It refuses an object whose user metadata does not name the format's version.
+It is compatible with Pulsar in both directions: in the formats, the names and the user metadata. It
+writes the data object first and the index second, so that an index proves complete data. A failed
+offload deletes both. It refuses an object whose user metadata does not name the format's version.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ class LedgerOffloader(ABC):
     ) -> None:
         """Write a closed ledger's two objects (PIP-17); `uuid` names this attempt only.
 
-        Not idempotent: raises AlreadyExistsError. Raises InvalidConfigError for a ledger that is
-        empty, open or different from its metadata, or whose ids are not consecutive. Raises
-        UnsupportedError for an entry of almost 2 GiB, and the errors of the entries and the store.
+        Raises AlreadyExistsError if one of the objects exists. Raises InvalidConfigError for a
+        ledger that is empty, open or different from its metadata, or whose ids are not consecutive.
+        Raises UnsupportedError for an entry of almost 2 GiB, and the errors of the entries and the
+        store.
         """
 
     @abstractmethod
@@ -81,8 +82,8 @@ class LedgerOffloader(ABC):
         """Open an offloaded ledger: the objects of a context without segments, or the segments.
 
         Leaves out segments that the context lists as not complete. Raises InvalidConfigError for a
-        context that names no complete object, NotFoundError, and CorruptError if the objects are
-        invalid, of different ledgers, or not consecutive.
+        context that names no complete object or ends before its last segment. Raises NotFoundError,
+        and CorruptError if the objects are invalid, of different ledgers, or not consecutive.
         """
 
     @abstractmethod
@@ -341,7 +342,9 @@ def _require_consecutive(
 
 def _no_store(what: str, **context: object) -> UnsupportedError:
     return UnsupportedError(
-        f"cannot {what}: no store is configured. Open the offloader with a store", **context
+        f"cannot {what}: no store is configured",
+        **context,
+        advice="Open the offloader with a store",
     )
 
 

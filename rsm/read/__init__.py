@@ -1,1 +1,1 @@
-"""Lookups in the indexes of stored segments, by offset or by time."""
+"""Reads stored segments: lookups in indexes, scans of batches, and the search of a store."""

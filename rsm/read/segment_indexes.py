@@ -16,7 +16,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import IndexType, RemoteStorageManager
 
-# From this gap on between two index entries, the batch at the first one may be large.
+# From this distance on between two index entries, the batch at the first one may be large.
 _LARGE_BATCH_BYTES = 65_536
 
 
@@ -24,9 +24,9 @@ _LARGE_BATCH_BYTES = 65_536
 class IndexedPosition:
     """The position of an offset's batch in a log, as far as the offset index limits it.
 
-    The batch is at or after `entry` and before `reach_position`. `likely` is the next entry, if it
-    probably begins there: a broker indexes the last offset of a batch, so a large batch at `entry`
-    ends before the offset.
+    The batch is at or after `entry` and before `reach_position`. `likely` is the next entry, if the
+    batch probably begins there: a broker indexes the last offset of a batch, so a large batch at
+    `entry` ends before the offset.
     """
 
     entry: OffsetIndexEntry
@@ -44,13 +44,15 @@ class SegmentIndexes:
     def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
         """Return where to begin reading for `offset`.
 
-        Raises CorruptError if that is outside the log. Checks only the found entry, because an
-        index may have 250 000 entries. The companion's checksum covers all of them, and the reader
-        compares each batch with the entry.
+        Raises CorruptError if the entry is outside the log or above `offset`. Checks only the found
+        entry, because an index may have 250 000 entries. The companion's checksum covers all of
+        them, and the reader compares each batch with the entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):
-            raise CorruptError("an index entry is out of order", offset=offset, entry=entry)
+            raise CorruptError(
+                "an index entry is out of order or out of bounds", offset=offset, entry=entry
+            )
         return entry
 
     def location(self, offset: int, log_bytes: int) -> IndexedPosition:

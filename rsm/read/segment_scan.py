@@ -45,8 +45,8 @@ class RemoteScan:
     """One pass over stored batches; iterate it once, in one thread.
 
     The pass ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError
-    or RetriableError if a segment cannot be read. A reader continues at `next_offset`. If a segment
-    ends with a compaction gap, that offset is above the gap.
+    or RetriableError if a segment cannot be read. A reader continues at `next_offset`. If
+    compaction removed a segment's last offsets, `next_offset` is above them.
     """
 
     def __init__(self, fetched: _Fetched, from_offset: int, end_offset: int | None) -> None:

@@ -6,7 +6,7 @@ delete it last. So the objects of one attempt show its state:
     companion, and all other objects in their recorded lengths    complete: the segment counts
     no companion                                                  the upload has not finished
     companion, and another object is missing                      a deletion has not finished
-    the companion, or an object's length, is wrong                unreadable, with an error
+    wrong companion, layout not configured, or a wrong length     unreadable, with an error
 
 The lineage decides which offsets of complete segments belong to the log. Each companion has the
 leader epochs of its log at the time of the copy. The companion of the highest leader epoch decides,
@@ -200,7 +200,7 @@ class StoreScan:
             yield _Attempt(segment_id=segment_id, objects=dict(objects))
 
     def _describe(self, attempt: _Attempt) -> _Described | UnreadableSegment | str:
-        """Return the segment of an attempt, or one of its keys if it has no companion."""
+        """Return the segment of an attempt, readable or not; a key if it has no companion."""
         planned_by = [
             (layout, layout.object_keys(attempt.segment_id, attempt.base_offset))
             for layout in self._layouts
@@ -274,10 +274,12 @@ class StoreScan:
         """
         by_name = {_last_part(each.key): each for each in recorded.objects}
         keys = [self._keys.build(each) for each in planned]
-        if recorded.segment_id != attempt.segment_id or recorded.is_open:
+        if recorded.segment_id != attempt.segment_id:
             raise CorruptError(
                 "the companion belongs to another segment", key=keys[-1], found=recorded.segment_id
             )
+        if recorded.is_open:
+            raise CorruptError("the companion describes an open segment", key=keys[-1])
         if by_name.keys() != {_last_part(key) for key in keys}:
             raise CorruptError("the companion names other objects", key=keys[-1])
         objects = [replace(by_name[_last_part(key)], key=key) for key in keys]

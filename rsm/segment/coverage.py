@@ -1,7 +1,7 @@
 """The stored offsets: the readable part of each finished segment, and where the first hole begins.
 
 A finished segment counts only as far as its leader epochs agree with the log's lineage (KIP-405).
-An election cut the rest off from the log.
+After an election, the rest was truncated from the log.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class UnsupportedError(TieredStorageError):
 
 
 class InvalidConfigError(TieredStorageError):
-    """The user's input is invalid; the context names key, found value and expected value."""
+    """The user's input is invalid; the context has the key, and the found and expected values."""
 
 
 class HostNotReadyError(InvalidConfigError):

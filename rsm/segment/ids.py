@@ -22,7 +22,7 @@ def id_to_text(value: UUID) -> str:
 
 
 def id_from_text(text: str) -> UUID:
-    """Decode the text of `id_to_text`. Raises InvalidConfigError for anything else."""
+    """Decode an id. Raises InvalidConfigError unless it is 22 characters of base64url."""
     try:
         raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:

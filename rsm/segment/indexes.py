@@ -33,8 +33,8 @@ _TRANSACTION_VERSION = 0
 def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
     """Return the index without the all-zero entries at the end of an active segment's file.
 
-    Only for a file that has not been rolled: in a rolled one, an all-zero entry at the end can be
-    valid (time 0 at the base offset).
+    Call it only for an active segment: in a rolled segment's file, an all-zero entry at the end can
+    be valid (time 0 at the base offset).
     """
     used = len(data.rstrip(b"\x00"))
     return data[: -(-used // entry_bytes) * entry_bytes]
@@ -82,7 +82,7 @@ class OffsetIndex:
             yield OffsetIndexEntry(offset=self.base_offset + relative, position=position)
 
     def lookup(self, offset: int) -> OffsetIndexEntry:
-        """Return the last entry at or below `offset`; without one the segment's start."""
+        """Return the last entry at or below `offset`; if none, the segment's start."""
         relative = offset - self.base_offset
         following = bisect_right(range(len(self)), relative, key=self._relative_offset)
         if not following:
@@ -167,7 +167,7 @@ class TimeIndex:
             yield TimeIndexEntry(timestamp_ms=timestamp_ms, offset=self.base_offset + relative)
 
     def lookup(self, timestamp_ms: int) -> TimeIndexEntry:
-        """Return the last entry at or below `timestamp_ms`; without one (-1, base offset)."""
+        """Return the last entry at or below `timestamp_ms`; if none, (-1, base offset)."""
         following = bisect_right(range(len(self)), timestamp_ms, key=self._timestamp_ms)
         if not following:
             return TimeIndexEntry(timestamp_ms=-1, offset=self.base_offset)
@@ -252,7 +252,7 @@ def _require_whole_entries(index: str, data: bytes, entry: struct.Struct) -> Non
 
 def _misplaced(index: str, number: int, field: str, expected: str, found: object) -> CorruptError:
     return CorruptError(
-        "an index entry is out of order",
+        "an index entry is out of order or out of bounds",
         index=index,
         entry=number,
         field=field,

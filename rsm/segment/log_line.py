@@ -3,7 +3,7 @@
     _log.info(LogLine("copied segment", topic_partition=tip, size_bytes=size))
     copied segment topic_partition=orders-0 size_bytes=1048576
 
-A value that is not plain text is quoted as in JSON, and its control characters are escaped. They
+A value that is not plain text is quoted as in JSON, and its control characters are escaped. A value
 may come from a client, and must not control the terminal of a person who reads the log.
 
 The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s: a Spark
@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # json.dumps escapes those be
 
 
 class LogLine:
-    """What a logging call logs: `message` is constant, `fields` identify the objects.
+    """The line of one logging call: `message` is constant, `fields` identify the objects.
 
     The text is rendered only if a handler prints the record. Immutable; thread-safe if the values
     are. Never put a secret in the message or a field.

@@ -38,7 +38,7 @@ def enum_from_number(kind: type[E], number: int, what: str) -> E:
     try:
         return kind(number)
     except ValueError as error:
-        raise UnsupportedError(f"unknown {what}", number=number) from error
+        raise UnsupportedError(f"the {what} is unknown", number=number) from error
 
 
 def partition_to_message(value: TopicIdPartition) -> pb.TopicIdPartition:
@@ -90,7 +90,7 @@ def lineage_to_messages(value: Lineage) -> list[pb.EpochEntry]:
 
 
 def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
-    """Decode a lineage. Raises CorruptError if its epochs do not ascend."""
+    """Decode a lineage. Raises CorruptError if the entries are invalid or do not ascend."""
     try:
         return Lineage(
             entries=tuple(
@@ -144,7 +144,7 @@ def metadata_on_demand(
 ) -> RemoteLogSegmentMetadata:
     """Return metadata that decodes each field of a validated message at the first access.
 
-    For callers that need few fields of many segments. There are no checks: the caller has validated
+    Call it to read few fields of many segments. There are no checks: the caller has validated
     the message. An access raises the errors of the field's decoder. `known` is the partition if the
     caller found it by id and number already; only its name is compared.
     """

@@ -19,7 +19,7 @@ class OffsetRange:
 
     @classmethod
     def from_inclusive(cls, first_offset: int, last_offset: int) -> OffsetRange:
-        """Convert Kafka's (first, last) form, as in RemoteLogSegmentMetadata."""
+        """Convert Kafka's (first, last) form, as in its RemoteLogSegmentMetadata."""
         return cls(start_offset=first_offset, end_offset=last_offset + 1)
 
     @property

@@ -20,10 +20,10 @@ class LocatedBatch:
 
 
 class BatchRun:
-    """Whole batches from `position` on without a gap, extended at the end. Not thread-safe.
+    """Adjoining whole batches from `position` on, extended at the end. Not thread-safe.
 
-    The first batch has no offset below `at_least_offset`. Memory: 24 bytes for each batch, at most
-    2/5 of the batches' own.
+    The first batch has no offset below `at_least_offset`. Memory: 24 bytes for each batch, for v2
+    at most 2/5 of the batch's own.
     """
 
     __slots__ = ("_at_least_offset", "_base_offsets", "_bounds", "_next_offsets")

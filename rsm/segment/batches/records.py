@@ -148,8 +148,9 @@ def _decode_all(
     payload = memoryview(batch)[HEADER_BYTES:]
     # A compacted batch may be empty, without a payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
-    if header.record_count > len(data) // _MIN_RECORD_BYTES:
-        raise _corrupt(header, "the record count is too large", len(data), header.record_count)
+    most = len(data) // _MIN_RECORD_BYTES
+    if header.record_count > most:
+        raise _corrupt(header, "the record count is too large", f"<= {most}", header.record_count)
     try:
         records, position = _decode_plain(header, data)
     except IndexError as error:
@@ -223,8 +224,9 @@ def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the t
 
 def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Headers, int]:
     count, position = read_varint(data, position)
-    if not 0 <= count <= (len(data) - position) // _MIN_HEADER_BYTES:
-        raise _corrupt(header, "the header count is invalid", len(data) - position, count)
+    most = (len(data) - position) // _MIN_HEADER_BYTES
+    if not 0 <= count <= most:
+        raise _corrupt(header, "the header count is invalid", f"0..{most}", count)
     headers = []
     for _ in range(count):
         if (first := data[position]) < 0x80:

@@ -67,7 +67,7 @@ def decode_keys(message: pb.RemoteLogSegmentMetadata) -> tuple[str, ...]:
 
 
 def check_chunks(table: pb.ChunkTable) -> None:
-    """Raise CorruptError for no chunks or too many, or for invalid lengths or checksums."""
+    """Raise CorruptError for an invalid prefix, count, length or number of checksums."""
     planned, written = table.planned_count, len(table.length_bytes)
     if (
         not table.key_prefix.endswith(".")
