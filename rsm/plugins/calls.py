@@ -2,7 +2,7 @@
 
     typed error of rsm.segment.errors   passed on: the caller reacts to its class
     any other error, a wrong result     counted, logged, RetriableError
-    no result in time                   counted, RetriableError; the thread is abandoned
+    no result in time                   counted, logged, RetriableError; the thread is abandoned
 
 So an untyped error never means that an object is absent or that work is done. KeyboardInterrupt is
 passed on. Each call runs in a thread of its own, because a caller cannot end a call that hangs. At
@@ -128,7 +128,7 @@ class _Running(Generic[T]):
             self._ended.set()
 
     def wait(self, timeout_ms: int, watch: CallWatch) -> bool:
-        """Wait for the end; return False once `watch` is abandoned."""
+        """Wait for the end; return False if the call was abandoned before."""
         while not self._ended.wait(watch.remaining_s(timeout_ms)):
             if watch.abandon(timeout_ms):
                 return self._ended.is_set()

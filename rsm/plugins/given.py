@@ -38,7 +38,7 @@ class BytesRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSource(WrappedSource):
-    """A source that counts the bytes of each pass, and fails once its call is abandoned."""
+    """A source that counts the bytes of each pass, and fails after its call was abandoned."""
 
     watch: CallWatch
     read: BytesRead = field(default_factory=BytesRead)

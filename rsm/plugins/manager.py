@@ -7,7 +7,7 @@ A copy counts, and can permit a trim, only if all of these are true:
 - the plug-in read the whole log
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 
-The result of `check_objects` counts only if it has faults of the segment's own objects. So neither
+The result of `check_objects` counts only if it names no other segment's objects. So neither
 an error nor a wrong result leads to a deletion or a trim.
 """
 
@@ -43,9 +43,10 @@ _log = logging.getLogger(__name__)
 
 
 class PluginStorageManager(RemoteStorageManager):
-    """Passes all calls, including `close`, on to `inner`. Thread-safe if `inner` is.
+    """Passes calls on to `inner`, except those of streams and layouts. Thread-safe if `inner` is.
 
-    `read_back` enables reading each log again after its copy, in pieces.
+    `close` also closes `inner`. `read_back` enables reading each log again after its copy, in
+    pieces.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A plug-in that extends a class of `rlm`: its errors are mapped in the methods that it overrides.
 
 The plug-in gets the arguments of that class, and its own settings as the last argument. The class
-of `rlm` does what other processes rely on; the plug-in can only add to that.
+of `rlm` does what other processes rely on; the plug-in may only add to that.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ One rule for all programs:
     --dry-run            shows what would happen; asks nothing, changes nothing
     --yes                acts without a question
     on a terminal        asks on standard error; every answer but y and yes changes nothing
-    without a terminal   refuses; before it connects, if the arguments show that it deletes
+    without a terminal   refuses; if the arguments show the deletion, before it connects
 
 A shorter retention and `--force` count as deletions. A command that loses nothing acts without a
 terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal, so jobs that
@@ -48,7 +48,8 @@ def confirm_on_terminal(question: str, *, yes: bool) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise StoppedError(
-            "nothing was changed, because it was not confirmed", advice="Answer y, or give --yes"
+            "nothing was changed, because the change was not confirmed",
+            advice="Answer y, or give --yes",
         )
 
 

@@ -1,6 +1,6 @@
 """Prepares a program before its imports: occupies closed descriptors, and lets Ctrl-C end it.
 
-Imports take up to seconds. Until then, Ctrl-C would print the stack of an import.
+Imports can take seconds. Without this module, Ctrl-C would print the stack of an import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def open_closed_streams() -> None:
 def end_by_interrupt() -> None:
     """Let Ctrl-C end the process at once and without a stack trace, unless it is ignored.
 
-    For the start of a program, before it has something to clean up.
+    Call it at the start of a program, before the program has something to clean up.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -74,5 +74,6 @@ def _open_s3(settings: S3Settings, observe: RequestObserver) -> ChunkStorage:
 
 def _not_installed(extra: str) -> InvalidConfigError:
     return InvalidConfigError(
-        "this store's client is not installed", install=f"pip install 'kafka-rlm[{extra}]'"
+        "this store's client is not installed",
+        advice=f"Install it with `pip install 'kafka-rlm[{extra}]'`",
     )

@@ -101,8 +101,8 @@ class ChunkStorage(ABC):
         again; only stores with `has_reusable_uploads` do so. Returns the CRC32C of the content. Not
         idempotent. Raises AlreadyExistsError (nothing changed), CorruptError if the length of
         `source` differs from its announcement, RetriableError if reuse fails after all, and the
-        errors of `source`; the latter three leave no chunk. Also raises
-        CorruptError if the store reports other bytes than were sent; the chunk may then exist.
+        errors of `source`; none of these leaves a new chunk. Also raises CorruptError if the store
+        reports other bytes than were sent; the chunk may then exist.
         """
 
     @abstractmethod
@@ -120,14 +120,15 @@ class ChunkStorage(ABC):
     def truncate(self, name: str, length_bytes: int) -> None:
         """Cut a chunk to its first `length_bytes`. Idempotent.
 
-        Raises NotFoundError, UnsupportedError.
+        Raises NotFoundError, UnsupportedError, CorruptError if the chunk is shorter.
         """
 
     @abstractmethod
     def concat(self, target: str, sources: Sequence[str]) -> None:
         """Append `sources` in order to `target` and remove them.
 
-        Raises NotFoundError, UnsupportedError; after a failure some sources may already be joined.
+        Raises NotFoundError, UnsupportedError, InvalidConfigError if a chunk is named twice. After
+        a failure some sources may already be joined.
         """
 
     @abstractmethod
@@ -198,7 +199,7 @@ class ChunkStorage(ABC):
     def check_access(self) -> None:
         """Check that the store is reachable with the configuration. Changes nothing.
 
-        Raises InvalidConfigError (no such root or bucket) or RetriableError.
+        Raises InvalidConfigError or RetriableError.
         """
 
     def kept(self) -> Collection[str]:

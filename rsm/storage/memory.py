@@ -1,7 +1,7 @@
-"""ChunkStorage in this process's memory: a store with every feature, lost when the process ends.
+"""ChunkStorage in this process's memory: a store with append, truncate and concat.
 
 Tests compare other bindings with it, and simulations run on it. A configuration cannot select it,
-because it is not durable.
+because its chunks are lost when the process ends.
 
 Memory: the sum of the chunks' lengths, and twice the length of one during an append.
 """

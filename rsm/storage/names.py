@@ -13,15 +13,17 @@ _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 def check_name(name: str) -> None:
     """Check that `name` is a valid chunk name. Raises InvalidConfigError.
 
-    A name is relative: segments joined by "/", none of them empty, "." or "..", without control
-    characters.
+    A name is relative: components joined by "/", none of them empty, "." or "..", without control
+    characters and surrogates.
     """
     if any(segment in {"", ".", ".."} for segment in name.split("/")):
         raise InvalidConfigError(
-            "invalid chunk name: a segment is empty, '.' or '..'", name=repr(name)
+            "the chunk name is invalid: a component is empty, '.' or '..'", name=repr(name)
         )
     if _FORBIDDEN.search(name):
-        raise InvalidConfigError("invalid chunk name: it has control characters", name=repr(name))
+        raise InvalidConfigError(
+            "the chunk name is invalid: it has control characters or surrogates", name=repr(name)
+        )
 
 
 def is_name(name: str) -> bool:

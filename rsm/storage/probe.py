@@ -1,7 +1,7 @@
 """Tries and times each operation that rlm needs of a store, with the probe's own objects.
 
 The objects have a prefix that nothing else uses, and are deleted at the end in any case. An
-operation is not tried if the object that it needs could not be created.
+operation is not tried without the access or the object that it needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rsm.storage.chunk_storage import ChunkStorage, Concat
 
 _PIECE = bytes(range(256)) * 4096
 _SMALL = _PIECE[:1000]
-_LARGE_PIECES = 17  # MiB, more than stores accept in one request by default
+_LARGE_PIECES = 17  # MiB, more than a binding sends in one request by default
 
 
 class ProbeResult(Enum):

@@ -8,4 +8,4 @@ CREDENTIALS: Final = "the store rejects these credentials: they are expired or u
 PERMISSION: Final = "the store denies this: a permission is missing"
 TOO_MANY: Final = "the store asks for fewer requests"
 CHANGED: Final = "bytes changed in transit to the store"
-NO_BUCKET: Final = "no such bucket"
+NO_BUCKET: Final = "the bucket does not exist"

@@ -21,8 +21,8 @@ from rsm.storage.refusals import CHANGED, CREDENTIALS, PERMISSION, TOO_MANY
 
 _RETRIABLE: Mapping[str, str] = MappingProxyType(
     {
-        "ContainerNotFound": "no such container",
-        "ContainerBeingDeleted": "no such container",
+        "ContainerNotFound": "the container does not exist",
+        "ContainerBeingDeleted": "the container is being deleted",
         "AuthenticationFailed": CREDENTIALS,
         "InvalidAuthenticationInfo": CREDENTIALS,
         "NoAuthenticationInformation": CREDENTIALS,
@@ -38,7 +38,7 @@ _TAKEN = frozenset({"BlobAlreadyExists", "ConditionNotMet"})
 
 
 def code_of(error: AzureError) -> str:
-    """Return Azure's error code; empty if Azure was not reached."""
+    """Return Azure's error code; empty if the error has none."""
     code = getattr(error, "error_code", None)
     return "" if code is None else str(getattr(code, "value", code))
 
@@ -62,7 +62,7 @@ def store_error(error: AzureError, **context: object) -> TieredStorageError:
         return AlreadyExistsError("the chunk already exists", **context)
     reason = str(error).partition("\n")[0]
     if not isinstance(error, HttpResponseError):
-        return RetriableError("the store was not reached", reason=reason, **context)
+        return RetriableError("the request to the store failed", reason=reason, **context)
     return RetriableError(
         _RETRIABLE.get(code, "the store failed"), error=code, reason=reason, **context
     )

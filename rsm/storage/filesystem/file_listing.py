@@ -42,12 +42,12 @@ def ordered_files(
 ) -> Iterator[str]:
     """Yield the names of regular files that start with `prefix` and sort after `after`.
 
-    Names are relative to `root`. Skips symbolic links, names that are not UTF-8, the store's own
-    files, and files deleted during the listing. Raises OSError for an unreadable directory.
+    Names are relative to `root`. Skips symbolic links, names that are not UTF-8, the reserved
+    directories, and files deleted during the listing. Raises OSError for an unreadable directory.
     """
     selection = _Selection(sort_key(prefix), sort_key(after), page_names)
     top = os.fsencode(root) + b"/"
-    # One iterator for each level, not recursion: a name may have more segments than Python frames.
+    # One iterator for each level, not recursion: names may be deeper than Python's stack.
     levels = [_entries(top, b"", selection)]
     while levels:
         name = next(levels[-1], None)

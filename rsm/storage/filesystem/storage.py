@@ -172,9 +172,9 @@ class FilesystemChunkStorage(ChunkStorage):
         self._root.verify()
         if not os.access(self._root.path, os.R_OK | os.W_OK | os.X_OK):
             raise InvalidConfigError(
-                "the store's root cannot be read and written",
+                "a permission on the store's root is missing",
                 root=self._root.path,
-                advice="Give this user read and write access to it",
+                advice="Give this user read, write and search permission on it",
             )
 
     def close(self) -> None:

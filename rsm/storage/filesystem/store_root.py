@@ -45,10 +45,10 @@ class StoreRoot:
             status = path.stat()
         except OSError as error:
             raise InvalidConfigError(
-                "cannot find the store's root",
+                "cannot access the store's root",
                 root=path,
                 reason=error.strerror,
-                advice="Mount it or create it: rlm does neither",
+                advice="Mount or create it, which rlm does not, or give this user access to it",
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError(
@@ -65,7 +65,7 @@ class StoreRoot:
             inode = self.path.stat().st_ino
         except OSError as error:
             raise RetriableError(
-                "cannot find the store's root", root=self.path, reason=error.strerror
+                "cannot access the store's root", root=self.path, reason=error.strerror
             ) from error
         if inode != self._inode:
             raise RetriableError(
@@ -163,7 +163,7 @@ class StoreRoot:
 def store_error(error: OSError, name: str) -> TieredStorageError:
     """Convert a failed system call: InvalidConfigError if a retry cannot help, else RetriableError.
 
-    A retry helps once an operator has corrected a full or broken disk, a quota or permissions.
+    A retry helps after an operator corrected a full or broken disk, a quota or permissions.
     """
     code = errno.errorcode.get(error.errno or 0, "unknown")
     if error.errno in _HOPELESS:

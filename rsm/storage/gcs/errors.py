@@ -76,5 +76,5 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     elif isinstance(cause, DataCorruption):
         message = "bytes changed in transit"
     else:
-        message = "the store was not reached"
+        message = "the request to the store failed"
     return RetriableError(message, reason=reason, **context)

@@ -75,7 +75,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         self._check_name(name)
-        # The SDK sends parts of one length, and reads the next one once the store has the last.
+        # The SDK reads the next part only after the store accepted the previous part.
         reader = PartReader(source, name, accepts_as_read=True)
         creation = uuid4().hex
         with self._bucket.errors(name):

@@ -52,7 +52,9 @@ class HdfsDirectory:
         except RemoteError as error:
             if error.name in ABSENT:
                 raise RetriableError(
-                    "cannot find the store's root, and rlm never creates it", root=self._root
+                    "cannot find the store's root",
+                    root=self._root,
+                    advice="Create it: rlm never does",
                 ) from error
             raise store_error(error, self._root) from error
         if status["type"] != "DIRECTORY":
@@ -94,7 +96,7 @@ class HdfsDirectory:
         """Return whether a file was closed before `since_ms`; False if HDFS does not answer.
 
         HDFS closes the file of a writer that is gone. HDFS sets a file's time at its creation and
-        when it is closed, so the time counts only once the file is closed.
+        when it is closed, so the time counts only after the file was closed.
         """
         with suppress(RemoteError, RetriableError, KeyError):
             if not self._is_open(path):

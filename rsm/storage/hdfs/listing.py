@@ -1,7 +1,7 @@
-"""Lists the files below a directory in the order of whole names' bytes, by directory. Pure.
+"""Lists the files below a directory in the order of whole names' bytes. Pure.
 
 HDFS lists a directory by signed bytes. The order of whole names also differs from that of their
-parts: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this module sorts each
+components: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this module sorts each
 directory by whole names.
 
 Memory: one page of entries for each level of directories, whatever their sizes. A directory larger
@@ -21,7 +21,7 @@ PAGE_ENTRIES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
-    """One entry of a directory; `name` is its last segment."""
+    """One entry of a directory; `name` is the last component of its path."""
 
     name: str
     is_directory: bool
@@ -38,7 +38,7 @@ def ordered_files(
 ) -> Iterator[tuple[str, Entry]]:
     """Yield whole names and entries of files that start with `prefix` and sort after `after`."""
     prefix_key, after_key = sort_key(prefix), sort_key(after)
-    # One iterator for each level, not recursion: a name may have more segments than Python frames.
+    # One iterator for each level, not recursion: names may be deeper than Python's stack.
     levels = [_in_order("", list_directory, page_entries)]
     while levels:
         found = next(levels[-1], None)

@@ -51,7 +51,7 @@ _CAPABILITIES = Capabilities(
     has_inline_attributes=False,
     has_stored_checksum=False,
 )
-_MAX_OPENINGS = 3  # requests for one range whose response broke off
+_MAX_OPENINGS = 3  # requests for one range if responses break off
 
 # An attempt fails when another caller removes the empty directory before the rename.
 _RENAME_ATTEMPTS = 16

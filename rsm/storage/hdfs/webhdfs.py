@@ -44,7 +44,10 @@ class Body:
 
 
 class WebHdfs:
-    """A WebHDFS client. Thread-safe. All methods raise RetriableError and RemoteError."""
+    """A WebHDFS client. Thread-safe.
+
+    All methods raise RetriableError, CorruptError and RemoteError.
+    """
 
     def __init__(
         self, settings: HdfsSettings, *, observe: RequestObserver = ignore_request
@@ -131,7 +134,9 @@ class WebHdfs:
             yield connection.getresponse()
         except (OSError, HTTPException) as error:
             raise RetriableError(
-                "HDFS was not reached", node=parts.netloc, reason=str(error) or type(error).__name__
+                "the request to HDFS failed",
+                node=parts.netloc,
+                reason=str(error) or type(error).__name__,
             ) from error
         finally:
             connection.close()

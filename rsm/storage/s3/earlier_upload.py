@@ -191,7 +191,7 @@ class EarlierUpload:
                 )
         except TieredStorageError as error:
             upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
-            if not isinstance(error, NotFoundError):  # someone has deleted the object
+            if not isinstance(error, NotFoundError):  # which means that someone deleted the object
                 self._failed()
             raise _not_usable(error) from error
         length_bytes = self._same[-1].end_position
@@ -291,7 +291,7 @@ class EarlierUploads:
         )
 
     def _sent(self, name: str, upload_id: str) -> tuple[SentPart, ...]:
-        """Return the parts from the first one on, without a gap, that have a checksum."""
+        """Return the parts before the first without a checksum, or missing, or above the limit."""
         parts: list[SentPart] = []
         position = 0
         for number, each in enumerate(self._listed(name, upload_id), start=1):
@@ -328,7 +328,7 @@ class EarlierUploads:
                 return
 
     def _note(self, error: TieredStorageError) -> None:
-        """Log why nothing is used again, once for each reason."""
+        """Log why nothing is used again, unless the last line has the same reason."""
         if self._noted != error.message:
             self._noted = error.message
             _log.info(LogLine("cannot list unfinished uploads: sending all again", error=error))

@@ -112,15 +112,17 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
         )
     if isinstance(error, ParamValidationError):
         return InvalidConfigError(
-            "the store rejects this request", reason=_one_line(error), **context
+            "the SDK rejects this request", reason=_one_line(error), **context
         )
-    return RetriableError("the store was not reached", reason=_one_line(error), **context)
+    return RetriableError("the request to the store failed", reason=_one_line(error), **context)
 
 
 def _response_error(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
     code = code_of(error)
-    if code in {"NoSuchKey", "NoSuchUpload"}:
+    if code == "NoSuchKey":
         return NotFoundError("the object is not in the store", **context)
+    if code == "NoSuchUpload":
+        return NotFoundError("the upload is not in the store", **context)
     if code == "PreconditionFailed":
         return AlreadyExistsError("the chunk already exists", **context)
     if code in _CONFIGURATION:

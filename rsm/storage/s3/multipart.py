@@ -82,7 +82,7 @@ class MultipartUpload:
         )
 
     def abort(self) -> bool:
-        """Abort the upload. Logs a failure to do so, and returns False."""
+        """Abort the upload; return whether that succeeded. Logs a failure."""
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:

@@ -131,7 +131,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
 
     def discard_uploads(self, name: str) -> None:
-        """Only warn without the permission to list uploads, because the parts only cost storage."""
+        """Only warn if the store does not list uploads, because the parts only cost storage."""
         self._check_name(name)
         try:
             discard_uploads(self._bucket, name)
@@ -220,7 +220,9 @@ class S3ChunkStorage(ObjectChunkStorage):
                 yield RangeBody(pieces=iter(()), length_bytes=0)
                 return
             if code_of(error) == "PreconditionFailed":
-                raise RetriableError("the chunk was replaced while read", name=name) from error
+                raise RetriableError(
+                    "the chunk was replaced while it was read", name=name
+                ) from error
             raise self._error(error, name) from error
         with closing(response["Body"]):
             length_bytes = response["ContentLength"]

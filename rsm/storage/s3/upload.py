@@ -1,9 +1,9 @@
 """Creates objects by one PUT, or by parts that are sent while the next one is read.
 
 The source is read once. Content of one part is a single PUT. Longer content is a multipart upload,
-completed or aborted in any case. The store checks the CRC32C of each part and of the whole, and
-refuses the creation if an object has the name. Its response contains the checksum that it keeps;
-without one, a HEAD request follows.
+completed or aborted; after an error it stays open if a later upload may use its parts again. The
+store checks the CRC32C of each part and of the whole, and refuses the creation if an object has the
+name. Its response contains the checksum that it keeps; without one, a HEAD request follows.
 
 The SDK may repeat a request whose response was lost, and the store then reports an existing object.
 Each creation therefore has its own id, to recognize the object as its own.

@@ -11,7 +11,7 @@ from rsm.segment.local_segment import ContentSource, acknowledge, interrupt_of, 
 class PartReader:
     """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe.
 
-    With `accepts_as_read`, bytes count as accepted by the store once the reader needs the source's
+    With `accepts_as_read`, bytes count as accepted by the store when the reader needs the source's
     next chunk. A store needs this if its parts may be larger than what the source can buffer. A
     chunk at the end of a part then counts when the caller has sent that part and reads the next.
     """

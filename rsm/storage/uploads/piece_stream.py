@@ -24,8 +24,8 @@ class PushedContent(Generic[T]):
     """A ContentSource for one pass, of a length that is unknown before its end.
 
     `start` begins the request. `finish`, `abort` and the methods that add pieces belong to one
-    caller at a time. After a failure of the request, each call raises the request's error. A store
-    whose part fails ends the request by `interrupt`.
+    caller at a time. After a failure of the request, `finish` and the methods that add pieces raise
+    its error. A store whose part fails ends the request by `interrupt`.
     """
 
     length_bytes = None

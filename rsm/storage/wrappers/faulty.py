@@ -4,13 +4,13 @@ The faults of one request:
 
     refused    the request changes nothing, and fails
     unheard    the request has its effect but fails, as if its response was lost
-    cut        of a creation: half of the source was read, or nothing if its length is unknown; no
-               chunk exists
+    cut        of a creation: at most half of the source was read, or nothing if its length is
+               unknown; no chunk exists
     partial    of delete_many: each name is deleted, refused or unheard on its own
     flipped    of a read: one bit of the response is wrong
 
-Requests that change nothing are only refused. Equal seeds and equal sequences of requests give
-equal faults; with several threads the sequence varies.
+Requests that change nothing are refused, and reads may be flipped. Equal seeds and equal sequences
+of requests give equal faults; with several threads the sequence varies.
 """
 
 from __future__ import annotations

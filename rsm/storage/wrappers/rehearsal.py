@@ -1,7 +1,7 @@
 """A store made worse on purpose: slow, faulty, throttled or read only, by settings.
 
-For rehearsals of a bad store with the real programs. The throttle and the read-only mode are also
-useful on their own.
+It lets people rehearse a bad store with the real programs. The throttle and the read-only mode are
+also useful on their own.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
     impatient = ("--option", "rsm.config.storage.s3.max.attempts=1")
     try:
         with pytest.raises(
-            IncompleteError, match="completely: the store was not reached"
+            IncompleteError, match="completely: the request to the store failed"
         ) as raised:
             Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
         with pytest.raises(InvalidConfigError, match="cannot list the store"):

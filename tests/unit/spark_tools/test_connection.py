@@ -166,7 +166,7 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
 @pytest.mark.parametrize(
     ("store", "reason"),
     [
-        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "cannot find the store"),
+        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "cannot access the store"),
         (
             {
                 **_S3,

@@ -183,7 +183,7 @@ def test_any_request_when_the_container_is_not_there_then_never_not_found(
     """Scenario 116: nothing may be taken for deleted because the container is wrong."""
     storage = AzureChunkStorage(replace(azure_settings, container="of-nobody"))
 
-    assert_never_not_found(storage, "no such container")
+    assert_never_not_found(storage, "the container does not exist")
 
 
 def test_check_access_when_the_key_is_wrong_then_one_clear_error(

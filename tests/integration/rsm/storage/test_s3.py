@@ -203,8 +203,8 @@ def test_list_and_delete_many_when_there_are_more_than_a_page_then_all(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bucket": "of-nobody"}, "no such bucket"),
-        ({"endpoint_url": "http://127.0.0.1:1", "max_attempts": 1}, "not reached"),
+        ({"bucket": "of-nobody"}, "the bucket does not exist"),
+        ({"endpoint_url": "http://127.0.0.1:1", "max_attempts": 1}, "request to the store failed"),
     ],
 )
 def test_any_request_when_the_store_is_not_there_then_one_clear_error_and_never_not_found(

@@ -91,7 +91,7 @@ def test_failure_when_it_does_not_go_by_itself_then_is_a_warning_at_once(
 ) -> None:
     steps = Steps(caplog)
 
-    steps.run(NotFoundError("no such bucket"))
+    steps.run(NotFoundError("the bucket does not exist"))
 
     assert steps.levels() == ["WARNING"]
 

@@ -75,7 +75,7 @@ def test_confirm_when_the_user_does_not_agree_then_nothing_and_exit_code_1(answe
     done = _on_terminal(_CONFIRM.format(yes=False), answer)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "nothing was changed, because it was not confirmed" in done.stderr
+    assert "nothing was changed, because the change was not confirmed" in done.stderr
 
 
 @pytest.mark.parametrize(

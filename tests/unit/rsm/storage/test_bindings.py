@@ -19,5 +19,5 @@ def test_open_when_backend_is_filesystem_then_in_its_root(tmp_path: Path) -> Non
 
 
 def test_open_when_root_is_not_there_then_an_error_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
+    with pytest.raises(InvalidConfigError, match="cannot access the store's root"):
         open_storage(FilesystemSettings(root=tmp_path / "absent"))

@@ -28,7 +28,7 @@ def test_audit_when_its_page_can_not_be_written_then_reported_before_any_work(
 
 
 def test_audit_when_its_store_is_not_there_then_reported_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
+    with pytest.raises(InvalidConfigError, match="cannot access the store's root"):
         audit(arguments(tmp_path / "away"))
 
 
@@ -56,7 +56,7 @@ def test_audit_when_it_can_not_ask_before_a_deletion_then_refused_before_it_conn
     """The tests have no terminal; `rlm` refuses in the same way."""
     with pytest.raises(InvalidConfigError, match="Look with --dry-run, then give --yes"):
         audit(arguments(tmp_path / "away", treatment))
-    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
+    with pytest.raises(InvalidConfigError, match="cannot access the store's root"):
         audit(arguments(tmp_path / "away", treatment, "--dry-run"))
 
 

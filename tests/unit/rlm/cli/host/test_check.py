@@ -42,9 +42,11 @@ def test_rows_when_no_store_is_configured_then_none() -> None:
 
 def test_row_when_the_stores_configuration_is_invalid_then_fails() -> None:
     """The check must not skip a configuration that a manager cannot use."""
-    storage = RuledStorage(problem=InvalidConfigError("no such bucket", bucket="segmets"))
+    storage = RuledStorage(
+        problem=InvalidConfigError("the bucket does not exist", bucket="segmets")
+    )
 
     (row,) = rule_rows(storage, "s3", "")
 
     assert row.result is CheckResult.FAILED
-    assert "no such bucket (bucket=segmets)" in row.problem
+    assert "the bucket does not exist (bucket=segmets)" in row.problem

@@ -51,7 +51,7 @@ def test_processes_when_the_store_is_away_then_the_manager_is_unready_as_in_the_
     """`rlm status` names `rlm processes` as the next command, so both must agree."""
     cluster = Cluster()
     ready, unready = (cluster.manager(each, f"10.0.0.{each}:8090") for each in (1, 2))
-    reason = "the store was not reached"
+    reason = "the request to the store failed"
     for each in (
         replace(ready, readiness=ProcessReadiness.READY),
         replace(unready, readiness=ProcessReadiness.NOT_READY, unready_reasons=(reason,)),

@@ -117,12 +117,12 @@ def test_store_when_the_only_segment_is_missing_then_accepted() -> None:
 def test_store_when_it_does_not_answer_then_neither_accepted_nor_refused() -> None:
     class Silent(MemoryChunkStorage):
         def exists(self, name: str) -> bool:
-            raise RetriableError("the store was not reached")
+            raise RetriableError("the request to the store failed")
 
     world = StoredWorld(2)
     witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata)
 
-    with pytest.raises(RetriableError, match="not reached"):
+    with pytest.raises(RetriableError, match="request to the store failed"):
         witness.require(world.hosted)
 
 

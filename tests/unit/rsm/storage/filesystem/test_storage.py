@@ -41,7 +41,7 @@ def put(storage: ChunkStorage, name: str, **attributes: str) -> None:
 
 
 def test_open_when_root_is_missing_then_refused_and_not_made(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfigError, match="cannot find the store's root"):
+    with pytest.raises(InvalidConfigError, match="cannot access the store's root"):
         FilesystemChunkStorage(tmp_path / "absent")
 
     assert list(tmp_path.iterdir()) == []
