@@ -193,14 +193,14 @@ class ChunkCache(Generic[ValueT]):
         try:
             reading = self._executor.submit(request.load)
         except RuntimeError:  # the executor was shut down
-            self._fail(request.key, RetriableError("the cache is closed"))
+            self._fail(request.key, RetriableError("cannot read the chunk: the cache is closed"))
         else:
             reading.add_done_callback(partial(self._record_read, request))
 
     def _record_read(self, request: ChunkRequest[ValueT], reading: Future[ValueT]) -> None:
         error = CancelledError() if reading.cancelled() else reading.exception()
         if isinstance(error, CancelledError):
-            error = RetriableError("the read was cancelled")
+            error = RetriableError("cannot read the chunk: the read was cancelled")
         if error is not None:
             self._fail(request.key, error)
             return

@@ -114,7 +114,7 @@ class ChunkReadQueue(Generic[ValueT]):
         sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(
-                "a read is larger than the memory for reads",
+                "cannot lease the chunks: they are larger than the cache",
                 read_bytes=sum(sizes.values()),
                 budget_bytes=self._table.budget_bytes,
             )

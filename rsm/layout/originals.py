@@ -91,7 +91,7 @@ def encode_originals(settings: OriginalSettings) -> bytes:
 
 
 def decode_originals(content: bytes) -> OriginalSettings:
-    """Decode the object's content. Raises UnsupportedError for another format, CorruptError."""
+    """Decode the object's content. Raises CorruptError, UnsupportedError for another format."""
     try:
         document = json.loads(content)
         found = document["format"]

@@ -203,7 +203,7 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     require_type(copied.custom_metadata, bytes)
     objects = require_types(copied.objects, StoredObject)
     if [each.key for each in objects] != list(metadata.object_keys):
-        raise ValueError("its objects are not the planned ones")
+        raise ValueError("the copied objects are not the planned ones")
     if any(each.length_bytes is None or each.crc32c is None for each in objects):
         raise ValueError("an object has no length or no CRC32C")
     return copied

@@ -114,7 +114,7 @@ def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> Ledge
             ledger_id=ledger.ledger_id,
             entries=entries,
             metadata=metadata,
-            advice="Give all entries of the ledger, with its metadata from after it was closed",
+            advice="Give all entries of the ledger, and its metadata as it is after the close",
         )
     return given
 

@@ -56,7 +56,7 @@ def write_pair(
 ) -> None:
     """Write the data and then the index; on an error, delete what this call may have written.
 
-    If the data could not be written, its object stays if another offload of this id may be
+    After a failure to write the data, its object stays if another offload of this id may be
     complete.
     """
     written: set[str] = set()

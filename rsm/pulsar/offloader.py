@@ -2,7 +2,8 @@
 
 It is compatible with Pulsar in both directions: in the formats, the names and the user metadata. It
 writes the data object first and the index second, so that an index proves complete data. A failed
-offload deletes both. It refuses an object whose user metadata does not name the format's version.
+offload deletes what it wrote. It refuses an object whose user metadata does not name the format's
+version.
 """
 
 from __future__ import annotations

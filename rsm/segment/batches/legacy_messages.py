@@ -94,6 +94,6 @@ def _read_bytes(
         return None, start
     if not 0 <= length <= len(message) - start:
         raise CorruptError(
-            "a field is out of bounds", offset=header.base_offset, found_bytes=length
+            "the length of a field is out of bounds", offset=header.base_offset, found_bytes=length
         )
     return bytes(message[start : start + length]), start + length

@@ -253,7 +253,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
 def _null(header: BatchHeader, length: int) -> bytes | None:
     """Return the value for a negative length. Raises CorruptError for any but -1."""
     if length != -1:
-        raise _corrupt(header, "a length is negative", ">= -1", length)
+        raise _corrupt(header, "a length is below -1", ">= -1", length)
     return None
 
 

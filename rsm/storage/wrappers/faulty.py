@@ -122,4 +122,4 @@ class _CutSource:
 
 
 def _fault(operation: str, fate: str) -> RetriableError:
-    return RetriableError("a rehearsed fault of the store", operation=operation, fate=fate)
+    return RetriableError("the store failed, as rehearsed", operation=operation, fate=fate)

@@ -109,4 +109,4 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         if not waits_for_caller and duration_ms > self._slow_ms + (moved_bytes or 0) // 1024:
             _log.info(LogLine("the store was slow", **fields))
         else:
-            _log.debug(LogLine("request to the store", **fields))
+            _log.debug(LogLine("sent a request to the store", **fields))
