@@ -31,7 +31,7 @@ ValueT = TypeVar("ValueT")
 class ChunkCacheSettings:
     """The limits of the cache.
 
-    While `concurrent_reads` are running (the executor's thread count), the cache prefetches
+    While `concurrent_reads` reads run (the executor's thread count), the cache prefetches
     nothing. A reader without requests for `idle_reader_ms` loses its share of the budget.
     """
 

@@ -166,7 +166,7 @@ class DiskChunks:
 
     @property
     def buffered_bytes(self) -> int:
-        """The bytes of all cached pieces."""
+        """The bytes of all files, including those being written."""
         with self._lock:
             return self._buffered_bytes
 

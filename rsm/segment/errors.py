@@ -19,9 +19,9 @@ _ADVICE = "advice"
 class TieredStorageError(Exception):
     """Root of all errors that rlm raises on purpose.
 
-    `message` is constant text; `context` identifies the objects. Two names have a meaning of their
-    own: `reason` says why, as a text or as the causing error, and `advice` says what to do, as a
-    sentence without its full stop. Never put a secret in any of them.
+    `message` contains no values; `context` identifies the objects. Two names have a meaning of
+    their own: `reason` says why, as a text or as the causing error, and `advice` says what to do,
+    as a sentence without its full stop. Never put a secret in any of them.
     """
 
     def __init__(self, message: str, **context: object) -> None:
