@@ -29,7 +29,7 @@ class BrokerConnector(Protocol):
     """Opens connections (rlm.wire.connection.Connector). Thread-safe."""
 
     def connect(self, host: str, port: int) -> OpenConnection:
-        """Open a connection to that address. Raises RetriableError, CorruptError."""
+        """Open a connection. Raises RetriableError, CorruptError, UnsupportedError."""
 
 
 class Bootstrap:
@@ -43,7 +43,7 @@ class Bootstrap:
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
         """Fetch `topics`, or all topics if None, from a reachable server.
 
-        Raises RetriableError with the last server's error if none is reachable.
+        Raises as `any_broker` and `fetch_cluster_view`.
         """
         asked = None if topics is None else tuple(topics)
         with self.any_broker() as broker:
@@ -53,7 +53,8 @@ class Bootstrap:
     def any_broker(self) -> Iterator[Requester]:
         """Connect to a reachable server, and close the connection at the end.
 
-        Tries the server that answered most recently, then the others in the order of the setting.
+        Tries first the server that answered most recently, or the next one if a request to it
+        failed since. Then it tries the others in the order of the setting.
         Raises RetriableError with the last server's error if none is reachable.
         """
         index, connection = self._first_reachable()

@@ -22,7 +22,7 @@ _BROKER_RESOURCE = 4
 def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) -> Mapping[str, str]:
     """Read these settings from the broker of that id, on a connection to it; omit unset ones.
 
-    Raises RetriableError without the right DescribeConfigs on the cluster, and as
+    Raises RetriableError if the principal lacks DescribeConfigs on the cluster, and as
     `Requester.request`.
     """
     resource = DescribeConfigsResource(

@@ -1,7 +1,7 @@
 """Checks that the Kafka client accepts its settings, before anything is opened or requested.
 
 Constructs the clients as `rlm` does, but without a server, so that they connect to nothing. No
-error shows a value that looks like a secret.
+error shows the value of a secret setting.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _require_readable(key: str, path: str) -> None:
         is_readable = False
     if not is_readable:
         raise InvalidConfigError(
-            "file does not exist or cannot be read",
+            "cannot read the file: it does not exist, or this user may not read it",
             key=key,
-            found=path,
+            path=path,
             advice="Check its path and permissions",
         )
 

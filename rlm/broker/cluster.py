@@ -119,8 +119,8 @@ class ClusterView:
 def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -> ClusterView:
     """Fetch `topics`, or all topics if None, from one broker; never creates topics.
 
-    Raises UnsupportedError if the broker has no topic ids (Kafka before 2.8), otherwise as
-    `Requester.request`.
+    Raises UnsupportedError if the broker has no topic ids (Kafka before 2.8), CorruptError if the
+    response lacks the cluster id or a topic's name, and as `Requester.request`.
     """
     asked = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
@@ -132,7 +132,7 @@ def _view_of(response: MetadataResponse) -> ClusterView:
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
     if response.cluster_id is None:
-        raise CorruptError("broker returns no cluster id")
+        raise CorruptError("the broker's response lacks the cluster id")
     described = [each for each in response.topics if each.error_code == ErrorCode.NONE]
     without_id = [each.name for each in described if each.topic_id == NULL_ID]
     return ClusterView(

@@ -1,9 +1,10 @@
 """Moves log starts forward on the one broker that leads, and returns where they are afterwards.
 
-DeleteRecords carries no leader epoch, so a broker that does not know yet that it lost the lead
-would delete. Therefore this module confirms the epoch on the same connection right before. It sends
+DeleteRecords carries no leader epoch, so a broker that leads in a newer epoch would delete for an
+old plan. Therefore this module confirms the epoch on the same connection right before. It sends
 nothing to another broker if this one no longer leads: a new leader may lack records that the plan
-counted as stored. REQUEST_TIMED_OUT means that the leader has deleted while a follower is down.
+counted as stored. REQUEST_TIMED_OUT means that the leader has deleted, and a follower is down or
+slow.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from rsm.segment.errors import (
 
 
 class ForeignClusterError(InvalidConfigError):
-    """A cluster other than that of the log dirs answered; no retry can succeed."""
+    """A cluster with another id than expected answered; no retry can succeed."""
 
 
 class PartitionGoneError(NotFoundError):
-    """The broker has no such partition of this topic id: the topic is being deleted."""
+    """The broker has no such partition of this topic id, usually because the topic was deleted."""
 
 
 class MissingRightsError(RetriableError):

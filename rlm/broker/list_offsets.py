@@ -1,8 +1,8 @@
-"""Fetches the ends of logs from their leader, for many partitions in one request each.
+"""Fetches the ends of many logs from their leader, with one request for each kind of end.
 
-Each request carries the caller's leader epoch, so that a deposed or newer leader refuses it
-(KIP-320). The requests carry no topic id, so the caller takes id and epoch from one Metadata
-response.
+Each partition in a request carries the caller's leader epoch, so that a leader of another epoch
+refuses it (KIP-320). The requests carry no topic id, so the caller takes id and epoch from one
+Metadata response.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fetch_log_end(
         failed={
             **found.failed,
             **{
-                each: RetriableError("broker returns no offset", partition=each)
+                each: RetriableError("the broker's response lacks the offset", partition=each)
                 for each, offset in found.succeeded.items()
                 if offset is None
             },

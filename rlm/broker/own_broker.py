@@ -1,7 +1,7 @@
-"""Sends requests to this host's broker, whose log dirs this process reads, and to no other.
+"""Sends requests to this host's broker, whose log dirs this process reads.
 
-Owns one connection. Finds the broker by its node id through Metadata, and reconnects after a
-failure at most as often as the back-off allows.
+Owns one connection. Asks a bootstrap server only for Metadata, to find the broker by its node id.
+After a failed connection attempt, waits as long as the back-off says before the next one.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class ReconnectBackoff:
 class OwnBroker(Broker):
     """Represents one broker of one cluster. Thread-safe: callers wait for each other.
 
-    Every method raises RetriableError while the broker is unreachable; during the back-off it does
-    so at once. Every method raises ForeignClusterError if the bootstrap servers belong to another
-    cluster, UnsupportedError if the broker is too old, and CorruptError. A request after `close`
-    opens another connection.
+    Every request raises RetriableError while the broker is unreachable; during the back-off it does
+    so at once. Every request raises ForeignClusterError if the bootstrap servers belong to another
+    cluster, UnsupportedError if the broker is too old, and CorruptError if a response is invalid. A
+    request after `close` opens another connection.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class OwnBroker(Broker):
     def _connect(self) -> OpenConnection:
         if self._clock.monotonic_ms() < self._not_before_ms:
             raise RetriableError(
-                "this host's broker could not be reached a moment ago",
+                "cannot reach this host's broker: the last attempt failed a moment ago",
                 node_id=self._node_id,
                 reason=self._last_failure,
             )

@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """`client` is librdkafka's configuration; a read without data for `stall_timeout_ms` fails."""
+    """Represents a reader's settings; `client` is librdkafka's configuration.
+
+    A read without data for `stall_timeout_ms` fails.
+    """
 
     client: Mapping[str, str]
     read_committed: bool
@@ -60,7 +63,8 @@ class PartitionReader:
     """Reads from the partition's current leader. One thread uses it.
 
     Raises RetriableError while there is no reachable leader, FencedError if it has just changed,
-    NotFoundError if the partition does not exist with that topic id.
+    NotFoundError if the partition does not exist with that topic id. `records` does not check the
+    topic id.
     """
 
     def __init__(
@@ -96,9 +100,11 @@ class PartitionReader:
         return results.succeeded[self._partition]
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Read [from_offset, end_offset), but not past the log's end.
+        """Read [from_offset, end_offset).
 
         Raises NotFoundError if the broker no longer has an offset, after the records before it.
+        Raises RetriableError if no records arrive for `stall_timeout_ms`, for example because the
+        log ends before `end_offset`.
         """
         consumer = Consumer(self._configuration(), logger=logging.getLogger("librdkafka.consumer"))
         try:
@@ -120,7 +126,9 @@ class PartitionReader:
             if taken.failure is not None:
                 raise taken.failure
             if next_offset < end_offset and self._clock.monotonic_ms() >= stalled_at_ms:
-                raise RetriableError("broker sent no records in time", partition=self._partition)
+                raise RetriableError(
+                    "the broker sent no records in time", partition=self._partition
+                )
 
     def _take(self, messages: Iterable[Message], end_offset: int) -> _PollResult:
         """Return the records below the end, up to the first failure."""
@@ -143,7 +151,7 @@ class PartitionReader:
         return _PollResult(records=records, next_offset=next_offset, failure=failure)
 
     def _failure(self, error: KafkaError) -> TieredStorageError | None:
-        """Return the error that ends the read; None if librdkafka retries by itself."""
+        """Return the error that ends the read; None at the log's end, or if librdkafka retries."""
         code = error.code()
         if code in _GONE:
             return NotFoundError("the broker no longer has the offset", partition=self._partition)

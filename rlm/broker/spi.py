@@ -1,7 +1,7 @@
 """Broker: the SPI of the one broker on this process's host.
 
-The implementation is rlm.broker.own_broker. Every request for a leader carries the caller's
-leader epoch, and a deposed leader refuses it.
+The implementation is rlm.broker.own_broker. Each method about led partitions takes the
+caller's leader epochs; a partition fails if the broker does not lead it in that epoch.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class RecordDeletion:
 class Broker(ABC):
     """Represents this host's broker, never another. Methods are thread-safe and bounded in time.
 
-    All raise RetriableError while the broker is unreachable, and ForeignClusterError if another
-    cluster answers. Errors of single partitions are in the results.
+    All requests raise RetriableError while the broker is unreachable, and ForeignClusterError if
+    another cluster answers. Errors of single partitions are in the results.
     """
 
     @property
@@ -42,7 +42,10 @@ class Broker(ABC):
 
     @abstractmethod
     def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
-        """Return the partitions that the broker believes it leads, with their leader epochs."""
+        """Return the partitions of `topics` that the broker believes it leads, with their epochs.
+
+        None means all topics.
+        """
 
     @abstractmethod
     def offsets(
@@ -57,7 +60,7 @@ class Broker(ABC):
     def first_offsets_since(
         self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
     ) -> PartitionResults[int | None]:
-        """Fetch the first committed offset not older than `since_ms`; None if all are older.
+        """Fetch each log's first offset with a timestamp ≥ `since_ms`; None if there is none.
 
         Fails as `offsets`.
         """
@@ -69,7 +72,7 @@ class Broker(ABC):
         """Move local log starts up with one request; return each new start.
 
         DeleteRecords carries no leader epoch, so the epoch is confirmed right before. A timeout
-        means that the leader has deleted while a follower is down. Asks no other broker.
+        means that the leader has deleted, and a follower is down or slow. Asks no other broker.
         """
 
     @abstractmethod

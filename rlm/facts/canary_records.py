@@ -27,7 +27,7 @@ class CanaryWritten:
 class CanaryRead:
     """Represents records by partition and offset, and the server's earliest offsets.
 
-    `problem` says why the read ended early and which addresses the server gives, else empty.
+    `problem` says why the read ended early and which addresses the server gives; else it is empty.
     """
 
     found: Mapping[tuple[int, int], bytes]

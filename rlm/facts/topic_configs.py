@@ -81,5 +81,5 @@ class TopicConfigs:
             return int("" if entry is None else entry.value)
         except ValueError as error:
             raise CorruptError(
-                "the broker's value is not a number", topic=self.topic, key=key
+                "the broker's value is missing or not a number", topic=self.topic, key=key
             ) from error

@@ -50,7 +50,7 @@ DROP_REASON = explained(
 GAP_REASON = explained(
     "reason",
     shed="the manager gave up unstored data because a disk was full",
-    external_start="something else moved the log start",
+    external_start="something other than `rlm` moved the local log start",
     accepted_loss="an operator gave up damaged objects",
 )
 ANOMALY_KIND = explained(

@@ -144,7 +144,7 @@ _MEASURES: tuple[Measure[MetadataMetrics], ...] = (
     _gauge(
         "rlm_metadata_partitions_catching_up",
         MetricUnit.COUNT,
-        "Followed metadata partitions that do not answer queries yet.",
+        "Followed metadata partitions about which the process cannot answer queries yet.",
         lambda m: m.catching_up_count,
     ),
     _gauge(

@@ -196,7 +196,7 @@ class Metrics(StorageMetrics):
         return AttemptCounters(
             bytes=counter("bytes", MetricUnit.BYTES, written),
             requests=counter("requests", MetricUnit.COUNT, f"Attempts to {purpose}."),
-            errors=counter("errors", MetricUnit.COUNT, f"Attempts to {purpose} that failed."),
+            errors=counter("errors", MetricUnit.COUNT, f"Failed attempts to {purpose}."),
         )
 
     def _define_deletions(self) -> None:
@@ -209,7 +209,7 @@ class Metrics(StorageMetrics):
         self.remote_delete_errors = self._counter(
             "kafka_server_remote_delete_errors",
             MetricUnit.COUNT,
-            "Attempts to delete a segment's objects that failed.",
+            "Failed attempts to delete a segment's objects.",
             labels.BY_TOPIC,
         )
         self.gaps_recorded = self._counter(
@@ -221,7 +221,7 @@ class Metrics(StorageMetrics):
         self.dead_letters = self._counter(
             "rlm_dead_letters",
             MetricUnit.COUNT,
-            "Segments written to the dead-letter topic.",
+            "Segments for which the manager wrote a dead letter.",
             labels.BY_TOPIC,
         )
 
@@ -260,7 +260,7 @@ class Metrics(StorageMetrics):
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
             MetricUnit.COUNT,
-            "Stored objects of finished segments that are recorded as damaged.",
+            "Objects of finished segments that are recorded as damaged or given up.",
             (*labels.BY_PARTITION, labels.ANOMALY_KIND),
         )
         self.local_trimmed_bytes = self._counter(
@@ -333,7 +333,7 @@ class Metrics(StorageMetrics):
         self.host_acls = self._gauge(
             "rlm_gateway_host_acls",
             MetricUnit.COUNT,
-            "ACLs of the cluster that name a host. Through a gateway, brokers see the gateway's "
+            "The cluster's ACLs that name a host. Through a gateway, brokers see the gateway's "
             "host.",
             (),
         )

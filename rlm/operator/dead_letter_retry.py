@@ -37,7 +37,7 @@ class DeadLetterRetry:
         """Delete the objects of a segment in DELETE_SEGMENT_STARTED and record the end.
 
         Raises RetriableError if the store still refuses or a lease is active. Raises FencedError if
-        the metadata refuses, because another process has finished it in the meantime.
+        the metadata refuses the end, for example because another process has recorded it.
         """
         metadata = record.metadata
         state = self._metadata.partition_state(metadata.topic_id_partition)

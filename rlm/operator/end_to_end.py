@@ -7,7 +7,8 @@ The order of effects:
     → log starts moved to the ends, so that the managers delete all stored data → topic deleted
 
 Unless `keep` is set, the check deletes the topic, whether it passes or fails. After a failed phase
-it still checks what it can. It changes nothing but the canary topic.
+it still checks what it can. It changes nothing but the canary topic, except that the clean-up also
+deletes abandoned canary topics of earlier checks.
 """
 
 from __future__ import annotations
@@ -250,7 +251,7 @@ class EndToEndCheck:
             wanted = canary.ends[partition.partition] - 1  # the last record's segment is active
             leader = canary.topic.leaders[partition.partition]
             if wanted < 1:
-                raise RetriableError("the broker accepted no records")
+                raise RetriableError("the broker accepted too few records")
             if all(each.broker_id != leader for each in self._tools.live(ProcessRole.MANAGER)):
                 raise RetriableError("no live manager is registered")
             if not self._until_woken(lambda: self._stored_end(partition) >= wanted, reserve_ms):

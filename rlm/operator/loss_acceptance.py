@@ -25,7 +25,7 @@ from rsm.spi import CopyAttempt, ObjectFault, RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptableLoss:
-    """Represents a damaged segment without a repair: its lost offsets and its damaged objects.
+    """Represents a damaged segment that cannot be repaired: its lost offsets and damaged objects.
 
     `lost` is what one acceptance gives up. `later_count` further ranges are lost too. They can be
     given up once the gap of `lost` is recorded.
@@ -59,8 +59,8 @@ class LossAcceptance:
         """Return what would be lost with a segment. `local_start_offset` is the leader's.
 
         Raises NotFoundError if the segment is not stored, and RetriableError if the store does not
-        answer. Raises InvalidConfigError if there is nothing to accept: its objects are whole, or a
-        repair is possible.
+        answer. Raises InvalidConfigError if there is nothing to accept: its objects are whole, the
+        broker still has the records, or other segments have the readable offsets.
         """
         tip = segment_id.topic_id_partition
         record = self._metadata.segment(segment_id)
@@ -87,7 +87,7 @@ class LossAcceptance:
                 "manager tries at least once an hour to copy them again",
                 segment_id=segment_id,
                 on_broker=_text(loss.on_broker),
-                advice="The log of that manager says what fails",
+                advice="Look at the log of that manager for the failure",
             )
         if not loss.lost:
             raise InvalidConfigError(

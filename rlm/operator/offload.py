@@ -1,8 +1,8 @@
 """Requests an offload and waits for it (PIP-17's and PIP-76's manual trigger).
 
-The leaders' managers copy rolled segments, or complete the open segment of a stream. This module
-requests that without regard to any copy lag, and follows the managers' reports. It asks for cycles
-meanwhile, because a manager reads requests and reports progress in its cycles only.
+The leaders' managers copy rolled segments, or complete the open segment of a stream. A request
+overrides any copy lag. This module writes requests, and follows the managers' reports. It asks for
+cycles meanwhile, because a manager reads requests and reports progress in its cycles only.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class CopyProgressSource(Protocol):
     """Reads the copy progress from the leaders' managers."""
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the progress of each partition at its last cycle; omit those without an answer."""
+        """Return the partitions' progress at their last cycles; omit those of silent managers."""
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `rolled` omitted a partition, and what to do."""
 
     def wake(self) -> None:
-        """Ask the managers of the last `rolled` for a cycle now; does nothing if that fails."""
+        """Ask the managers of the last `rolled` for a cycle now; ignore failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +118,9 @@ class Offload:
         """Request the segments wholly before `to_offset`, and wait until they are stored.
 
         None requests all rolled segments. For a stream, the records that are committed at the
-        request count as rolled. Requests each partition as soon as its leader's manager answers.
-        Raises InvalidConfigError if copying is paused, and RetriableError with the first partition
-        that is not stored in time.
+        request count as rolled. Requests the offload of each partition as soon as its leader's
+        manager answers. Raises InvalidConfigError if copying is paused, FencedError if the metadata
+        refuses a request, and RetriableError with the first partition that is not stored in time.
         """
         self._require_copying(policy)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -164,7 +164,7 @@ class Offload:
         for tip in wanted:
             if tip not in reports:
                 raise RetriableError(
-                    "nothing was requested, because the rolled end is unknown",
+                    "cannot request an offload: the rolled end is unknown; nothing was requested",
                     partition=tip,
                     reason=self._source.silence(tip),
                     advice="Run the command again when the manager answers",

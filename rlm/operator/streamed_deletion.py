@@ -1,7 +1,8 @@
 """Requests the deletion of a topic's streamed segments, and waits for it (PIP-76's rollback).
 
-The leaders' managers copy what only the broker and the stream have, and then delete. This module
-shows what a deletion would give up, repeats the requests, and follows the segments' records.
+The leaders' managers copy what only the broker and the stream have, and then delete the streamed
+segments. This module shows what a deletion would give up, repeats the requests, and follows the
+segments' records.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ class DeletionManagers(Protocol):
     """Represents the managers of the brokers that lead a topic's partitions."""
 
     def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
-        """Return the leaders' reports; omit partitions without an answer."""
+        """Return the leaders' reports; omit a partition whose manager does not answer."""
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `reports` omitted a partition, and what to do."""
 
     def delete_streamed(self, tip: TopicIdPartition) -> None:
-        """Request the deletion from the leader that the last `reports` found.
+        """Request the deletion from the manager that reported the partition to the last `reports`.
 
         Raises RetriableError.
         """
@@ -114,7 +115,7 @@ class StreamedDeletions:
     def delete(
         self, policy: TopicPolicy, found: Iterable[SegmentDeletion], *, timeout_ms: int
     ) -> tuple[SegmentDeletion, ...]:
-        """Return the segments to delete once the managers have deleted them.
+        """Return the segments to delete, after each is deleted or dead-lettered.
 
         Raises InvalidConfigError if deletions or needed copies are paused, or if a segment has
         become the only copy.
@@ -167,13 +168,12 @@ class StreamedDeletions:
     def _require_not_only_copies(
         self, partitions: Collection[TopicIdPartition], left: Iterable[SegmentDeletion]
     ) -> None:
-        """Raise InvalidConfigError if a segment's other copy is gone: the local log was trimmed."""
+        """Raise InvalidConfigError if a segment has become the only copy of some records."""
         wanted = {each.segment.metadata.segment_id for each in left}
         for each in self._segments(partitions):
             if each.only_here and each.metadata.segment_id in wanted:
                 raise InvalidConfigError(
-                    "a streamed segment has become the only copy, and stays: the local log was "
-                    "trimmed before these records were copied as segments",
+                    "cannot delete a streamed segment: it has become the only copy of some records",
                     segment=each.metadata.segment_id,
                     only_copy=",".join(map(str, each.only_here)),
                     advice="Run the command again, with --keep-only-copies",
@@ -214,7 +214,7 @@ class StreamedDeletions:
         for tip in partitions:
             if tip not in reports:
                 raise RetriableError(
-                    "nothing was changed, because the partition's manager does not answer",
+                    "cannot delete streamed segments: the partition's manager does not answer",
                     partition=tip,
                     reason=self._managers.silence(tip),
                     advice="Run the command again when it answers",
@@ -223,7 +223,7 @@ class StreamedDeletions:
             is_streamed |= policy.offload_mode is None and reports[tip].stream is not None
         if is_streamed:
             raise InvalidConfigError(
-                "the topic is still streamed",
+                "cannot delete streamed segments: the topic is still streamed",
                 topic=policy.topic,
                 advice="First run `rlm topic set` with --offload-mode segment",
             )

@@ -10,7 +10,7 @@ from typing import Protocol
 class ChildSpec:
     """Represents one process to keep running.
 
-    `inherited_fds` are listening sockets: they stay open over restarts, with the same numbers in
+    `inherited_fds` are bound sockets: they stay open over restarts, with the same numbers in
     the child. `http_address` is host:port of its HTTP API, None if it has none.
     """
 
@@ -28,7 +28,7 @@ class Child(Protocol):
         """Return the process id."""
 
     def exit_code(self) -> int | None:
-        """Return None while it runs, negative for the signal that ended it; never blocks."""
+        """Return the exit code, negative for a signal; None while it runs. Never blocks."""
 
     def reload(self) -> None:
         """Send SIGHUP."""

@@ -83,13 +83,13 @@ def _require_directory(path: Path, *, key: str, advice: str = _SET_LOG_DIR) -> N
         raise InvalidConfigError(
             "cannot look up the directory",
             key=key,
-            found=path,
+            path=path,
             **denied_access(path),
             reason=error.strerror,
-            advice="Let this user search the directory that refuses it",
+            advice="Grant this user the permission to search the directory that refuses access",
         ) from error
     if not is_found:
-        raise HostNotReadyError("cannot find the directory", key=key, found=path, advice=advice)
+        raise HostNotReadyError("cannot find the directory", key=key, path=path, advice=advice)
 
 
 def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> None:

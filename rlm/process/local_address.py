@@ -23,5 +23,7 @@ def local_address_towards(host: str, port: int) -> str:
             return str(probe.getsockname()[0])
     except (OSError, UnicodeError) as error:
         raise RetriableError(
-            "this host has no route to the broker", address=f"{host}:{port}", reason=error
+            "cannot find this host's address towards the broker",
+            address=f"{host}:{port}",
+            reason=error,
         ) from error

@@ -2,7 +2,7 @@
 
 A child's standard input is a pipe whose other end only the supervisor has. The child reads end of
 file once the supervisor is gone, however it ended (rlm.process.parent_watch reads the pipe). Each
-child has its own process group: Ctrl-C reaches only the supervisor, which stops children in order.
+child has its own process group: Ctrl-C reaches only the supervisor, which stops the children.
 A child starts with SIGHUP blocked, so that a SIGHUP before its handler is set does not end it.
 """
 

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 
-CLEAN_STOP_MS = 3_000  # below 5 s in total with the start of a new interpreter
+CLEAN_STOP_MS = 3_000  # with the start of a new interpreter, less than 5 s in total
 _READ_BYTES = 64
 
 

@@ -10,7 +10,10 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackoffSettings:
-    """Pauses double from `initial_ms` to `max_ms`; an uptime of `stable_ms` resets them."""
+    """Represents the limits of pauses, which double from `initial_ms` to `max_ms`.
+
+    An uptime of `stable_ms` resets them.
+    """
 
     initial_ms: int
     max_ms: int
@@ -30,7 +33,7 @@ class RestartBackoff:
         settings = self._settings
         if uptime_ms >= settings.stable_ms:
             self._failure_count = 0
-        # Bounds the shift: after 2**31 every pause is the longest one.
+        # Bounds the shift: with a factor of 2**31, every pause is the longest one.
         pause_ms = min(settings.initial_ms << min(self._failure_count, 31), settings.max_ms)
         self._failure_count += 1
         return min(

@@ -46,9 +46,10 @@ def check_state_dir(path: Path) -> None:
 def nearly_full_disk(
     path: Path, usage: Callable[[Path], _Usage] = shutil.disk_usage
 ) -> RetriableError | None:
-    """Return a warning if the directory's disk, or that of its nearest parent, is nearly full.
+    """Return a warning if the directory's disk is nearly full.
 
-    The processes keep their copy of the metadata there, and are not ready without space for it.
+    If the directory does not exist, this is the disk of its nearest existing parent. The processes
+    keep their copy of the metadata there, and are not ready without space for it.
     """
     nearest = next((each for each in (path, *path.absolute().parents) if each.exists()), path)
     try:
@@ -136,7 +137,7 @@ def unusable_state_dir(path: Path, error: OSError) -> InvalidConfigError:
 
 
 def _check_access(path: Path, needed: Path, rights: int) -> None:
-    """Raise the error that `locked_state_dir` would raise for the path."""
+    """Raise the error that `locked_state_dir` would raise for the path, if any."""
     if rights & os.X_OK and not needed.is_dir():
         number = errno.ENOTDIR
     elif os.access(needed, rights, effective_ids=True):

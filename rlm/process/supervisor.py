@@ -2,9 +2,9 @@
 
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
-    stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest,
-            and SIGQUIT a second before, so that they write their stacks. A child that does
-            not handle SIGQUIT ends by it, and counts as killed
+    stop(): SIGTERM to all; after `kill_after_ms`, SIGKILL to the rest, and SIGQUIT a second
+            before, so that they write their stacks. A child that does not handle SIGQUIT ends by
+            it, and counts as killed. After a second stop(), SIGKILL at once, without SIGQUIT
 
 Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
 stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit

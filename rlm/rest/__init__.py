@@ -1,1 +1,1 @@
-"""Serves HTTP: the manager's API, the supervisor's metrics and health, and their server."""
+"""Serves the HTTP APIs of managers, gateways and supervisors, and sends requests to them."""

@@ -27,7 +27,7 @@ class _Response:
 
 
 class ChildProbe:
-    """Probes children. Thread-safe; every call ends within its timeouts.
+    """Probes children. Thread-safe; a timeout limits the connect and each read.
 
     Uses the standard library's client, whose import is cheap, so that the supervisor stays small.
     """

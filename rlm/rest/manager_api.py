@@ -106,7 +106,7 @@ class ManagerView(WorkerView, Protocol):
     def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         """Return where a record is; None if this manager does not lead the partition.
 
-        Sends requests to the broker: raises RetriableError and others if it fails.
+        Sends requests to the broker, and raises their TieredStorageError.
         """
 
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
@@ -147,7 +147,7 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
         query = request.query_params
         numbers = [query.get(name, "") for name in ("partition", "offset")]
         if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
-            error = "topic, partition and offset are required"
+            error = "topic, a numeric partition and a numeric offset are required"
             return JSONResponse({"error": error}, status_code=400)
         partition, offset = map(int, numbers)
 
@@ -183,7 +183,7 @@ def _command_routes(view: ManagerView) -> list[Route]:
     def delete_streamed(request: Request) -> Response:
         topic, number = (request.query_params.get(name, "") for name in ("topic", "partition"))
         if not topic or not (number.isascii() and number.isdigit()):
-            error = "topic and partition are required"
+            error = "topic and a numeric partition are required"
             return JSONResponse({"error": error}, status_code=400)
         try:
             is_led = view.delete_streamed(topic, int(number))

@@ -51,8 +51,8 @@ class ManagerClient:
     """Represents a client of managers. Thread-safe. Every call ends within its timeouts.
 
     Raises RetriableError if a manager is unreachable or refuses, or if another process answers at
-    its address. Raises CorruptError if a response is malformed or unsigned. Both errors name broker
-    and address.
+    its address. Raises CorruptError if a response is malformed, too large or unsigned. Errors name
+    the broker, and its address if a request was sent.
     """
 
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
@@ -326,7 +326,7 @@ def _each(
 
 def _malformed(manager: ProcessRegistered, **fields: object) -> CorruptError:
     return CorruptError(
-        "cannot read a malformed response of the manager",
+        "cannot read the manager's response: it is malformed or too large",
         broker_id=manager.broker_id,
         address=manager.http_address,
         **fields,

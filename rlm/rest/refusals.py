@@ -32,7 +32,7 @@ class RequestRefusal(Enum):
 
     @property
     def status(self) -> int:
-        """The status code of the refusal."""
+        """Return the HTTP status of the refusal."""
         return _STATUS.get(self, _UNAUTHORIZED)
 
 

@@ -1,6 +1,6 @@
-"""Passes only signed requests to the manager's API, and signs its responses.
+"""Passes signed requests to the manager's API, and signs its responses (rlm.rest.signing).
 
-OPEN_PATHS lists what needs no signature (rlm.rest.signing).
+It refuses unsigned requests, except those for OPEN_PATHS.
 
 Users who may read the metadata topic have the secret. A refusal is not signed; a header contains
 its reason, and a metric counts it. The size of a body is limited.
@@ -73,7 +73,10 @@ class _Credential:
 
 
 class SignedApi:
-    """Represents an ASGI application that passes only signed requests to another one."""
+    """Represents an ASGI application that passes signed requests to another one.
+
+    It also passes requests for OPEN_PATHS.
+    """
 
     def __init__(
         self,

@@ -43,14 +43,14 @@ _UP = MetricDescription(
     kind="gauge",
     unit=MetricUnit.FLAG,
     labels=(_PROCESS,),
-    meaning="1 while the process runs.",
+    meaning="1 while the process runs, else 0.",
 )
 _RESTARTS = MetricDescription(
     name="rlm_process_restarts_total",
     kind="counter",
     unit=MetricUnit.COUNT,
     labels=(_PROCESS,),
-    meaning="Starts of the process after the first.",
+    meaning="Attempts to start the process, except the first.",
 )
 SUPERVISOR_METRICS = (_UP, _RESTARTS)
 SUPERVISOR_ENDPOINTS = (_METRICS, _HEALTH, _READINESS)

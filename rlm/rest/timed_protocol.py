@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """`request_s` limits the arrival of a whole request, `response_s` the time to its response."""
+    """Represents limits in seconds: of a request's arrival, and of its whole response."""
 
     request_s: float = 5
     response_s: float = 60

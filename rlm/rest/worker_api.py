@@ -25,7 +25,7 @@ class ApiEndpoint:
     """Represents what one route of an API accepts and returns.
 
     `parameters` are the meanings of the query's parameters, `statuses` those of the status codes.
-    `body` is the JSON of a response with status 200 (for a readiness, also 503); None if it is not
+    `body` is the JSON of a response with status 200 (for a readiness, also 503); None if it has no
     JSON. `is_list`: the response is a list of such documents.
     """
 

@@ -101,6 +101,6 @@ def _pem(path: Path, location_key: str) -> str:
             "the file has no certificate in PEM",
             key=location_key,
             file=path,
-            advice="Give a PEM file with the certificate and its chain",
+            advice="Give a PEM file with certificates",
         )
     return text

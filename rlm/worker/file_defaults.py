@@ -31,7 +31,10 @@ _FIELDS: tuple[tuple[type[Section], str], ...] = (
     (OffloadingConfig, "stream_buffer_bytes"),
     *((TopicDefaultsConfig, name) for name in TopicDefaultsConfig.model_fields),
 )
-"""Fields that, like the layouts, apply to topics without own settings, or that limit batches."""
+"""Fields that managers register, next to the layouts.
+
+They apply to topics without own settings; `stream_buffer_bytes` limits a topic's batches.
+"""
 
 _SectionT = TypeVar("_SectionT", bound=Section)
 

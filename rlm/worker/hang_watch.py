@@ -28,9 +28,10 @@ class HangWatch:
         self._next_s = 0.0
 
     def extend(self) -> None:
-        """Set the deadline to `hang_ms` from now. When it passes, the process ends with code 1.
+        """Set the deadline to about `hang_ms` from now.
 
-        A process that was frozen for that long ends, too.
+        When it passes, the process ends with code 1. A process that was frozen for that long ends,
+        too.
         """
         now_s = time.monotonic()
         if now_s < self._next_s:

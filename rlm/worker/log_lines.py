@@ -71,7 +71,7 @@ def configure_logging(level: str, stream: TextIO) -> None:
 
 
 def configure_command_logging(stream: TextIO) -> None:
-    """Send the warnings of a command to `stream`."""
+    """Send the warnings and errors of a command to `stream`."""
     configure_logging("WARNING", stream)
     # The command itself reports an unreachable cluster.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)

@@ -30,12 +30,12 @@ class Step(Protocol):
 class Periodic:
     """Runs `step` every `interval_ms`, first at once, and within a second after a failure.
 
-    A TieredStorageError of `step` is passed to `failed`, and `problem` returns it until `step`
-    succeeds. It is logged unless an equal one was logged since the last success; that comparison
-    ignores numbers, because errors can alternate and differ in a count or a time. A host's
-    processes start together, so a RetriableError before the first success is logged at INFO within
-    10 s of the start, and as a warning if it lasts longer. Any other exception is a bug: it is
-    logged with its trace, and the work continues. Thread-safe.
+    An exception of `step` is passed to `failed`, and `problem` returns it until the next run ends.
+    A TieredStorageError is logged unless an equal one was logged since the last success. That
+    comparison ignores numbers, because errors can alternate and differ in a count or a time. The
+    processes of a host start together, so a RetriableError before the first success is logged at
+    INFO within 10 s of the start, and as a warning if it lasts longer. Any other exception is a
+    bug: it is logged with its trace, and the work continues. Thread-safe.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Keeps the last lines of each process's log in `state.dir`, for `rlm debug bundle`.
 
     state.dir/log/manager.log      the newest lines
-    state.dir/log/manager.log.1    those before
+    state.dir/log/manager.log.1    the lines before them
 
 A process writes what it sends to standard error, with the secrets of its configuration masked. The
 files outlive the process, so they also have the lines before a `kill -9`. Every user who may read

@@ -145,7 +145,7 @@ def open_inherited_socket(fd: int, *, option: str) -> socket.socket:
         return socket.socket(fileno=fd)
     except OSError as error:
         raise InvalidConfigError(
-            "the descriptor is not a listening socket", key=option, found=fd, reason=error.strerror
+            "the descriptor is not an open socket", key=option, found=fd, reason=error.strerror
         ) from error
 
 

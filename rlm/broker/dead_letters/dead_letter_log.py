@@ -28,7 +28,7 @@ class DeadLetters:
 
 
 def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> DeadLetters:
-    """Read all dead letters up to the current end; none if the topic does not exist yet.
+    """Read all segments' dead letters up to the current end; none if the topic does not exist.
 
     Memory: one dead letter for each segment that ever had one. Raises RetriableError if the read
     does not reach the end in time.
@@ -46,7 +46,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
     while any(reader.positions().get(each, end) < end for each, end in ends.items()):
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "cannot read the dead letters to their end in time",
+                "cannot read all dead letters in time",
                 advice="Run the command again, with a longer --timeout",
             )
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):

@@ -1,6 +1,7 @@
-"""Writes to the dead-letter topic in Kafka, created at the first dead letter and without expiry.
+"""Writes to the dead-letter topic in Kafka, with acks=all.
 
-Writes with acks=all. All dead letters of a segment have one key.
+Creates the topic, whose records never expire, at the first dead letter. All dead letters of a
+segment have one key.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Coordinators are the leaders of `__consumer_offsets`, and a group moves with its partition. A broker
 that has lost a partition lists none of its groups, without an error. So a response counts only if
-its broker sees the same leaders afterwards. The broker must also list all share groups to this
-user, before and after.
+its broker sees the same leaders afterwards. Unless hidden groups are accepted, the broker must also
+list all share groups to this user, before and after.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Row = tuple[TopicIdPartition, ShareGroupStart | TieredStorageError]
 
 
 class ClusterShareGroups(ShareGroups):
-    """Fetches from a real cluster, on one connection for each coordinator, several at once."""
+    """Represents the share groups of a real cluster; asks up to eight coordinators at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
         """`accepts_hidden` assumes that brokers list all groups.
@@ -89,7 +89,7 @@ class ClusterShareGroups(ShareGroups):
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:
-    """Return leader and epoch of each partition of the groups topic; None if that is not allowed.
+    """Return leader and epoch of each partition of the groups topic; None if it is hidden.
 
     Before the first group exists, the topic does not exist either, and the result is empty.
     """

@@ -1,6 +1,6 @@
 """Checks that a broker lists every share group to this user.
 
-A broker omits the groups that the user may not describe from ListGroups, and reports no error. It
+In ListGroups, a broker omits the groups that the user may not describe, and reports no error. It
 omits none if the user has Describe on the cluster. DescribeCluster with authorized operations
 (KIP-430) shows that right. Source: Kafka's `KafkaApis.handleListGroupsRequest` and
 `AuthHelper.computeDescribeClusterResponse`.
@@ -31,9 +31,9 @@ def require_all_share_groups_listed(broker: Requester) -> None:
     """
     if _has_share_groups(broker) and not _may_describe_cluster(broker):
         raise HiddenShareGroupsError(
-            "cannot see all share groups: the user of client.* lacks Describe on the cluster. "
-            "Grant it, or accept the loss of records that hidden groups have not read, with "
-            "remote.local.trim.accept.hidden.share.groups=true"
+            "cannot see all share groups: the user of client.* lacks Describe on the cluster",
+            advice="Grant it, or accept the loss of records that hidden groups have not read, with "
+            "remote.local.trim.accept.hidden.share.groups=true",
         )
 
 

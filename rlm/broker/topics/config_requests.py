@@ -114,7 +114,7 @@ def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str
         INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=(resource,))
     )
     if not response.responses:
-        raise RetriableError("the broker's response lacks the topic's settings", topic=topic)
+        raise RetriableError("the broker's response lacks the topic", topic=topic)
     for row in response.responses:
         if row.error_code != ErrorCode.NONE:
             raise error_of(row.error_code, topic=topic, reason=row.error_message)

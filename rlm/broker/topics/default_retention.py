@@ -33,7 +33,7 @@ class DefaultRetention:
 def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
     """Read the default retention from the broker of that id, on a connection to it.
 
-    Raises CorruptError if the values are not numbers, and as `read_broker_configs`.
+    Raises CorruptError if a value is missing or not a number, and as `read_broker_configs`.
     """
     values = read_broker_configs(broker, node_id, (*_TIMES_MS, _SIZE))
     try:

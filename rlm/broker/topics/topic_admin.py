@@ -1,7 +1,7 @@
 """TopicAdmin: the requests about one topic that enable and disable tiering.
 
-Unlike rlm.broker.spi.Broker, TopicAdmin asks every broker with a replica, because only a broker's
-own response shows the settings it applies.
+Unlike rlm.broker.spi.Broker, `on_replicas` asks every broker with a replica, because only a
+broker's own response shows the settings that it applies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TopicOnReplicas:
 
     @property
     def leader_id(self) -> int:
-        """Return the first partition's leader, or any replica's broker if there is none."""
+        """Return the first partition's leader, or the replica of the lowest id if there is none."""
         leader_id = self.topic.partitions[0].leader_id
         if leader_id is None or leader_id not in self.configs:
             return min(self.configs)
@@ -136,7 +136,10 @@ class ClusterTopicAdmin(TopicAdmin):
             for each in topic.partitions
         }
         if spans.keys() != expected:
-            raise RetriableError("a partition has no live leader", topic=topic.topic)
+            raise RetriableError(
+                "cannot read all logs of the topic: one has no live leader, or the topic changed",
+                topic=topic.topic,
+            )
         return spans
 
 
@@ -145,10 +148,10 @@ def _spans(
 ) -> Mapping[TopicIdPartition, LogSpan]:
     ends = fetch_partition_offsets(leader, leader_epochs)
     for error in ends.failed.values():
-        raise RetriableError("leader cannot return its offsets now", reason=error) from error
+        raise RetriableError("the leader cannot return its offsets now", reason=error) from error
     since = fetch_first_offsets_since(leader, leader_epochs, since_ms)
     for error in since.failed.values():
-        raise RetriableError("leader cannot return its offsets now", reason=error) from error
+        raise RetriableError("the leader cannot return its offsets now", reason=error) from error
     spans: dict[TopicIdPartition, LogSpan] = {}
     for partition, offsets in ends.succeeded.items():
         first = since.succeeded[partition]

@@ -19,7 +19,7 @@ from rsm.segment.errors import InvalidConfigError
 
 _NOBODY = 65534
 _REFUSED = (
-    r"Permission denied \(key={key}, found={found}, refused_by={by}, owner=\d+.*, user={user}"
+    r"Permission denied \(key={key}, (found|path)={found}, refused_by={by}, owner=\d+.*, user={user}"
 )
 
 

@@ -47,7 +47,7 @@ def test_check_host_when_log_dir_missing_then_names_setting_and_path(tmp_path: P
     config = _config(tmp_path, [_log_dir(tmp_path / "a"), tmp_path / "absent"])
 
     with pytest.raises(
-        HostNotReadyError, match=r"key=log\.dirs, found=.*absent.*rlm can start once"
+        HostNotReadyError, match=r"key=log\.dirs, path=.*absent.*rlm can start once"
     ):
         check_host(config)
 
@@ -55,7 +55,7 @@ def test_check_host_when_log_dir_missing_then_names_setting_and_path(tmp_path: P
 def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path) -> None:
     config = _config(tmp_path, [_log_dir(tmp_path / "a")], root=tmp_path / "absent")
 
-    with pytest.raises(HostNotReadyError, match=r"filesystem\.root, found=.*absent"):
+    with pytest.raises(HostNotReadyError, match=r"filesystem\.root, path=.*absent"):
         check_host(config)
 
     assert not (tmp_path / "absent").exists()
@@ -92,7 +92,11 @@ def test_directory_problems_when_several_directories_are_unusable_then_returns_a
 
     problems = directory_problems(config)
 
-    assert [(each.context["key"], each.context["found"]) for each in problems] == [
+    found = [
+        (each.context["key"], each.context.get("path", each.context.get("found")))
+        for each in problems
+    ]
+    assert found == [
         ("log.dirs", absent[0]),
         ("log.dirs", absent[1]),
         ("rsm.config.storage.filesystem.root", tmp_path / "unmounted"),
