@@ -146,7 +146,7 @@ class CachedAnswers(RemoteLogMetadataManager):
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
         """Return `ask()` about a partition, or the cluster if None.
 
-        Raises RetriableError if the metadata lags.
+        Raises RetriableError if the metadata is not ready, followed and caught up.
         """
         identity = self._follower.identity
         if identity is None:

@@ -1,6 +1,6 @@
 """MetadataConsumer: reads the metadata topic as typed events, for monitoring and other programs.
 
-It returns every record as it is in the log, including refused ones and tombstones. The fold
+It returns each readable record as it is in the log, even a refused one or a tombstone. The fold
 (rlmm/fold.py) decides which are accepted; use a RemoteLogMetadataManager for the outcome.
 
     reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")

@@ -3,10 +3,11 @@
 Any record can be folded. Pure, except that it changes this state.
 
 All processes that fold the same log have the same state. A fold of the compacted log gives the same
-state as one of the full log: acceptance depends only on claims, the partition's deletion and the
-segment's own records. Claims and deletions stay, and a segment's records are removed together. A
-refused record has no effect except that the state keeps its key, so that its owner can remove it.
-Each event's family (rlmm/events) has its rule; this is the list of all:
+state as one of the full log, except for anomalies above their limit. The acceptance of a segment's
+record depends only on claims, the partition's deletion and the segment's own records. Claims and
+deletions stay, and a segment's records are removed together. Of other records, only superseded ones
+are removed. A refused record has no effect except that the state keeps its key, so that its owner
+can remove it. Each event's family (rlmm/events) has its rule; this is the list of all:
 
 | record | accepted |
 |---|---|
@@ -42,7 +43,7 @@ tombstone of a request: it is written once the log starts there, and then the st
 request. Claims may be removed once their partition's deletion has finished, because they then have
 no effect.
 
-For a record that needs newer rules, the state keeps only its key until the record is removed or
+For a record that needs newer rules, the state has only a note until the record is removed or
 replaced. A cache that was folded by other rules is rebuilt.
 """
 
@@ -100,7 +101,7 @@ def fold(state: FoldState, parsed: ParsedRecord, record: TopicRecord) -> Refusal
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
-    """Note a record that cannot be folded; `needs_fold_version` 0: newer rules cannot either.
+    """Note a record that cannot be folded; 0 means that newer rules cannot fold it either.
 
     A tombstone of any kind leaves nothing to read.
     """

@@ -1,4 +1,4 @@
-"""Writes to the metadata topic, but never after a write of unknown result to the same partition.
+"""Writes to the metadata topic, but not to a partition with a write of unknown result.
 
 After a delivery timeout, a broker may have appended the record above the high watermark, where no
 end offset shows it. So the next write to that partition is a barrier: a tombstone of a key without
@@ -51,7 +51,8 @@ class KnownWrites:
     ) -> PublishedPosition | None:
         """Write one record; return None if its ack was lost but `was_read` finds it written.
 
-        Raises RetriableError if it was not written, UnknownResultError if that is unknown.
+        Raises RetriableError if it was not written. Raises UnknownResultError if that is unknown,
+        or if the result of an earlier write to the partition is.
         """
         self.settle(partition)
         try:
@@ -70,7 +71,8 @@ class KnownWrites:
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Write one record.
 
-        Raises RetriableError if it was not written, else UnknownResultError.
+        Raises RetriableError if it was not written. Raises UnknownResultError if that is unknown,
+        or if the result of an earlier write to the partition is.
         """
         self.settle(partition)
         return self._publish(partition, key, value)
@@ -113,7 +115,7 @@ class KnownWrites:
 
 
 def barrier_key(key: bytes) -> bytes:
-    """Return a key on the same metadata partition that no process writes a record under.
+    """Return a key of the same metadata partition under which no process writes a record.
 
     The fold of every version ignores its tombstone. Compaction keeps at most one such tombstone.
     """

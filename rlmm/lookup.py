@@ -2,10 +2,10 @@
 
 As in Kafka's RemoteLogManager, the log's lineage gives the leader epoch that wrote the offset, and
 that epoch gives the finished segment. Only the part that agrees with the lineage, at or above the
-log start, is served. An offset that no segment serves is below the log start, in a hole, or beyond
-all stored offsets. Readers must never skip it, because the three cases need different responses.
-They skip only recorded gaps, whose loss is known. StoredLog has these rules for a caller that has
-all segments of a partition at hand. This module does not access objects, indexes or brokers.
+log start, is served. An offset that no segment serves is below the log start, in a hole, in a
+recorded gap, or beyond all stored offsets. Readers skip only recorded gaps, whose loss is known;
+the other cases need different responses. StoredLog has these rules for a caller that has all
+segments of a partition at hand. This module does not access objects, indexes or brokers.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class StoredLog:
     def at(self, offset: int) -> StoredRange | NotStored:
         """Return the range with the highest end that has `offset`, or why there is none.
 
-        An offset below the log start counts as in a hole, because `ranges` begin at the log start.
+        It never returns BELOW_LOG_START, because it does not know the log start.
         """
         below = bisect_right(self._starts, offset)
         if below and offset in self._furthest[below - 1].offsets:

@@ -3,8 +3,8 @@
 `start` follows the topic on a thread. A program that reads only once, or a simulation, need not
 call it: then each waiting call runs the follower itself, and all calls must be on one thread.
 
-Only this module writes the owner's tombstones. It removes a superseded trim or log start once the
-successor is read back as accepted. `write_tombstones` removes a deleted segment's records.
+Only this module writes the owner's tombstones. It removes superseded records, such as trims, once
+their successor is read back as accepted. `write_tombstones` removes a deleted segment's records.
 """
 
 from __future__ import annotations
@@ -307,8 +307,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
         """Write tombstones for records that the accepted event supersedes, and for expired ones.
 
-        It covers trims, log starts, gaps and requests at lower offsets of the metadata topic only:
-        a newer record may follow the event, and must stay.
+        Superseded records are removed only at offsets of the metadata topic below the event: a
+        newer record may follow it, and must stay.
         """
         family = family_of(event)
         partition = family.partition_of(event)

@@ -43,7 +43,7 @@ def event_partition(event: Event, partition_count: int) -> int:
 def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:
     """Return whether a record is on another metadata partition than its key belongs to.
 
-    False for a key that is of an unknown kind or too short.
+    False for an empty key, for an unknown kind, and for a partition's key that is too short.
     """
     if len(key) < _SUBJECT_END:
         return bool(key) and key[0] in CLUSTER_KINDS and partition != CLUSTER_PARTITION

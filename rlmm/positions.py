@@ -22,7 +22,7 @@ class MetadataPosition(NamedTuple):
 class ReadPosition:
     """The next offset to read, and leader epoch and broker time of the record before it.
 
-    -1 and 0 if no record was read. The broker uses the epoch to detect a truncated log.
+    These are -1 and 0 if no record was read. The broker uses the epoch to detect a truncated log.
     """
 
     offset: int

@@ -143,7 +143,7 @@ def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> 
 def record_scope(key: bytes) -> bytes:
     """Return what a key of any version concerns: a partition subject, a topic id, or all (empty).
 
-    Keys of unknown kinds, of processes and of policy levels concern all.
+    Unreadable keys and the keys of processes, policy levels and the secret concern all.
     """
     try:
         parsed = parse_record_key(key)

@@ -24,7 +24,7 @@ LEASE_MS = 15_000
 """How long a gateway's heartbeat counts."""
 
 MISSED_HEARTBEATS = 3
-"""The heartbeats that a manager may miss, each after its own interval."""
+"""A manager is gone after this number of missed heartbeats, each after its own interval."""
 
 SILENCE_MS = 90_000
 """The brokers' clock counts as stopped if the newest record is older than this."""

@@ -2,7 +2,7 @@
 
 All changes are events in the metadata topic. `publish` returns after this process has read its
 event back and folded it. So a caller reads its own writes and knows whether the event was accepted.
-After a refusal a caller must not carry out the side effect that it announced.
+After a refusal, a caller must not carry out the side effect that the event announced.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class SegmentRecord:
 
     `copy_deadline_ms` is the end of its copy attempt by the broker's clock, or 0 if unknown. A
     COPY_SEGMENT_STARTED past its deadline is dangling. `changed_ms` is the LogAppendTime of the
-    current state. If `is_dead_lettered`, only a repair job still deletes it. `changed_at` is the
-    position of the current state's record; it is None only in tests.
+    current state. If `is_dead_lettered`, only a repair or an operator deletes it. `changed_at` is
+    the position of the current state's record; it is None only in tests.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -165,8 +165,8 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
         Also removes the account of its offload segment, and those of failed attempts without a
-        segment. Only the partition's owner may call this. Raises RetriableError while late records
-        of the segment may still be appended.
+        segment. Only the partition's owner may call this. Raises RetriableError if the segment is
+        in another state, and while late records of it may still be appended.
         """
 
     @abstractmethod
@@ -211,7 +211,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
     @abstractmethod
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """Return the partition's claims, lineage, log start, trims and leases; empty if unknown."""
+        """Return the folded state of a partition; empty if nothing is known."""
 
     @abstractmethod
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
@@ -224,7 +224,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
     @abstractmethod
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record about this partition, or about all, that only a newer version can fold.
+        """Return a record about this partition, its topic or all that only newer rules can fold.
 
         While there is one, queries work, but nothing may be copied, trimmed or deleted: the record
         may forbid it.

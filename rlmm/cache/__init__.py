@@ -1,1 +1,1 @@
-"""The folded state of the metadata topic on local disk: one typed cache over an ordered store."""
+"""The folded state of the metadata topic on local disk: one typed cache over a database."""

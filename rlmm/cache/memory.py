@@ -1,6 +1,6 @@
 """OrderedStore in memory: for tests, and for programs that read the metadata topic once.
 
-A view locks the store, so writers wait for it. Memory: all data written.
+A view locks the tables, so writers wait for it. Memory: all data written.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class MemoryStore(OrderedStore):
         return _MemoryBatch()
 
     def write(self, batch: StoreBatch) -> None:
-        assert isinstance(batch, _MemoryBatch), "a batch of another store"
+        assert isinstance(batch, _MemoryBatch), "a batch of another OrderedStore"
         with self._lock:
             if batch.cleared:
                 self._tables = {table: _SortedTable() for table in Table}
@@ -136,7 +136,7 @@ class MemoryStore(OrderedStore):
         return ""
 
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Do nothing: this store cannot fail."""
+        """Do nothing: a database in memory cannot fail."""
 
     def set_aside(self, topic_id: str) -> str:
         with self._lock:

@@ -1,7 +1,7 @@
-"""MetadataCache: the folded state as typed queries over an ordered store.
+"""MetadataCache: the folded state as typed queries over an OrderedStore.
 
 It records which topic it belongs to and how far that topic was read. It does not access the topic;
-the follower decides whether the stored state may be used (rlmm/follow/continuation.py).
+the follower decides whether the cached state may be used (rlmm/follow/continuation.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED
 class MetadataCache:
     """The folded metadata. Reads are thread-safe; one thread makes all changes, also by overlays.
 
-    Raises CorruptError if the store is damaged, RetriableError if its disk fails.
+    Raises CorruptError if the database is damaged, RetriableError if its disk fails.
     """
 
     def __init__(self, store: OrderedStore) -> None:
@@ -70,7 +70,7 @@ class MetadataCache:
         self.changes = PartitionChanges()
 
     def identity(self) -> TopicIdentity | None:
-        """Return the topic that the cache was folded from; None if new or of another schema."""
+        """Return the topic that the cache was folded from; None if new or of another version."""
         value = self._store.get(Table.CHECKPOINT, IDENTITY)
         return None if value is None else values.identity_from_bytes(value)
 
@@ -111,16 +111,16 @@ class MetadataCache:
         return self._store.failure()
 
     def recover(self, before_restart: Callable[[], None]) -> None:
-        """Open the store again if it failed. Raises RetriableError.
+        """Open the database again if it failed. Raises RetriableError.
 
-        Written data is kept, but a damaged store starts again, empty, after `before_restart`.
+        Written data is kept, but a damaged database starts again, empty, after `before_restart`.
         """
         if self._store.failure():
             self._store.reopen(before_restart)
             self.changes.all_changed()
 
     def set_bulk_mode(self, *, enabled: bool) -> None:
-        """Optimize the store for many writes before the first queries; otherwise for queries."""
+        """Optimize the database for many writes before the first queries; otherwise for queries."""
         self._store.set_bulk_mode(enabled=enabled)
 
     def overlay(self) -> Overlay:
@@ -128,7 +128,7 @@ class MetadataCache:
         return Overlay(self._store, self.changes)
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
-        """Return a segment's stored entry, including the ids of its records."""
+        """Return a segment's entry, including the ids of its records; None if it has none."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             return stored_entry(reader.get, segment_subject(segment_id))
 
@@ -156,7 +156,7 @@ class MetadataCache:
                     yield subject, values.objects_named(entry_value(data))
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """Return a partition's claims, lineage, log start and trims."""
+        """Return the folded state of a partition; empty if nothing is known."""
         subject = partition_subject(topic_id_partition)
         data = self._store.get(Table.PARTITIONS, subject)
         state = PartitionState() if data is None else values.partition_from_bytes(data)
@@ -337,12 +337,12 @@ class MetadataCache:
         return tuple(rows.from_row(key[len(prefix) :], row) for key, row in found)
 
     def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
-        """Return the value of one subject."""
+        """Return the value of one subject; None if it has none."""
         row = self._store.get(Table.CLUSTER, rows.row_prefix + subject)
         return None if row is None else rows.from_row(subject, row)
 
     def close(self) -> None:
-        """Close the store; idempotent."""
+        """Close the database; idempotent."""
         self._store.close()
 
     def _view(self, reader: StoreReader, topic_id_partition: TopicIdPartition) -> SegmentView:

@@ -1,4 +1,4 @@
-"""OrderedStore: tables of bytes in key order, written in atomic batches."""
+"""OrderedStore: a local database with tables of bytes in key order, written in atomic batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Table(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSize:
-    """The current disk and memory use of a store; `entry_counts` may be estimates."""
+    """The current disk and memory use of a database; `entry_counts` may be estimates."""
 
     disk_bytes: int = 0
     block_cache_bytes: int = 0
@@ -75,7 +75,7 @@ class StoreBatch(ABC):
 
 
 class OrderedStore(ABC):
-    """An ordered store. All methods are thread-safe; it applies batches one after another.
+    """A local database. All methods are thread-safe; it applies batches one after another.
 
     Raises CorruptError if stored data cannot be read, RetriableError if the disk fails.
     """
@@ -90,7 +90,7 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def write(self, batch: StoreBatch) -> None:
-        """Apply a batch of this store: completely or not at all, even after a crash."""
+        """Apply a batch of this database: completely or not at all, even after a crash."""
 
     @abstractmethod
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
@@ -98,7 +98,7 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def size(self) -> StoreSize:
-        """Return the store's size; zeros while it cannot be used. Cheap enough for each scrape."""
+        """Return the database's size; zeros while it is closed. Cheap enough for each scrape."""
 
     @abstractmethod
     def set_bulk_mode(self, *, enabled: bool) -> None:
@@ -109,17 +109,17 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def failure(self) -> str:
-        """Return why the store cannot be used until `reopen` succeeds; empty while it can be used.
+        """Return why the database cannot be used until `reopen` succeeds; empty while it can be.
 
-        Any call may detect the failure. A store whose read found damage rejects writes too.
+        Any call may detect the failure, also a read that finds damage.
         """
 
     @abstractmethod
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
         """Close and open again with all written data, which ends a failure.
 
-        Reads raise RetriableError meanwhile. A damaged store starts again, empty; it first calls
-        `before_restart`, before any reader can see the empty store.
+        Reads raise RetriableError meanwhile. A damaged database starts again, empty; it first calls
+        `before_restart`, before any reader can see the empty database.
         """
 
     @abstractmethod

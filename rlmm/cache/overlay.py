@@ -37,7 +37,7 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class Overlay:
-    """A FoldState over a store. For one thread. Memory: the segments and partitions of a batch."""
+    """A FoldState over the database. For one thread. Memory: a batch's segments and partitions."""
 
     def __init__(self, store: OrderedStore, changes: PartitionChanges) -> None:
         """`changes` receives the partitions that a commit changes."""
@@ -59,7 +59,7 @@ class Overlay:
         return entry
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """The caller must have called `segment_entry` for the segment before."""
+        """Replace a segment's entry; call `segment_entry` for the segment before."""
         self._segments[subject] = entry
 
     def partition_state(self, subject: bytes) -> PartitionState:
@@ -194,7 +194,7 @@ class _SegmentWrites:
 def stored_entry(
     get: Callable[[Table, bytes], bytes | None], subject: bytes
 ) -> SegmentEntry | None:
-    """Return a store's entry of a segment; no batch may change `get`'s store meanwhile."""
+    """Return the database's entry of a segment; no batch may be written meanwhile."""
     data = stored_data(get, subject)
     return None if data is None else SegmentEntry.from_bytes(data)
 

@@ -1,7 +1,7 @@
 """OrderedStore in RocksDB: one column family per table.
 
 The topic has all data, so a directory that RocksDB calls corrupt is removed and created again. A
-directory that is locked or cannot be read from the disk is left unchanged; a later call opens it.
+directory that is locked or cannot be read from the disk is left unchanged; `reopen` tries again.
 Damage that a call finds at run time is a failure until the directory is opened again. It also
 leaves a mark, so that the next opening, by any process, starts with an empty directory. After a
 failed write, RocksDB rejects all writes until the directory is opened again, even once there is
@@ -106,7 +106,7 @@ class _ErrorMap:
     def mapped_error(self, error: Exception) -> TieredStorageError:
         """Return the error to raise instead of one of RocksDB."""
         text = str(error)
-        # A missing table means that another thread is opening the store again.
+        # A missing table means that another thread is opening the database again.
         if isinstance(error, DbClosedError | KeyError):
             return RetriableError("the cache is closed")
         if not any(phrase in text for phrase in _CORRUPT_PHRASES):
@@ -174,7 +174,7 @@ class RocksDbStore(OrderedStore):
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
         """Open or create the directory. Other users cannot enter it, because it has the secrets.
 
-        If it is locked or the disk fails, `failure` returns that until `reopen` succeeds.
+        If it is locked or the disk fails, `failure` returns the reason until `reopen` succeeds.
         """
         self._directory = directory
         self._settings = settings or RocksDbSettings()
@@ -203,7 +203,7 @@ class RocksDbStore(OrderedStore):
         return _RocksDbBatch(self._handles)
 
     def write(self, batch: StoreBatch) -> None:
-        assert isinstance(batch, _RocksDbBatch), "a batch of another store"
+        assert isinstance(batch, _RocksDbBatch), "a batch of another OrderedStore"
         with self._failing_until_opened(), self._write_lock:
             if self._db is None:
                 raise RetriableError("the cache is closed")
@@ -228,7 +228,7 @@ class RocksDbStore(OrderedStore):
             }
             disk_bytes = sum(map(_size_of, self._directory.iterdir()))
         except (DbClosedError, OSError):
-            return StoreSize()  # the store is being opened again
+            return StoreSize()  # the database is being opened again
         return StoreSize(
             disk_bytes=disk_bytes,
             block_cache_bytes=self._block_cache.get_usage(),
@@ -318,7 +318,7 @@ class RocksDbStore(OrderedStore):
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(PermissionError):  # another user shares the directory
+            with suppress(PermissionError):  # another user owns the directory
                 self._directory.chmod(0o700)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}

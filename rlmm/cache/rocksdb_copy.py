@@ -25,7 +25,7 @@ def require_cache(directory: Path) -> None:
     """Raise InvalidConfigError if the directory has no cache."""
     if not (directory / "CURRENT").is_file():
         raise InvalidConfigError(
-            "cannot read a metadata cache: the directory has none", found=directory
+            "cannot read a metadata cache: the directory has none", path=directory
         )
 
 

@@ -46,7 +46,7 @@ class SegmentView:
     """The segments of one partition. For one thread; it ends with its reader of SEGMENTS."""
 
     def __init__(self, store: OrderedStore, reader: StoreReader, partition: bytes) -> None:
-        """`partition` is a partition subject; `store` is the store of `reader`."""
+        """`partition` is a partition subject; `reader` is a view of `store`."""
         self._store = store
         self._reader = reader
         self._partition = partition

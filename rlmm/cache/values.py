@@ -112,7 +112,7 @@ def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | Non
 
 
 def newer_record_to_bytes(needs_fold_version: int, record: TopicRecord) -> bytes:
-    """Encode the note of a record that needs newer rules."""
+    """Encode the note of a record that the fold cannot read."""
     return _NEWER.pack(needs_fold_version, record.partition, record.offset)
 
 

@@ -50,7 +50,7 @@ class DeadLetter:
 
     @property
     def object_keys(self) -> tuple[str, ...]:
-        """The objects that may still be in the store."""
+        """Return the keys of the objects that may still be in the store."""
         return self.metadata.object_keys
 
 

@@ -1,10 +1,10 @@
 """A report that a stored object is missing or corrupt. Pure.
 
-Gateways, `rlm read` and managers write these records, unfenced. So a record is a report and never
-proof: it blocks trims, and it makes the leader's manager check the object. Only that manager's own
-check leads to another copy or to a deletion. The last record of one (segment, object, kind) wins,
-and its tombstone clears the anomaly. An operator who accepts the loss of an object writes a record
-of the kind LOSS_ACCEPTED. That record ends with the anomaly.
+Gateways, managers, `rlm read` and `rlm topic resolve` write these records, unfenced. So a record is
+a report and never proof: it blocks trims, and it makes the leader's manager check the object. Only
+that manager's own check leads to another copy or to a deletion. The last record of one (segment,
+object, kind) wins, and its tombstone clears the anomaly. An operator who accepts the loss of an
+object writes a record of the kind LOSS_ACCEPTED.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ from rsm.segment.metadata_codec import (
 from rsm.segment.ranges import OffsetRange
 
 ANOMALIES_MAX_COUNT = 256
-"""The most open anomalies of one partition; more can be recorded once earlier ones are cleared.
+"""The maximum number of open anomalies of one partition.
 
-Accepted losses count separately, with the same limit.
+More can be recorded after earlier ones are cleared. Accepted losses count separately, with the same
+limit.
 """
 
 FOLDED_ANOMALIES_MAX_COUNT = 4 * ANOMALIES_MAX_COUNT
-"""The most anomalies of one partition that a fold keeps; accepted losses count separately.
+"""The maximum number of anomalies that a fold keeps for one partition.
 
-Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and concurrent writers exceed it by a
-few. So only a writer that ignores that limit reaches the limit of the fold.
+Accepted losses count separately. Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and
+concurrent writers exceed it by a few. So only a writer that ignores that limit reaches the limit of
+the fold.
 """
 
 
@@ -55,7 +57,7 @@ class NoAnomalyRoomError(RetriableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyReported(Event):
-    """An object of a partition's segment is missing or corrupt; the last record of an id wins."""
+    """A segment's object is missing, corrupt or given up; the last record of an id wins."""
 
     topic_id_partition: TopicIdPartition
     anomaly: Anomaly

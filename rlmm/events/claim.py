@@ -29,7 +29,10 @@ from rsm.segment.metadata_codec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipClaimed(Event):
-    """A leader claimed a partition; contains the whole lineage. Never tombstoned."""
+    """A leader claimed a partition; contains the whole lineage.
+
+    Tombstoned only after the partition's deletion has finished.
+    """
 
     topic_id_partition: TopicIdPartition
     writer: Writer

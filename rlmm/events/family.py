@@ -5,11 +5,12 @@ supersedes, how the cache keeps it, and what reads it. The registry (rlmm/events
 the families; the codec, the fold, the cache, the tombstones and the consumer ask it instead of
 naming events. rlmm/fold.py lists the rules.
 
-Each event has its own id. Where acceptance depends on order (segments, claims, trims, log starts,
-gaps, requests), a record's key ends with that id. So no record replaces another, and compaction
-cannot remove an accepted record in favor of a refused one. The owner writes tombstones for what is
-superseded. Families that reuse their keys (policies, pauses, registrations, read leases) have one
-key per subject, and the last record of a key wins; Kafka's compaction alone removes old records.
+Each event has its own id. Where acceptance depends on order, such as for segments, claims, trims
+and requests, a record's key ends with that id. So no record replaces another, and compaction cannot
+remove an accepted record in favor of a refused one. The owner writes tombstones for what is
+superseded. Families that reuse their keys, such as policies, registrations and read leases, have
+one key per topic id, process or lease. The last record of a key wins, and compaction removes the
+others.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class EventFamily(ABC, Generic[E, M, S]):
     """The event's field in MetadataEvent (rlmm/proto/events.proto)."""
 
     min_fold_version: ClassVar[int] = 1
-    """The oldest fold rules that know such an event; older ones set its records aside."""
+    """The oldest fold rules that know such an event; older ones skip its records."""
 
     reuses_keys: ClassVar[bool] = False
     """Whether a later record may have the same key, and then replaces the earlier one."""

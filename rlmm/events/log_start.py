@@ -42,7 +42,7 @@ class LogStartAdvanced(Event):
 class LogStartRequested(Event):
     """A client has deleted the records below `offset`, and the broker has accepted that.
 
-    Any gateway may write it, unfenced: requests form a maximum, never above the high watermark. The
+    Any process may write it, unfenced: requests form a maximum, never above the high watermark. The
     leader's manager makes `offset` the log start. `leader_epoch` is the epoch of the broker that
     accepted it, or -1 for the owner's epoch when it is folded. If a later epoch begins below
     `offset`, the log start moves only to the beginning of that epoch.

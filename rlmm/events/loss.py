@@ -52,7 +52,7 @@ class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
     def from_message(self, event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
         if message.leader_epoch < -1 or message.local_start_offset < 0:
             raise CorruptError(
-                "cannot read an accepted loss: a negative value",
+                "cannot read an accepted loss: its epoch or offset is below the minimum",
                 epoch=message.leader_epoch,
                 offset=message.local_start_offset,
             )

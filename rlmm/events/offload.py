@@ -20,7 +20,7 @@ from rsm.segment.metadata_codec import partition_from_message, partition_to_mess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequested(Event):
-    """A request to copy all rolled segments below `offset` now, regardless of their age.
+    """A request to copy all rolled segments below `offset` now, regardless of any copy lag.
 
     Any process may write it, unfenced: requests form a maximum.
     """

@@ -55,7 +55,7 @@ class OriginalConfig:
 
 
 class CopyLagSince(Enum):
-    """The start of a copy lag in time."""
+    """The event from which a copy lag in time counts."""
 
     NEWEST_RECORD = 1  # the segment's newest record (KIP-1241)
     ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)

@@ -138,7 +138,7 @@ def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
 
 
 def remove_policy_level(metadata: RecordRemover, pattern: str) -> bool:
-    """Write the tombstone of a pattern's policy level; return whether the pattern has one.
+    """Write the tombstone of a pattern's policy level; return whether the pattern had one.
 
     Any process may call this. Returns once this process has applied the tombstone. Raises
     RetriableError if that takes too long.

@@ -131,7 +131,7 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
             )
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:
-        """Return leases that expired READ_LEASE_MAX_MS ago: brokers' clocks differ by less."""
+        """Return ids of leases expired for READ_LEASE_MAX_MS: brokers' clocks differ by less."""
         before_ms = broker_time_ms - READ_LEASE_MAX_MS
         return [each.lease_id for each in state.read_leases if each.expires_ms <= before_ms]
 

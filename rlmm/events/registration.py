@@ -78,9 +78,9 @@ class ProcessRegistered(Event):
     apply; empty if unknown. Liveness depends on the record's LogAppendTime, not its arrival.
 
     Two processes share a host if `boot_id` and `network_namespace` are equal; then each reaches the
-    other at a loopback address. `broker_address` is the advertised address of `broker_id`. An empty
-    text means not known. `bounded_reasons` limits `unready_reasons` to UNREADY_REASONS_MAX_COUNT
-    of UNREADY_REASON_MAX_CHARACTERS each.
+    other at a loopback address. `broker_address` is the advertised address of `broker_id`. Each of
+    these three is empty if it is not known. `bounded_reasons` limits `unready_reasons` to
+    UNREADY_REASONS_MAX_COUNT of UNREADY_REASON_MAX_CHARACTERS each.
 
     `incarnation` is new at each start, and the process's claims contain it. It is None for version
     0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
@@ -116,7 +116,7 @@ class Registration:
 
 
 class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered, Registration]):
-    """Registrations of this or an older version; decoding drops reasons beyond the limits."""
+    """Registrations; decoding drops reasons and defaults beyond the limits."""
 
     event_type = ProcessRegistered
     kind = RecordKind.REGISTRATION

@@ -36,7 +36,7 @@ class ClusterReader(Protocol):
 
     @abstractmethod
     def cluster_value(self, rows: ClusterRows[V], subject: bytes) -> V | None:
-        """Return the value of one subject."""
+        """Return the value of one subject; None if it has none."""
 
 
 class KeptRows(Protocol[V_co]):
@@ -69,7 +69,7 @@ class KnownRecords(KeptReader, Protocol):
 
 
 class RecordRemover(ClusterReader, Protocol):
-    """Also removes records whose keys are reused: a metadata manager."""
+    """Reads rows of the cluster, and removes records with reused keys: a metadata manager."""
 
     @abstractmethod
     def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:

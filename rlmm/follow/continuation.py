@@ -22,9 +22,10 @@ from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
-_GONE = (
-    "the metadata topic that this state directory followed is gone: restore it, or stop the "
-    "process and move manager/cache of its state.dir aside to begin again"
+_GONE = "the metadata topic that this state directory followed is gone"
+_RESTORE = (
+    "Restore it. To begin again instead, stop the process, move its metadata cache below state.dir "
+    "aside, and start it"
 )
 _TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
 
@@ -36,7 +37,7 @@ class CachedTopic:
     `stored` is the topic that the cache was folded from, None if it is new. `positions` is the next
     offset of each cached metadata partition, `end_offsets` the current end of each one. `fed_ms` is
     when the cache last got a record, by the brokers' clocks; 0 if never. `rebuild_reason` is why
-    it may not be continued, else empty. `should_set_aside`: it has records that the topic lost.
+    it may not be continued, else empty. `should_set_aside`: it has records that the topic lacks.
     """
 
     identity: TopicIdentity
@@ -88,7 +89,7 @@ class Continuation:
         )
 
     def start_over(self, found: CachedTopic) -> CachedTopic:
-        """Remove the cached data for its `rebuild_reason`; return the resulting connection."""
+        """Empty the cache for its `rebuild_reason`; return the topic with the empty cache."""
         if found.should_set_aside and found.stored is not None:
             self._set_aside(found.stored)
         logged = found.stored is not None
@@ -97,7 +98,7 @@ class Continuation:
         return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
-        """Return the topic, after a check of its shape.
+        """Return the topic, after a check of its shape; create it if no topic was followed yet.
 
         Raises NotFoundError if the followed topic is gone.
         """
@@ -107,7 +108,7 @@ class Continuation:
         except NotFoundError as error:
             if followed is None:
                 raise
-            raise NotFoundError(_GONE, topic_id=followed.topic_id) from error
+            raise NotFoundError(_GONE, topic_id=followed.topic_id, advice=_RESTORE) from error
 
     def is_too_old(self, fed_ms: int, now_ms: int) -> bool:
         """Return whether a cache without records since `fed_ms` may miss tombstones."""
@@ -124,7 +125,7 @@ class Continuation:
         if kept:
             _log.warning(
                 LogLine(
-                    "kept the metadata cache of a topic that was replaced or cut",
+                    "kept the metadata cache of a topic that was replaced or truncated",
                     path=kept,
                     topic_id=stored.topic_id,
                 )

@@ -47,7 +47,7 @@ class FollowedPartitions:
         self.numbers = partitions
 
     def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
-        """Return whether these positions show that partitions have just caught up.
+        """Update which partitions are caught up; return whether any has just caught up.
 
         A partition counts only once it has answered: the answer confirms what was read before.
         """

@@ -2,7 +2,7 @@
 
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
-         └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
+         └─ topic unreachable at the start, gone, replaced, truncated, wrong shape;
                                               cache cannot be used ─────────────┘
 
 It follows the assigned metadata partitions. It becomes ready once it has applied all that they
@@ -11,9 +11,9 @@ data of partitions that are no longer assigned.
 
 If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
 can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
-may have missed tombstones. While the cache cannot be used, it is not ready, because its data lags
-the topic. If an empty cache replaces a damaged one, queries fail until it is caught up. Run `step`
-in a loop, with the pauses that it returns.
+may have missed tombstones. While the cache cannot be used, the follower is not ready, because the
+data lags the topic. If an empty cache replaces a damaged one, queries fail until it is caught up.
+Run `step` in a loop, with the pauses that it returns.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class Follower:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _set_bulk_mode(self, *, enabled: bool) -> None:
-        """Set bulk mode each time: a cache that was opened again has not kept it."""
+        """Set bulk mode even if it was set before: a cache that is opened again loses it."""
         if enabled or self._has_bulk_mode:
             self._cache.set_bulk_mode(enabled=enabled)
             self._has_bulk_mode = enabled

@@ -1,4 +1,4 @@
-"""The thread that runs the follower, and that detects a call that never returns."""
+"""Runs the follower in a thread, and detects a call that never returns."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class NativeAudit:
         return sum(map(len, self._segments.values()))
 
     def findings(self, cut_off_ms: int) -> Iterator[NativeFinding]:
-        """Yield the findings that have existed since `cut_off_ms`."""
+        """Yield the findings whose records are older than `cut_off_ms`."""
         found = (
             *self._partition_deletions(),
             *(each for tip, known in self._segments.items() for each in _unsettled(tip, known)),
@@ -184,5 +184,5 @@ def _offsets(first_offset: int, last_offset: int) -> OffsetRange:
         return OffsetRange.from_inclusive(first_offset, last_offset)
     except ValueError as error:
         raise CorruptError(
-            "cannot read a segment: its offsets are invalid", found=str(error)
+            "cannot read a segment: its offsets are invalid", reason=str(error)
         ) from error

@@ -11,7 +11,7 @@ from rsm.segment.ranges import OffsetRange
 OBJECT_KEY_MAX_CHARS = 4_096
 
 LOST_RANGES_MAX_COUNT = 256
-"""The most offset ranges in one acceptance; accept more of one segment with several records."""
+"""The maximum number of offset ranges in one acceptance; the rest of a segment needs another."""
 
 
 class AnomalyKind(Enum):
@@ -51,7 +51,7 @@ class Anomaly:
         if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
             raise ValueError(f"an object key has {len(self.object_key)} characters")
         if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
-            raise ValueError("times or attempts of an anomaly are not in order")
+            raise ValueError("the times or attempts of an anomaly are invalid")
         if len(self.lost) > LOST_RANGES_MAX_COUNT:
             raise ValueError(f"an anomaly has over {LOST_RANGES_MAX_COUNT} ranges of lost offsets")
 

@@ -63,12 +63,12 @@ class DriverProperty:
 class OffloadSegmentRecord:
     """An offload segment in its current status.
 
-    `id` is also the id of the first stored segment in `segment_ids`: the account ends with it.
-    `objects` are the names of all objects that the stored segments may have, as `short_keys` gives
-    them: several chunks have one name. Records of earlier versions have none. `begin` is the
-    position of the first batch, and `end` the one after the last batch. Only an offloaded segment
-    has `end` and `offloaded_ms`. If the log did not show the end any more, `end` has its offset as
-    ledger id, and entry 0. Times are the writer's. Raises ValueError.
+    `id` is also the id of the first stored segment in `segment_ids`, with which the account is
+    removed. `objects` are the names of all objects that the stored segments may have, as
+    `short_keys` gives them: several chunks have one name. Records of earlier versions have none.
+    `begin` is the position of the first batch, and `end` the one after the last batch. Only an
+    offloaded segment has `end` and `offloaded_ms`. If the log did not show the end any more, `end`
+    has its offset as ledger id, and entry 0. Times are the writer's. Raises ValueError.
     """
 
     id: UUID
@@ -95,7 +95,9 @@ class OffloadSegmentRecord:
                 f"an offload segment that is {self.status.name} cannot end at {self.end}"
             )
         if self.assigned_ms < 0 or (self.offloaded_ms or 0) < 0:
-            raise ValueError(f"a time of an offload segment is negative: {self.assigned_ms}")
+            raise ValueError(
+                f"a time of an offload segment is negative: {self.assigned_ms}, {self.offloaded_ms}"
+            )
         if self.end is not None and self.end.offset <= self.begin.offset:
             raise ValueError(f"an offload segment has no offsets: {self.begin}, {self.end}")
 

@@ -40,7 +40,7 @@ _FINISHED_NUMBER = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 class SegmentEntry(NamedTuple):
-    """One segment in any state; `state` None: no record was accepted, or it was erased.
+    """One segment in any state; `state` None: no record was accepted, or a tombstone erased it.
 
     `epochs` and `records` are packed as the module describes; `value` is a MetadataEvent.
     """

@@ -19,7 +19,7 @@ class PublishedPosition:
 
 
 class PositionLostError(NotFoundError):
-    """A partition lost records that were read from it: it was cut, and maybe written again."""
+    """A partition lost records that were read: it was truncated, and maybe written again."""
 
 
 class UnknownResultError(RetriableError):
@@ -34,8 +34,8 @@ class EventTopic(ABC):
         """Check the topic's shape; if it does not exist and `create` is set, create it first.
 
         Raises NotFoundError if it does not exist and `create` is not set. Raises InvalidConfigError
-        with the setting if partition count, replication factor, cleanup policy or timestamp type
-        are wrong. Raises RetriableError if the cluster does not respond.
+        with the setting if the shape is wrong (rlmm.topic.shape). Raises RetriableError if the
+        cluster does not respond.
         """
 
     @abstractmethod
@@ -61,7 +61,7 @@ class EventTopic(ABC):
 
     @abstractmethod
     def positions(self) -> Mapping[int, int]:
-        """Return each assigned partition's next offset, past gaps and control records."""
+        """Return each assigned partition's next offset, past compacted and control records."""
 
     @abstractmethod
     def answered(self) -> Collection[int]:

@@ -1,4 +1,4 @@
-"""Requests the metadata topic's shape, identity and ends from the cluster."""
+"""Creates the metadata topic, and requests its shape, identity and ends from the cluster."""
 
 from __future__ import annotations
 
@@ -212,14 +212,15 @@ class KafkaTopicAdmin:
             raise RetriableError(
                 "cannot create the metadata topic", reason="the cluster did not respond in time"
             ) from timeout
-        _log.info(
-            LogLine(
-                "created the metadata topic",
-                topic=settings.name,
-                partitions=settings.partition_count,
-                replication_factor=settings.replication_factor,
+        else:
+            _log.info(
+                LogLine(
+                    "created the metadata topic",
+                    topic=settings.name,
+                    partitions=settings.partition_count,
+                    replication_factor=settings.replication_factor,
+                )
             )
-        )
 
     def _ask_of_topic(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
         """Ask about the topic. Only its description shows that it does not exist: see `ensure`."""

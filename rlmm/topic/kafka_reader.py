@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _LEADERS_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 5.0
 _START_PAUSE_S = 0.005
-_CANNOT_READ = "cannot read the metadata topic"
+_CANNOT_READ = "cannot read the topic"
 
 
 class KafkaTopicReader:
@@ -97,7 +97,7 @@ class KafkaTopicReader:
         return sorted(topic.partitions)
 
     def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
-        """Return the current end of each partition. Raises RetriableError."""
+        """Return each partition's current end. Raises RetriableError or NotFoundError."""
         ends = {}
         for partition in partitions:
             try:
@@ -105,7 +105,9 @@ class KafkaTopicReader:
                     TopicPartition(self._topic, partition), timeout=timeout_ms / 1000
                 )
             except KafkaException as exception:
-                raise map_error(kafka_error(exception), _CANNOT_READ) from exception
+                raise map_error(
+                    kafka_error(exception), _CANNOT_READ, topic=self._topic
+                ) from exception
             if found is None:
                 raise RetriableError("the cluster did not answer in time", partition=partition)
             ends[partition] = found[1]
@@ -227,12 +229,14 @@ class KafkaTopicReader:
         partition, offset, error = message.partition(), message.offset(), message.error()
         assert error is not None, "a record has a partition and an offset"
         if partition is None or offset is None or partition < 0:
-            self._read_error = map_error(error, _CANNOT_READ)
+            self._read_error = map_error(error, _CANNOT_READ, topic=self._topic)
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
             self._answered.add(partition)
             self._positions[partition] = max(self._positions.get(partition, 0), offset)
         else:
-            self._read_error = map_error(error, _CANNOT_READ, partition=partition)
+            self._read_error = map_error(
+                error, _CANNOT_READ, topic=self._topic, partition=partition
+            )
 
     def _topic_partition(self, partition: int, position: ReadPosition) -> TopicPartition:
         if position.offset == 0:

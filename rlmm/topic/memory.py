@@ -1,8 +1,8 @@
 """The metadata topic in memory: a log that several clients share, with compaction on demand.
 
 It behaves like the topic in Kafka, for tests and simulations. Offsets are not reused, and append
-times come from the given clock. Tombstones stay, compaction leaves gaps, and a test can recreate or
-cut the topic while clients read it.
+times come from the given clock. Tombstones stay, compacted offsets are missing, and a test can
+recreate or truncate the topic while clients read it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MemoryLog:
             self._epochs = [[0] for _ in range(self._partition_count)]
 
     def cut(self, partition: int, end_offset: int) -> None:
-        """Lose the records from an offset on, as in an unclean election; a new epoch begins."""
+        """Truncate a partition at an offset, as an unclean election does; a new epoch begins."""
         with self.changed:
             records = self._records[partition]
             self._records[partition] = [r for r in records if r.offset < end_offset]

@@ -154,7 +154,7 @@ def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_ca
     delete_topic(kafka, topic_settings)
 
     wait_until(
-        lambda: "gone: restore it" in manager.readiness().reason,
+        lambda: "followed is gone" in manager.readiness().reason,
         60.0,
         lambda: f"the reason: {manager.readiness()}",
     )

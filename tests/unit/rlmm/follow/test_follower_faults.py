@@ -36,7 +36,7 @@ def test_topic_when_deleted_under_the_follower_then_is_not_created_again() -> No
 
     world.step(5)
 
-    assert "gone: restore it" in world.follower.readiness.reason
+    assert "followed is gone" in world.follower.readiness.reason
     assert world.log.deleted
     assert world.cache.segment(SEGMENT.segment_id) is not None
 
@@ -49,7 +49,7 @@ def test_topic_when_deleted_before_the_start_then_is_not_created_again() -> None
     world.restart()
     world.step(5)
 
-    assert "gone: restore it" in world.follower.readiness.reason
+    assert "followed is gone" in world.follower.readiness.reason
     assert world.log.deleted
     assert world.store.kept == []
 

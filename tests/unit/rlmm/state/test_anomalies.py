@@ -47,7 +47,7 @@ def test_anomaly_when_its_times_and_attempts_are_in_order_then_made(
 def test_anomaly_when_its_times_or_attempts_are_not_in_order_then_refused(
     first_ms: int, last_ms: int, attempts: int
 ) -> None:
-    with pytest.raises(ValueError, match="not in order"):
+    with pytest.raises(ValueError, match="are invalid"):
         replace(anomaly(), first_ms=first_ms, last_ms=last_ms, attempts=attempts)
 
 
