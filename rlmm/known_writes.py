@@ -128,7 +128,7 @@ def barrier_key(key: bytes) -> bytes:
 
 def _not_known(partition: int, reason: object) -> UnknownResultError:
     return UnknownResultError(
-        "other records wait until it is known whether an earlier one was written",
+        "cannot write to the partition: the result of an earlier write is not known",
         partition=partition,
         reason=reason,
     )

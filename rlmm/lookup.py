@@ -51,7 +51,7 @@ class NotStored:
     def error(self) -> NotFoundError:
         """Return this as an error, for a reader without another source."""
         return NotFoundError(
-            f"offset is {self.absence.value}",
+            f"the offset is {self.absence.value}",
             partition=self.topic_id_partition,
             offset=self.offset,
             until_offset=self.until_offset,

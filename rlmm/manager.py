@@ -59,7 +59,7 @@ _WHOLE_WAIT_MS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerSettings:
-    """Bounds of the manager.
+    """The manager's settings.
 
     `consume_wait_ms`: how long applying a published event, or reaching the topic's end, may take
     (Kafka's remote.log.metadata.consume.wait.ms). `tombstone_grace_ms`: how long a segment's
@@ -170,10 +170,15 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if entry is None:
             return
         if entry.state not in (None, SegmentState.DELETE_SEGMENT_FINISHED):
-            raise RetriableError("the segment is not deleted yet", segment=segment_id)
+            raise RetriableError(
+                "cannot write tombstones: the segment is not deleted yet", segment=segment_id
+            )
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
-            raise RetriableError("late records of the segment may still arrive", segment=segment_id)
+            raise RetriableError(
+                "cannot write tombstones: late records of the segment may still arrive",
+                segment=segment_id,
+            )
         # Lists of segments omit those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
@@ -196,7 +201,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         for subject, entry in self._cache.entries(topic_id_partition):
             if entry.state is not None:
                 raise RetriableError(
-                    "segments of the partition are still stored", partition=topic_id_partition
+                    "cannot write tombstones: segments of the partition are still stored",
+                    partition=topic_id_partition,
                 )
             left[subject] = entry
         keys = list(_segment_keys(left))

@@ -14,8 +14,8 @@ class MetadataMetrics:
     metadata partition. `lag_events_count` counts unapplied records up to the last fetched ends,
     `missing_events_count` up to the ends at the start of following. `newer_records_count` counts
     records that only a newer version can fold. `not_ready` is the reason, empty if ready.
-    `catching_up_count` counts followed partitions that do not answer queries yet. `segments_count`
-    and `rows_count` of the cache are estimates.
+    `catching_up_count` counts followed partitions that are not caught up. `segments_count` and
+    `rows_count` of the cache are estimates.
     """
 
     is_ready: bool

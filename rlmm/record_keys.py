@@ -21,8 +21,9 @@
 | policy level | 0x14 | first 16 bytes of the SHA-256 of its pattern in UTF-8 |
 
 A partition subject is the topic id (16) and the partition as u32, big endian. A segment subject is
-that and the segment id. The key alone names a record's subject, even that of a tombstone. Kinds
-whose acceptance depends on order carry the event's id, so that no record replaces another.
+a partition subject and the segment id. The key alone names a record's subject, even that of a
+tombstone. Kinds whose acceptance depends on order carry the event's id, so that no record replaces
+another.
 """
 
 from __future__ import annotations

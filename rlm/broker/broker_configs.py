@@ -32,7 +32,7 @@ def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) ->
     )
     response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(resource,)))
     if not response.results:
-        raise RetriableError("the broker's response has no settings of the broker", node_id=node_id)
+        raise RetriableError("the broker's response lacks its settings", node_id=node_id)
     row = response.results[0]
     if row.error_code != ErrorCode.NONE:
         raise error_of(row.error_code, node_id=node_id, reason=row.error_message)

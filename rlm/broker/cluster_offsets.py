@@ -19,7 +19,7 @@ _ASKED_AT_ONCE = 8
 def fetch_cluster_offsets(
     bootstrap: Bootstrap, view: ClusterView, partitions: Iterable[TopicIdPartition]
 ) -> PartitionResults[PartitionOffsets]:
-    """Fetch the offsets of `partitions` from their leaders in `view`, at most eight at once.
+    """Fetch the offsets of `partitions` from their leaders in `view`; ask eight at once at most.
 
     A partition fails with RetriableError if it has no leader or the leader is unreachable,
     otherwise as `fetch_partition_offsets`. Brokers' errors are never raised.

@@ -52,7 +52,7 @@ def delete_records(
     starts = fetch_log_end(leader, {each: epochs[each] for each in done}, LogEnd.LOG_START)
     short = {
         each: RetriableError(
-            "the log start did not move as far as it should",
+            "the log start is still below the requested offset",
             partition=each,
             log_start_offset=start_offset,
             before_offset=deletions[each].before_offset,

@@ -1,7 +1,7 @@
 """Sends requests to this host's broker, whose log dirs this process reads.
 
 Owns one connection. Asks a bootstrap server only for Metadata, to find the broker by its node id.
-After a failed connection attempt, waits as long as the back-off says before the next one.
+After a failed connection attempt, requests fail at once until the back-off ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Combines concurrent requests for offsets: callers that wait share the next request.
 
-A copy fetches offsets before its first and after its last byte, and they must not be older than its
-call. Many copies at once would queue for one connection, with three requests each. So
+A copy fetches offsets before its first and after its last byte, and each response must be newer
+than the call. Many copies at once would queue for one connection, with three requests each. So
 a caller that finds the connection busy joins the next request with all other waiting callers.
 """
 

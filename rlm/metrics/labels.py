@@ -1,6 +1,6 @@
 """Defines the labels of the manager's metrics: every value that a label can have.
 
-It repeats values that other packages define, because those packages import the metrics. Tests
+The lists repeat values that other packages define, because those packages import the metrics. Tests
 compare the lists with the packages.
 """
 

@@ -175,7 +175,7 @@ _MEASURES: tuple[Measure[MetadataMetrics], ...] = (
     _gauge(
         "rlm_metadata_cache_block_cache_bytes",
         MetricUnit.BYTES,
-        "Bytes of memory with blocks of the cache.",
+        "Bytes of memory that the cache uses for blocks read from disk.",
         lambda m: m.block_cache_bytes,
     ),
     _gauge(

@@ -215,7 +215,7 @@ class Metrics(StorageMetrics):
         self.gaps_recorded = self._counter(
             "rlm_gaps_recorded",
             MetricUnit.COUNT,
-            "Gaps recorded.",
+            "Gaps that the manager recorded.",
             (labels.TOPIC, labels.GAP_REASON),
         )
         self.dead_letters = self._counter(
@@ -298,7 +298,7 @@ class Metrics(StorageMetrics):
         self.task_failures = self._counter(
             "rlm_task_failures",
             MetricUnit.COUNT,
-            "Runs of a background task that failed.",
+            "Failed runs of a background task.",
             (labels.TASK, labels.ERROR_CLASS),
         )
 

@@ -23,7 +23,7 @@ class StorageMetrics(DescribedMetrics):
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",
             MetricUnit.SECONDS,
-            "Time of each operation of the store, which may be several HTTP requests.",
+            "Time of each store operation, which may need several HTTP requests.",
             (labels.STORE_OPERATION, labels.STORE_RESULT),
             _REQUEST_BUCKETS_S,
         )
@@ -36,7 +36,7 @@ class StorageMetrics(DescribedMetrics):
         self._plugin_errors = self._counter(
             "rlm_plugin_errors",
             MetricUnit.COUNT,
-            "Calls of a plug-in that failed with an error outside its interface, returned a wrong "
+            "Plug-in calls that failed with an error outside the interface, returned a wrong "
             "result, or did not return in time.",
             labels.PLUGIN,
         )

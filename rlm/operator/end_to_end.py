@@ -55,7 +55,7 @@ _DELAYED_BY_CONFIGURATION = frozenset(
     {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
 )
 _LONGER_AGE = (
-    f". The managers' {TRIM_MIN_AGE_MS} is longer than this command's: "
+    f"The managers' {TRIM_MIN_AGE_MS} is longer than this command's: "
     "run the check with --config and the managers' file"
 )
 
@@ -281,9 +281,10 @@ class EndToEndCheck:
                 if blocked is None:
                     raise RetriableError("the broker still has offset 0")
                 step.is_skippable = blocked.reason in _DELAYED_BY_CONFIGURATION
-                advice = _LONGER_AGE if blocked.reason == _YOUNGER_THAN_MIN_AGE else ""
+                advice = _LONGER_AGE if blocked.reason == _YOUNGER_THAN_MIN_AGE else None
                 raise RetriableError(
-                    f"the broker still has offset 0: trims are blocked by {_shown(blocked)}{advice}"
+                    f"the broker still has offset 0: trims are blocked by {_shown(blocked)}",
+                    advice=advice,
                 )
 
     def _blocked(self, partition: TopicIdPartition) -> tuple[Blocked | None, Blocked | None]:
@@ -315,7 +316,7 @@ class EndToEndCheck:
                 self._move_log_starts(canary)
                 if not self._until_woken(lambda: not self._left(canary), 0):
                     left = self._left(canary)
-                    raise RetriableError(f"{left} segments are still stored; managers delete them")
+                    raise RetriableError(f"{left} segments are still stored; the managers continue")
         with self._rows.step("deleted", canary.topic.name):
             self._tools.canaries.delete(canary.topic.name, _CREATE_MS)
             for name in self._abandoned():

@@ -59,7 +59,7 @@ class OsSpawner:
             )
         except OSError as error:
             raise RetriableError(
-                "process cannot be started", process=spec.name, reason=error.strerror
+                "cannot start the process", process=spec.name, reason=error.strerror
             ) from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

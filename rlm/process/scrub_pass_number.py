@@ -50,7 +50,7 @@ class StoredScrubPassNumber:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_state(self._path, f"{self._number} {self._started_count}")
         except OSError as error:
-            what = "cannot store the number of the scrub's pass"
+            what = "cannot write the number of the scrub's pass"
             _log.info(LogLine(what, path=self._path, error=error))
 
 

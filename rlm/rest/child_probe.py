@@ -58,7 +58,7 @@ class ChildProbe:
             response = connection.getresponse()
             return _Response(status=response.status, body=response.read())
         except (OSError, HTTPException) as error:
-            raise RetriableError("process does not answer", address=address) from error
+            raise RetriableError("the process does not answer", address=address) from error
         finally:
             connection.close()
 
@@ -122,7 +122,7 @@ class LastReadiness:
 
 def _starting(address: str) -> ReadinessReport:
     error = RetriableError(
-        "process has not answered since its start",
+        "the process has not answered since its start",
         address=address,
         advice="Wait; if that lasts, look at the log of the process",
     )

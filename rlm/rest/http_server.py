@@ -135,5 +135,5 @@ class HttpServer:
         if self._thread.ident is not None:
             self._thread.join(2 * _STOP_S)
         if self._thread.is_alive():
-            raise RetriableError("HTTP server does not stop", thread=self._thread.name)
+            raise RetriableError("the HTTP server did not stop in time", thread=self._thread.name)
         self._bound.close()

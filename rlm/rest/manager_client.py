@@ -157,7 +157,7 @@ class ManagerClient:
         secret = self._credentials.secret()
         if secret is None:
             raise RetriableError(
-                "requests cannot be signed: the managers have not set the cluster's secret yet",
+                "cannot sign requests: the managers have not set the cluster's secret yet",
                 broker_id=manager.broker_id,
                 advice="Look at the readiness of the managers in `rlm processes`",
             )

@@ -52,12 +52,12 @@ class Keystore:
                 raise self._unusable("the private key does not fit the certificate") from error
             if is_encrypted:
                 raise InvalidConfigError(
-                    "the private key cannot be opened with its password",
+                    "cannot open the private key with its password",
                     key=self.password_key,
                     file=self.path,
                     advice="Correct the password, or give another key",
                 ) from error
-            raise self._unusable("private key or certificate cannot be used", error) from error
+            raise self._unusable("cannot use the private key or its certificate", error) from error
 
     def _unusable(self, message: str, reason: Exception | None = None) -> InvalidConfigError:
         cause = {} if reason is None else {"reason": reason}
@@ -77,7 +77,7 @@ def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:
         context.load_verify_locations(cafile=path)
     except OSError as error:
         raise InvalidConfigError(
-            "certificates cannot be used",
+            "cannot use the certificates",
             key=location_key,
             file=path,
             reason=error,
@@ -90,7 +90,7 @@ def _pem(path: Path, location_key: str) -> str:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise InvalidConfigError(
-            "file cannot be read",
+            "cannot read the file",
             key=location_key,
             file=path,
             reason=error.strerror,

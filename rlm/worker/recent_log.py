@@ -169,7 +169,7 @@ def _unreadable(path: Path, error: OSError) -> RetriableError:
         fields = dict(denied_access(Path(error.filename)))
         advice = "Run the command as the user of `rlm run`"
     return RetriableError(
-        "the recent log cannot be read",
+        "cannot read the recent log",
         path=path,
         **fields,
         reason=error.strerror,

@@ -32,7 +32,7 @@ from rsm.segment.log_line import LogLine
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
 
-STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills it
+STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills the worker
 HANG_MS = 120_000
 _STDIN_FD = 0
 _TICK_MS = 500
@@ -171,7 +171,7 @@ def _wait_for_end(
         failure = worker.failure()
         if failure is not None:
             raise failure
-    _log.info(LogLine("worker stops", process=name, parent_gone=parent_gone.is_set()))
+    _log.info(LogLine("stopping the worker", process=name, parent_gone=parent_gone.is_set()))
 
 
 def _note_parent_gone(parent_gone: threading.Event, inbox: SignalInbox) -> None:

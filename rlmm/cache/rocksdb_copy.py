@@ -73,7 +73,7 @@ def _errors() -> Iterator[None]:
     except TieredStorageError:
         raise
     except Exception as error:
-        raise RetriableError("the metadata cache cannot be read", reason=error) from error
+        raise RetriableError("cannot read the metadata cache", reason=error) from error
 
 
 def _copy_table(family: Rdict, target: OrderedStore, table: Table) -> None:

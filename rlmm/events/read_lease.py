@@ -127,7 +127,8 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
         active = state_of(event.topic_id_partition).active_leases(broker_time_ms)
         if len(_without(active, event.lease_id)) >= READ_LEASES_MAX_COUNT:
             raise RetriableError(
-                "the partition has too many read leases", partition=event.topic_id_partition
+                "cannot take a read lease: the partition has the maximum number",
+                partition=event.topic_id_partition,
             )
 
     def expired_ids(self, state: PartitionState, broker_time_ms: int) -> Iterable[UUID]:

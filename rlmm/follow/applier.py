@@ -26,6 +26,7 @@ CORRUPT = "corrupt"
 UNSUPPORTED = "unsupported"
 NEWER_VERSION = "newer_version"
 MISPLACED = "misplaced"
+_REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ class _BatchFold:
                 self.accepted += 1
             else:
                 self.refused[refusal.value] += 1
-                self._log_once(record, logging.INFO, "refused", refusal.value)
+                self._log_once(record, logging.INFO, _REFUSED, refusal.value)
             if awaited and (event_id := _event_id(parsed)) in awaited:
                 self.results[event_id] = PublishResult(
                     refusal=refusal.value if refusal else None, append_time_ms=record.append_time_ms
@@ -150,10 +151,11 @@ class _BatchFold:
         if (reason, kind) in self._logged:
             return
         self._logged.add((reason, kind))
+        outcome = "refused" if reason == _REFUSED else "skipped"
         _log.log(
             level,
             LogLine(
-                "dropped a metadata record: further ones of this kind are only counted",
+                f"{outcome} a metadata record: further ones of this kind are only counted",
                 reason=reason,
                 kind=kind,
                 partition=record.partition,

@@ -45,7 +45,7 @@ class SharedEnds:
         try:
             return ends.result(timeout_ms / 1000)
         except TimeoutError as error:
-            raise RetriableError("broker did not return the topic's ends in time") from error
+            raise RetriableError("the brokers did not return the topic's ends in time") from error
         except CancelledError as error:
             raise RetriableError(_CLOSED) from error
 

@@ -65,7 +65,7 @@ class OffloadSegmentRecord:
 
     `id` is also the id of the first stored segment in `segment_ids`, with which the account is
     removed. `objects` are the names of all objects that the stored segments may have, as
-    `short_keys` gives them: several chunks have one name. Records of earlier versions have none.
+    `short_keys` gives them: several chunks share one name. Records of earlier versions have none.
     `begin` is the position of the first batch, and `end` the one after the last batch. Only an
     offloaded segment has `end` and `offloaded_ms`. If the log did not show the end any more, `end`
     has its offset as ledger id, and entry 0. Times are the writer's. Raises ValueError.

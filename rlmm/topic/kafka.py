@@ -101,9 +101,11 @@ class KafkaTopic(EventTopic):
         except KafkaException as exception:
             error = kafka_error(exception)
             self._replace_if_unusable(error, producer)
-            raise RetriableError("the producer refuses a record", error=error.name()) from exception
+            raise RetriableError(
+                "cannot write a record: the producer rejects it", error=error.name()
+            ) from exception
         except BufferError as error:
-            raise RetriableError("too many records are being written") from error
+            raise RetriableError("cannot write a record: too many are being written") from error
         give_up_s = time.monotonic() + self._timeouts.delivery_ms / 1000 + _DELIVERY_SLACK_S
         while not delivery.finished:
             if time.monotonic() > give_up_s:

@@ -117,7 +117,7 @@ class KafkaTopicAdmin:
         }
         # librdkafka reports no error for an unreachable leader, but returns no offset for it.
         if any(offset < 0 for offset in ends.values()):
-            raise RetriableError("a leader did not answer", asked=_ENDS)
+            raise RetriableError(f"cannot {_ENDS}: a leader did not answer")
         return ends
 
     def _with_lookups(self, ask: Callable[[float], T]) -> T:

@@ -3,8 +3,8 @@
 librdkafka forgets all brokers when a broker responds with an empty list of brokers, as a starting
 broker may. It then never asks its bootstrap servers again (from 2.13 on;
 confluentinc/librdkafka#5301). Only another client helps. So a client that finds no broker is
-replaced, at most every `REPLACED_AFTER_S`. While the cluster is unreachable, the replacement
-changes nothing.
+replaced, at most every `REPLACED_AFTER_S` seconds. While the cluster is unreachable, the
+replacement changes nothing.
 """
 
 from __future__ import annotations

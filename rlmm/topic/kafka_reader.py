@@ -109,11 +109,17 @@ class KafkaTopicReader:
                     kafka_error(exception), _CANNOT_READ, topic=self._topic
                 ) from exception
             if found is None:
-                raise RetriableError("the cluster did not answer in time", partition=partition)
+                raise RetriableError(
+                    "cannot read the end of a partition: the cluster did not answer in time",
+                    topic=self._topic,
+                    partition=partition,
+                )
             ends[partition] = found[1]
         # librdkafka reports no error for an unreachable leader, but returns no offset for it.
         if any(offset < 0 for offset in ends.values()):
-            raise RetriableError("a leader did not answer", topic=self._topic)
+            raise RetriableError(
+                "cannot read the ends of the topic: a leader did not answer", topic=self._topic
+            )
         return ends
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:

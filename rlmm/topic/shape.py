@@ -88,7 +88,7 @@ def _wrong(
     settings: TopicSettings, setting: str, expected: object, found: object
 ) -> InvalidConfigError:
     return InvalidConfigError(
-        "the metadata topic has another shape",
+        "the metadata topic does not have the required shape",
         topic=settings.name,
         setting=setting,
         expected=expected,

@@ -1,4 +1,4 @@
-"""Finds deleted topics: every live broker has to confirm.
+"""Finds deleted topics, which no live broker has.
 
 Objects of a deleted topic are deleted permanently. One broker may lag, so its response is not
 enough, and an unreachable broker leaves the topic undecided. A topic that is merely hidden from
@@ -41,7 +41,9 @@ def find_deleted_topics(
 def _missing(view: ClusterView, topics: Mapping[UUID, str], cluster_id: str) -> frozenset[UUID]:
     if view.cluster_id != cluster_id:
         raise ForeignClusterError(
-            "another cluster answered", expected=cluster_id, found=view.cluster_id
+            "cannot look for deleted topics: another cluster answered",
+            expected=cluster_id,
+            found=view.cluster_id,
         )
     return frozenset(
         topic_id for topic_id, name in topics.items() if _is_missing(view, name, topic_id)

@@ -1,7 +1,7 @@
 """TopicAdmin: the requests about one topic that enable and disable tiering.
 
-Unlike rlm.broker.spi.Broker, `on_replicas` asks every broker with a replica, because only a
-broker's own response shows the settings that it applies.
+Unlike rlm.broker.spi.Broker, it also asks other brokers: `on_replicas` asks each broker with a
+replica, because only a broker's own response shows the settings that it applies.
 """
 
 from __future__ import annotations

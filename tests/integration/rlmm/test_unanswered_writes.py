@@ -49,7 +49,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
         with hanging(cluster.broker.pid):
             with pytest.raises(UnknownResultError, match="it may still arrive"):
                 manager.publish(first)
-            with pytest.raises(UnknownResultError, match="other records wait until"):
+            with pytest.raises(UnknownResultError, match="result of an earlier write is not known"):
                 manager.publish(trim(15))
 
         wait_until(lambda: manager.publish(claim()).accepted, 60.0, despite=RetriableError)

@@ -135,7 +135,7 @@ def test_publish_when_an_earlier_result_stays_unknown_then_writes_nothing() -> N
     with pytest.raises(UnknownResultError):
         world.manager.publish(trim(10))
 
-    with pytest.raises(UnknownResultError, match="other records wait until"):
+    with pytest.raises(UnknownResultError, match="result of an earlier write is not known"):
         world.manager.publish(repeated)
 
     world.topic.deliver_late()

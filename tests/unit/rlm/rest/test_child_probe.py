@@ -88,7 +88,7 @@ def test_last_readiness_when_a_child_starts_then_not_ready_and_the_others_as_the
 
     assert found[GATEWAY] == READY
     assert not found[MANAGER].is_ready
-    assert found[MANAGER].reasons[0].startswith("process has not answered since its start")
+    assert found[MANAGER].reasons[0].startswith("the process has not answered since its start")
 
 
 def test_last_readiness_when_a_child_that_answered_is_slow_then_its_last_answer(

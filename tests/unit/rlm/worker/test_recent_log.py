@@ -194,5 +194,5 @@ def test_processes_when_their_log_is_closed_to_this_user_then_the_error_says_so(
 
     error = caught.value
     assert error.context["refused_by"] == str(state / closed)
-    assert str(error).startswith("the recent log cannot be read: Permission denied (path=")
+    assert str(error).startswith("cannot read the recent log: Permission denied (path=")
     assert str(error).endswith("Run the command as the user of `rlm run`.")

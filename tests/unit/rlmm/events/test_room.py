@@ -77,7 +77,7 @@ def test_accepted_loss_when_the_partition_has_as_many_anomalies_then_has_room() 
 def test_lease_when_the_partition_has_as_many_as_it_may_then_refused() -> None:
     event = build.read_lease(READ_LEASES_MAX_COUNT + 1)
 
-    with pytest.raises(RetriableError, match="too many read leases"):
+    with pytest.raises(RetriableError, match="cannot take a read lease"):
         ReadLeaseFamily().require_room(event, lambda _: FULL_OF_LEASES, EXPIRES_MS - 1)
 
 

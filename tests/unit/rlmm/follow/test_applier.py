@@ -100,7 +100,7 @@ def test_record_when_it_cannot_be_read_then_is_counted_and_the_rest_is_folded(
     assert [r.metadata.segment_id for r in MetadataCache(store).segments(ORDERS)] == [
         GOOD.segment_id
     ]
-    (line,) = [each for each in caplog.messages if "dropped a metadata record" in each]
+    (line,) = [each for each in caplog.messages if "skipped a metadata record" in each]
     assert f"reason={reason}" in line
     assert "partition=0 offset=1" in line
 
@@ -119,5 +119,5 @@ def test_transition_when_impossible_then_is_counted_by_reason_and_logged_once(
         counts = fold_log(log, MemoryStore(), max_records=1)
 
     assert sum(each.refused.get(reason, 0) for each in counts) == 2
-    (line,) = [each for each in caplog.messages if "dropped a metadata record" in each]
+    (line,) = [each for each in caplog.messages if "refused a metadata record" in each]
     assert f"partition=0 offset={len(before)}" in line
