@@ -73,7 +73,9 @@ def test_keystore_when_its_password_is_wrong_then_the_setting_is_named_and_no_pa
             lambda a, b: a.key.read_text() + b.certificate.read_text(), "not fit", id="mixed up"
         ),
         pytest.param(
-            lambda a, _: a.key.read_text() + a.certificate.read_text()[:200], "cannot be", id="cut"
+            lambda a, _: a.key.read_text() + a.certificate.read_text()[:200],
+            "cannot use the private key",
+            id="cut",
         ),
     ],
 )
