@@ -117,7 +117,7 @@ class KnownWrites:
 def barrier_key(key: bytes) -> bytes:
     """Return a key of the same metadata partition under which no process writes a record.
 
-    The fold of every version ignores its tombstone. Compaction keeps at most one such tombstone.
+    The fold of every version ignores its tombstone. Compaction keeps only a key's last tombstone.
     """
     written = parse_record_key(key)
     if written.kind in CLUSTER_KINDS:

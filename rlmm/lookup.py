@@ -212,8 +212,8 @@ def log_start_offset(
 ) -> int:
     """Return the first offset of the log over both tiers, given the broker's own log start.
 
-    This is the offset that a leader recorded or a client requested, else the lowest of either
-    tier. If nothing is stored, the broker's own start may be higher.
+    This is the offset that a leader recorded or a client requested, else the lower start of the
+    two tiers. If nothing is stored, the broker's own start counts if it is higher.
     """
     return log_start_of(
         local_start_offset,

@@ -120,7 +120,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     @property
     @abstractmethod
     def identity(self) -> TopicIdentity | None:
-        """The metadata topic that positions refer to; None before the first one is followed."""
+        """The metadata topic that positions refer to; None until a topic was followed."""
 
     @abstractmethod
     def on_partition_leadership_changes(
@@ -218,7 +218,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
         """Return the known partitions of a topic id, ascending; `topic` is their topic's name.
 
         The result is complete if all metadata is followed or `follow_topics` named the topic: then
-        it covers all current records of the metadata topic. Raises RetriableError if those are not
+        it covers all current records of the metadata topic. Raises RetriableError if these are not
         applied within a short wait.
         """
 

@@ -211,5 +211,5 @@ def _record_of(message: Message, offset: int) -> Record:
 
 
 def _as_bytes(value: str | bytes | None) -> bytes | None:
-    # The binding's types also cover produced headers; consumed ones are bytes.
+    # The binding's types also cover produced headers; consumed headers are bytes.
     return value.encode() if isinstance(value, str) else value

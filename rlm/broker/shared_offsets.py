@@ -62,7 +62,7 @@ class SharedOffsets:
             if shared is not None and not _contradict(shared.epochs, epochs):
                 shared.epochs.update(epochs)
                 return shared, False
-            # A caller with another epoch starts its own request; later callers join that one.
+            # A caller with another epoch starts its own request; later callers join that request.
             self._open = shared = _SharedRequest(epochs=dict(epochs))
             return shared, True
 

@@ -1,4 +1,4 @@
-"""Defines the labels of the manager's metrics: every value that a label can have.
+"""Defines the labels of rlm.metrics.metrics, with the values that each can have.
 
 The lists repeat values that other packages define, because those packages import the metrics. Tests
 compare the lists with the packages.

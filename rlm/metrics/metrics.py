@@ -1,4 +1,4 @@
-"""Defines the manager's metrics: what they measure, their names, and their labels.
+"""Defines the metrics that managers and gateways register: meanings, names and labels.
 
 If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
 `rlm_`. rlm.metrics.storage measures the store, rlm.metrics.metadata the metadata cache, and
@@ -28,7 +28,7 @@ class AttemptCounters:
 
 
 class Metrics(StorageMetrics):
-    """Represents all metrics of one manager. Thread-safe, including `forget_partition`."""
+    """Represents these metrics of one process. Thread-safe, including `forget_partition`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Register every metric with `registry`. Raises ValueError if it already has them."""

@@ -50,7 +50,7 @@ class CopyProgressSource(Protocol):
     """Reads the copy progress from the leaders' managers."""
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the partitions' progress at their last cycles; omit those of silent managers."""
+        """Return each partition's progress at its last cycle; omit those of silent managers."""
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `rolled` omitted a partition, and what to do."""

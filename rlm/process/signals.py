@@ -44,7 +44,7 @@ class SignalInbox:
 
 
 def defer_reload_signal() -> None:
-    """Block SIGHUP from now on; `signal_inbox` unblocks it and receives the one that arrived."""
+    """Block SIGHUP from now on; `signal_inbox` unblocks it and receives a SIGHUP that arrived."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {RELOAD_SIGNAL})
 
 

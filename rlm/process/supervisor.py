@@ -122,7 +122,7 @@ class Supervisor:
         return self._statuses
 
     def step(self, now_ms: int) -> tuple[ProcessEvent, ...]:
-        """Detect exits, start due children, kill late ones. `now_ms` is monotonic."""
+        """Detect exits, start due children, kill late children. `now_ms` is monotonic."""
         events = [event for slot in self._slots for event in self._reap(slot, now_ms)]
         if self._kill_at_ms is None:
             events += [event for slot in self._slots for event in self._start(slot, now_ms)]

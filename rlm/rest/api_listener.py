@@ -39,7 +39,7 @@ class ApiListener:
         *,
         has_address: Callable[[str], bool] = has_address,
     ) -> None:
-        """Own `bound` from now on; if None, `listen_at` binds one.
+        """Own `bound` from now on; if None, `listen_at` binds a socket.
 
         `has_address` returns whether this host still has an IP address.
         """
@@ -58,7 +58,7 @@ class ApiListener:
             self._start_server()
 
     def listen_at(self, host: str) -> HostPort:
-        """Return the bound address; without one, bind a free port of the IP address `host`.
+        """Return the bound address; if there is none, bind a free port of the IP address `host`.
 
         Binds again if this host has lost the address of an earlier call. Raises RetriableError if
         `host` cannot be bound, or after `stop`.

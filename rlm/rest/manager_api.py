@@ -67,8 +67,8 @@ _CYCLE = ApiEndpoint(
 _STREAMED_DELETION = ApiEndpoint(
     method="POST",
     path="/v1/streamed-deletion",
-    meaning="Requests the deletion of a partition's streamed segments. The manager deletes one "
-    "only if other segments have its records.",
+    meaning="Requests the deletion of a partition's streamed segments. The manager deletes a "
+    "segment only if other segments have its records.",
     parameters={"topic": "required", "partition": "required: the partition's number"},
     statuses={
         202: "accepted; the response has no body",

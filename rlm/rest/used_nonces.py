@@ -1,4 +1,4 @@
-"""Remembers accepted signed requests, so that nobody can replay one that was captured."""
+"""Remembers accepted signed requests, so that nobody can replay a captured request."""
 
 from __future__ import annotations
 

@@ -67,5 +67,5 @@ def open_metadata_topic(
 
 
 def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
-    """Return the topics that `rlm` uses itself; they are never tiered."""
+    """Return the metadata topic and the dead-letter topic, which are never tiered."""
     return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})

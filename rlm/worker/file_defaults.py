@@ -97,7 +97,7 @@ def registered_defaults(config: Config) -> tuple[FileDefault, ...]:
 
 
 def _text(value: object) -> str | None:
-    """Return a value as a file has it; None for a key without one."""
+    """Return a value as a file has it; None for a key without a value."""
     if isinstance(value, Enum):
         return str(value.value)
     return None if value is None else str(value)

@@ -100,7 +100,7 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it, this function binds one. On SIGHUP,
+    `rest_fd` is an inherited listening socket; without it, this function binds a socket. On SIGHUP,
     calls `load` again and sets the log level that it returns. Raises what `load`, `open` and
     `start` raise, and the worker's failure. A process that hangs ends (rlm.worker.hang_watch). Main
     thread only.

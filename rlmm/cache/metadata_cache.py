@@ -75,7 +75,7 @@ class MetadataCache:
         return None if value is None else values.identity_from_bytes(value)
 
     def positions(self) -> Mapping[int, ReadPosition]:
-        """Return how far each metadata partition was read; those never read are missing."""
+        """Return how far each metadata partition was read; omit partitions that never were."""
         with self._store.read(Table.CHECKPOINT) as reader:
             rows = reader.ascending(Table.CHECKPOINT, POSITION_PREFIX, POSITION_END)
             return {

@@ -104,7 +104,7 @@ class _ErrorMap:
             raise self.mapped_error(error) from error
 
     def mapped_error(self, error: Exception) -> TieredStorageError:
-        """Return the error to raise instead of one of RocksDB."""
+        """Return the error to raise instead of RocksDB's."""
         text = str(error)
         # A missing table means that another thread is opening the database again.
         if isinstance(error, DbClosedError | KeyError):

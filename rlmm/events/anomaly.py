@@ -66,8 +66,8 @@ class AnomalyReported(Event):
 class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
     """Anomalies, up to a limit; each one replaces the previous record of its id.
 
-    Compaction affects which ones are kept beyond the limit. That is harmless: no other rule reads
-    anomalies, the owner checks the objects itself, and an unrecorded fault is found again.
+    Compaction affects which anomalies are kept beyond the limit. That is harmless: no other rule
+    reads anomalies, the owner checks the objects itself, and an unrecorded fault is found again.
     """
 
     event_type = AnomalyReported

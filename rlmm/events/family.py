@@ -133,7 +133,7 @@ class EventFamily(ABC, Generic[E, M, S]):
 
     @abstractmethod
     def topic_of(self, event: E) -> str | None:
-        """Return the name of the user topic that an event is about, if it is about one."""
+        """Return the name of an event's user topic; None if it has none."""
 
     @abstractmethod
     def fold(self, state: FoldState, parsed: S, record: TopicRecord) -> Refusal | None:
@@ -175,7 +175,7 @@ class PartitionFamily(EventFamily[P, M, P]):
         """
 
     def load(self, message: cache.PartitionState, fields: dict[str, Any]) -> None:
-        """Read that part into fields of PartitionState, without those that are absent.
+        """Read this part into fields of PartitionState; omit absent fields.
 
         Raises CorruptError.
         """
@@ -191,7 +191,7 @@ class PartitionFamily(EventFamily[P, M, P]):
         return ()
 
     def key_id(self, event: P) -> UUID:
-        """Return the id at the end of the key: the event's, or the one that a reused key names."""
+        """Return the id at the end of the key: the event's id, or the id in a reused key."""
         return event.event_id
 
     def record_key(self, event: P) -> RecordKey:

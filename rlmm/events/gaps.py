@@ -48,7 +48,7 @@ class GapsRecorded(Event):
 
 
 class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
-    """Gaps, which replace the previous ones."""
+    """Gaps; each record replaces the gaps of the previous record."""
 
     event_type = GapsRecorded
     kind = RecordKind.GAPS

@@ -1,4 +1,4 @@
-"""The log start of a partition: the owner's decision, and a client's request of one. Pure."""
+"""The log start of a partition: the owner's decisions, and clients' requests. Pure."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class OffloadRequested(Event):
 
 
 class OffloadRequestFamily(PartitionFamily[OffloadRequested, pb.OffloadRequested]):
-    """Offload requests; refused if their offset is below the known one."""
+    """Offload requests; refused if their offset is below the offset requested before."""
 
     event_type = OffloadRequested
     kind = RecordKind.OFFLOAD_REQUEST

@@ -1,4 +1,4 @@
-"""The next state of a segment, and the dead letter of one. Pure."""
+"""Events of segments: the next state, and the dead letter. Pure."""
 
 from __future__ import annotations
 

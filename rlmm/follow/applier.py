@@ -126,7 +126,7 @@ class _BatchFold:
         self.newest_append_time_ms = max(times_ms, default=0)
 
     def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
-        """Skip and note an unreadable record; one of a newer version blocks decisions."""
+        """Skip and note an unreadable record; a record of a newer version blocks decisions."""
         needs = 0 if record.value is None else needed_fold_version(record.value)
         newer = needs > FOLD_VERSION
         note_unread(self.overlay, record, needs if newer else 0)

@@ -48,7 +48,7 @@ class NativePosition:
 class NativeFinding:
     """One finding and the record that shows it; for a gap, that of the segment after it.
 
-    `segment_id` is None unless it concerns one segment, `offsets` unless it concerns offsets.
+    `segment_id` is None if the finding concerns no single segment, `offsets` if no offsets.
     """
 
     kind: NativeFindingKind

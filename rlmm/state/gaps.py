@@ -24,7 +24,7 @@ class GapReason(Enum):
 class RecordedGap:
     """A range of offsets; some of them are neither stored nor on the broker.
 
-    Readers read those that are stored and skip the others, as in compacted logs. `unknown_fields`
+    Readers read the stored offsets and skip the others, as in compacted logs. `unknown_fields`
     are a newer version's additional fields, in protobuf.
     """
 

@@ -108,7 +108,7 @@ class OffloadSegmentRecord:
     def reached(self, later: OffloadSegmentRecord) -> OffloadSegmentRecord:
         """Return this segment in the status of a later record, which changes nothing else.
 
-        An end that is not above the begin is not one of this segment, so it changes nothing.
+        An end that is not above the begin cannot be that of this segment, so it changes nothing.
         """
         if later.end is not None and later.end.offset <= self.begin.offset:
             return self

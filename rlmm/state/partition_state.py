@@ -105,7 +105,7 @@ class PartitionState:
 
     @property
     def first_readable_offset(self) -> int | None:
-        """The first readable offset, by the log start or by a client's request of one."""
+        """The first readable offset, by the log start or by a client's request."""
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
 

@@ -47,7 +47,7 @@ class ClusterShareGroups(ShareGroups):
     """Represents the share groups of a real cluster; asks up to eight coordinators at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """`accepts_hidden` assumes that brokers list all groups.
+        """With `accepts_hidden`, assume that brokers list all groups.
 
         **Data loss:** trims can then remove records that hidden groups have not read.
         """
