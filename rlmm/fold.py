@@ -17,11 +17,11 @@ can remove it. Each event's family (rlmm/events) has its rule; this is the list 
 | DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if it expects that state |
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
-| trim | by the owner, unless one that was accepted before covers it |
-| log start | by the owner, unless one that was accepted before covers it |
+| trim | by the owner, unless another known trim covers it |
+| log start | by the owner, unless another known log start covers it |
 | loss accepted | by anyone, if its epoch or its offset is above what was accepted before |
-| log start requested | by anyone, unless a log start or request that is known covers it |
-| gaps | by the owner; the last ones win |
+| log start requested | by anyone, unless a known log start or request covers it |
+| gaps | by the owner; the last record wins |
 | offload requested | by anyone, unless below what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, policy level, pause, registration, secret | by anyone; the last one wins |

@@ -21,7 +21,7 @@ class ForeignClusterError(InvalidConfigError):
 
 
 class PartitionGoneError(NotFoundError):
-    """The broker has no such partition of this topic id, usually because the topic was deleted."""
+    """The broker has no such topic id or partition, usually because the topic was deleted."""
 
 
 class MissingRightsError(RetriableError):
@@ -34,7 +34,10 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.FENCED_LEADER_EPOCH: (FencedError, "the partition has a newer leader epoch"),
     # The broker lags: another broker reported a newer epoch. The plan must not run.
     ErrorCode.UNKNOWN_LEADER_EPOCH: (FencedError, "the broker does not know the leader epoch yet"),
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (PartitionGoneError, "the broker has no such partition"),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        PartitionGoneError,
+        "the broker has no such topic or partition",
+    ),
     ErrorCode.UNKNOWN_TOPIC_ID: (PartitionGoneError, "the broker has no topic of this id"),
     ErrorCode.INCONSISTENT_TOPIC_ID: (
         PartitionGoneError,

@@ -115,7 +115,7 @@ class MemoryBroker(Broker):
     def _refusal(self, tip: TopicIdPartition, epoch: int) -> TieredStorageError | None:
         replica = self._replicas.get(tip)
         if replica is None or tip in self.gone:
-            return PartitionGoneError("the broker has no such partition", partition=tip)
+            return PartitionGoneError("the broker has no such topic or partition", partition=tip)
         if replica.leader_epoch != epoch:
             return FencedError("not the leader in this epoch", partition=tip, epoch=epoch)
         return None

@@ -114,9 +114,9 @@ class MemoryTopicAdmin(TopicAdmin):
     def on_replicas(self, topic: str) -> TopicOnReplicas:
         if self.unknown_asks:
             self.unknown_asks -= 1
-            raise NotFoundError("the broker has no such partition", topic=topic)
+            raise NotFoundError("the broker has no such topic or partition", topic=topic)
         if topic != TOPIC:
-            raise NotFoundError("the broker has no such partition", topic=topic)
+            raise NotFoundError("the broker has no such topic or partition", topic=topic)
         configs = {node_id: self._configs(node_id) for node_id in self.node_ids}
         return TopicOnReplicas(topic=self._topic(), configs=configs)
 

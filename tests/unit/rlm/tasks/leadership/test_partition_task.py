@@ -104,7 +104,7 @@ def test_problem_when_it_lasts_then_is_a_warning_once_for_each_subject() -> None
 
 def test_problem_when_the_topic_is_gone_then_is_logged_once_for_all_its_partitions() -> None:
     shared = LogOnce()
-    gone = PartitionGoneError("the broker has no such partition")
+    gone = PartitionGoneError("the broker has no such topic or partition")
 
     levels = [task(shared).log_level("copy", "copy failed", gone) for _ in range(2)]
 
@@ -118,7 +118,7 @@ def test_keep_only_when_a_topic_is_gone_then_forgets_what_was_logged_of_it() -> 
     world.cycle()
     leadership = process.leadership
     (led,) = leadership.led()
-    gone = PartitionGoneError("the broker has no such partition")
+    gone = PartitionGoneError("the broker has no such topic or partition")
 
     levels = [led.log_level("copy", "copy failed", gone)]
     for _ in range(2):
