@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from rlm.policy.blocked import Blocked
 from rlm.status.failures import COPIES_FAIL, FAILING, LEAST_ATTEMPTS
+from rlmm.events.policy import PolicyState
 from rsm.segment.ids import TopicIdPartition
 
 LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's default of transaction.max.timeout.ms
@@ -200,9 +201,11 @@ def _unstable(
     )
 
 
-def _unfinished(name: str, blocked: Blocked, tip: TopicIdPartition) -> BlockExplanation:
-    """Explain a policy that is neither active nor ended; the same command completes it."""
+def _unfinished(name: str, blocked: Blocked, tip: TopicIdPartition) -> BlockExplanation | None:
+    """Explain a policy that is neither active nor disabled; the same command completes it."""
     state = str(blocked.values.get("state", "unknown"))
+    if state == PolicyState.DISABLED.name:
+        return None
     program = f"rlm topic {'disable' if state.startswith('DISABL') else 'set'}"
     return BlockExplanation(
         text=f"{name} blocked: the topic is {state}, `{program}` did not finish",

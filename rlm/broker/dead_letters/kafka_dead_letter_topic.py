@@ -55,9 +55,14 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
 
         with self._lock:
             producer = self._ready_producer()
-            producer.produce(
-                self._settings.name, key=record.key, value=record.value, on_delivery=done
-            )
+            try:
+                producer.produce(
+                    self._settings.name, key=record.key, value=record.value, on_delivery=done
+                )
+            except (BufferError, KafkaException) as error:  # for example a too large record
+                raise RetriableError(
+                    "cannot write a dead letter", topic=self._settings.name, error=error
+                ) from error
             give_up_s = time.monotonic() + self._settings.timeout_ms / 1000
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)

@@ -172,3 +172,9 @@ def test_unstable_segment_when_the_broker_limits_transactions_then_its_limit_is_
     found = explain_block(COPY, blocked, tip_of(), age_ms=age_ms, transaction_max_ms=60_000)
 
     assert (found is not None) is is_shown
+
+
+@pytest.mark.parametrize("work", [COPY, TRIM, EXPIRY])
+def test_block_when_the_topic_is_disabled_then_nothing_to_do(work: BlockedWork) -> None:
+    """Its stored data is kept, and new segments are not copied."""
+    assert explained(work, "policy_not_active", state="DISABLED") is None
