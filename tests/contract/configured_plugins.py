@@ -5,7 +5,7 @@ each test:
 
     RLM_PLUGIN_STORAGE=rlm_example.storage:SqliteChunkStorage
     RLM_PLUGIN_STORAGE_SETTINGS='path={directory}/s timeout.ms=1000'
-    RLM_PLUGIN_LAYOUT=rlm_example.layout:LabelledLayout
+    RLM_PLUGIN_LAYOUT=rlm_example.layout:LabeledLayout
     RLM_PLUGIN_LAYOUT_SETTINGS='label=blue'
     RLM_PLUGIN_MANAGER=rlm_example.manager:ArchiveStorageManager
     RLM_PLUGIN_MANAGER_SETTINGS='archive.root={directory}'
@@ -41,7 +41,7 @@ def plugin_storage(directory: Path) -> ChunkStorage:
 def plugin_layout() -> SegmentLayout:
     """Return the layout of the plug-in."""
     return open_layout(
-        _plugin("RLM_PLUGIN_LAYOUT", f"{_EXAMPLE}.layout:LabelledLayout", "label=blue")
+        _plugin("RLM_PLUGIN_LAYOUT", f"{_EXAMPLE}.layout:LabeledLayout", "label=blue")
     )
 
 

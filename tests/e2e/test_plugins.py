@@ -82,7 +82,7 @@ def test_topic_when_store_layout_and_metadata_manager_are_plug_ins_then_all_is_r
             "gateway.listener": f"127.0.0.1:{port}",
             "rsm.config.storage.backend": "rlm_example.storage:SqliteChunkStorage",
             "rsm.config.storage.path": str(tmp_path / "store.sqlite"),
-            "rsm.config.layout": "rlm_example.layout:LabelledLayout",
+            "rsm.config.layout": "rlm_example.layout:LabeledLayout",
             "rsm.config.layout.label": "blue",
             "remote.log.metadata.manager.class.name": "rlm_example.metadata:LoggingMetadataManager",
             "rlmm.config.manager.logger": "rlm_example.audit",
@@ -100,7 +100,7 @@ def test_topic_when_store_layout_and_metadata_manager_are_plug_ins_then_all_is_r
         assert plugin_errors(host) == {}
 
     assert log.local_start_offset() > 0
-    assert {segment.layout for segment in stored} == {"labelled"}
+    assert {segment.layout for segment in stored} == {"labeled"}
     assert offsets == list(range(offsets[-1] + 1))
     assert [json.loads(line)["offset"] for line in lines] == offsets
     assert exported == list(range(stored[-1].offsets.end_offset))

@@ -104,7 +104,7 @@ def test_plugins_list_when_the_example_is_installed_then_its_classes_are_shown(
         for row in json.loads(done.stdout)["plugins"]
     } >= {
         ("storage", "sqlite", STORE, "rlm-example", "1.0"),
-        ("layout", "labelled", "rlm_example.layout:LabelledLayout", "rlm-example", "1.0"),
+        ("layout", "labeled", "rlm_example.layout:LabeledLayout", "rlm-example", "1.0"),
     }
 
 

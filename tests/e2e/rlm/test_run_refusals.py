@@ -74,7 +74,7 @@ def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
     ("setting", "advice"),
     [
         ("log.dirs=/no/such/logs", "rlm can start once the disk is mounted"),
-        ("rsm.config.storage.filesystem.root=/no/such/store", "can start once it is there"),
+        ("rsm.config.storage.filesystem.root=/no/such/store", "can start once it exists"),
         (
             "metrics.listener=192.0.2.1:9400",
             "rlm can start once the address is free and on this host",

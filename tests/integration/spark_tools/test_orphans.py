@@ -130,8 +130,8 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
     assert orphanage.world.names() == before - {young}
     parked = orphanage.world.received(orphanage.world.parked)
     assert sorted(headers["reason"] for _, headers in parked) == [
-        b"the object is not the one that the audit saw",
         b"the metadata has its segment in the state COPY_SEGMENT_STARTED",
+        b"the object is not the one that the audit saw",
     ]
     assert {decode(value).object_key for value, _ in parked} == {registered, rewritten}
 

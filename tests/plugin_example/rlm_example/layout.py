@@ -1,6 +1,6 @@
 """A layout like `raw`, with a label on each object.
 
-rsm.config.layout=rlm_example.layout:LabelledLayout
+rsm.config.layout=rlm_example.layout:LabeledLayout
 rsm.config.layout.label=blue
 """
 
@@ -26,7 +26,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
 
-class LabelledLayout(SegmentLayout):
+class LabeledLayout(SegmentLayout):
     """The layout `raw` with labels.
 
     Setting: `label`, an attribute of each object; empty by default.
@@ -39,7 +39,7 @@ class LabelledLayout(SegmentLayout):
     @property
     def name(self) -> str:
         """The layout's name in the records of segments; it must never change."""
-        return "labelled"
+        return "labeled"
 
     @property
     def can_store_empty_logs(self) -> bool:
@@ -59,13 +59,13 @@ class LabelledLayout(SegmentLayout):
             contents = encoding.closing(metadata, companions)
             content = next(contents)
             while True:
-                stored = yield self._labelled(content)
+                stored = yield self._labeled(content)
                 try:
                     content = contents.send(stored)
                 except StopIteration:
                     return
 
-        return SegmentEncoding(log_object=self._labelled(encoding.log_object), closing=closing)
+        return SegmentEncoding(log_object=self._labeled(encoding.log_object), closing=closing)
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
@@ -78,6 +78,6 @@ class LabelledLayout(SegmentLayout):
     def decode_companion(self, content: bytes) -> Companion:
         return self._raw.decode_companion(content)
 
-    def _labelled(self, content: ObjectContent) -> ObjectContent:
+    def _labeled(self, content: ObjectContent) -> ObjectContent:
         labels = {**content.inline_attributes, "label": self._label}
         return replace(content, inline_attributes=labels)

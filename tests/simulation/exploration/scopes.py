@@ -190,7 +190,7 @@ SCOPES = (
     ),
     Scope(
         name="expiry",
-        explores="the deletion of what has expired, a read lease, and an election",
+        explores="the deletion of expired segments, a read lease, and an election",
         build=_expiry,
         policy=_EXPIRING,
         guards=(WithoutLeases,),

@@ -234,7 +234,7 @@ def test_connection_when_store_and_layout_are_plug_ins_then_an_executor_opens_th
         "bootstrap.servers": "a:1",
         "rsm.config.storage.backend": f"{_PLUGIN}.storage:SqliteChunkStorage",
         "rsm.config.storage.path": str(tmp_path / "store"),
-        "rsm.config.layout": f"{_PLUGIN}.layout:LabelledLayout",
+        "rsm.config.layout": f"{_PLUGIN}.layout:LabeledLayout",
     }
     sent = pickle.loads(pickle.dumps(ClusterConnection.of(options)))  # noqa: S301 - of this test
 
@@ -243,7 +243,7 @@ def test_connection_when_store_and_layout_are_plug_ins_then_an_executor_opens_th
     planned = storage.plan_objects(_SEGMENT_ID, 0, size_bytes=1)
     storage.close()
 
-    assert planned.layout == "labelled"
+    assert planned.layout == "labeled"
     assert (tmp_path / "store").is_file()
 
 

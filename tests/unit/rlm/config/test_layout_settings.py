@@ -21,7 +21,7 @@ SEGMENT_ID = RemoteLogSegmentId(
     topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
     id=UUID(int=1),
 )
-PLUGIN = "tests.plugin_example.rlm_example.layout:LabelledLayout"
+PLUGIN = "tests.plugin_example.rlm_example.layout:LabeledLayout"
 DIRECTORY = {"storage.filesystem.root": "/store"}
 S3 = {"storage.backend": "s3", "storage.s3.bucket.name": "segments"}
 
@@ -74,7 +74,7 @@ def test_layout_when_a_topic_has_its_own_then_that_one_is_planned(tmp_path: Path
         "block_v1": "block_v1",
         "block_v2": "block_v2",
         "chunked": "chunked",
-        PLUGIN: "labelled",
+        PLUGIN: "labeled",
     }
     assert manager.plan_objects_in("block_v1", SEGMENT_ID, 0, size_bytes=0).layout == "raw"
     with pytest.raises(UnsupportedError, match=r"Add it to rsm\.config\.layout"):

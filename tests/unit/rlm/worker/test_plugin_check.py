@@ -13,7 +13,7 @@ EXAMPLE = "tests.plugin_example.rlm_example"
 STORE = f"{EXAMPLE}.storage:SqliteChunkStorage"
 PARTS = {
     "rsm.config.storage.backend": STORE,
-    "rsm.config.layout": f"raw,{EXAMPLE}.layout:LabelledLayout",
+    "rsm.config.layout": f"raw,{EXAMPLE}.layout:LabeledLayout",
     "remote.log.storage.manager.class.name": f"{EXAMPLE}.manager:ArchiveStorageManager",
     "remote.log.metadata.manager.class.name": f"{EXAMPLE}.metadata:LoggingMetadataManager",
 }

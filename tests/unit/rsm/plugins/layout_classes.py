@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.plugin_example.rlm_example.layout import LabelledLayout
+from tests.plugin_example.rlm_example.layout import LabeledLayout
 
 
-class NamedRaw(LabelledLayout):
+class NamedRaw(LabeledLayout):
     @property
     def name(self) -> str:
         return "raw"

@@ -22,13 +22,13 @@ from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType
 from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import LOG, copied
-from tests.plugin_example.rlm_example.layout import LabelledLayout
+from tests.plugin_example.rlm_example.layout import LabeledLayout
 from tests.unit.rsm.plugins.failures import Failures
 
 Contents = Generator[ObjectContent, StoredObject, None]
 
 
-class Changed(LabelledLayout):
+class Changed(LabeledLayout):
     """Changes the log's object and the contents after it as a test says."""
 
     def __init__(
@@ -130,21 +130,21 @@ def test_copy_when_the_layout_raises_then_it_is_retriable_and_leaves_nothing(
     assert list(storage.list("")) == []
 
 
-class OfAnotherSegment(LabelledLayout):
+class OfAnotherSegment(LabeledLayout):
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[ObjectKey, ...]:
         return super().object_keys(segment_id, base_offset + 1)
 
 
-class OfOneObject(LabelledLayout):
+class OfOneObject(LabeledLayout):
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[ObjectKey, ...]:
         return super().object_keys(segment_id, base_offset)[:1]
 
 
-class WithoutCompanion(LabelledLayout):
+class WithoutCompanion(LabeledLayout):
     def decode_companion(self, content: bytes) -> Companion:
         raise ValueError("cannot decode")
 

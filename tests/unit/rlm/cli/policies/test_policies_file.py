@@ -65,7 +65,7 @@ patterns:
     offload_mode: stream
     offload_segment_max_bytes: "1GiB"
     offload_segment_rollover_ms: 10m
-    layout: rlm_example.layout:LabelledLayout
+    layout: rlm_example.layout:LabeledLayout
 """,
     )
 
@@ -85,7 +85,7 @@ patterns:
             offload_mode=OffloadMode.STREAM,
             offload_segment_max_bytes=1 << 30,
             offload_segment_rollover_ms=600_000,
-            layout="rlm_example.layout:LabelledLayout",
+            layout="rlm_example.layout:LabeledLayout",
         ),
     )
     assert found[1].values.keys() == set(PolicySetting)

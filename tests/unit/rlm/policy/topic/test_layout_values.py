@@ -19,7 +19,7 @@ from rlmm.events.policy import PolicySetting, TopicPolicy
 from rlmm.events.policy_level import PolicyLevel
 from rsm.segment.errors import InvalidConfigError
 
-PLUGIN = "rlm_example.layout:LabelledLayout"
+PLUGIN = "rlm_example.layout:LabeledLayout"
 KNOWN = FileDefaults(layouts=(PLUGIN, "raw", "block_v1", "block_v2"))
 BUILT_IN = FileDefaults(layouts=("raw", "block_v1", "block_v2"))
 OTHER_MANAGER = FileDefaults(layouts=())

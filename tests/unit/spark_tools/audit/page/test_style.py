@@ -32,7 +32,7 @@ def rules_of(media: str) -> dict[str, dict[str, str]]:
     return rules
 
 
-def test_style_when_on_a_phone_then_each_row_is_a_block_of_labelled_cells() -> None:
+def test_style_when_on_a_phone_then_each_row_is_a_block_of_labeled_cells() -> None:
     rules = rules_of(PHONE)
 
     for element in ("table", "caption", "tbody", "tr", "td", "th"):
