@@ -18,7 +18,10 @@ from rlm.process.state_dir import locked_state_dir, state_id
 from rsm.segment.errors import InvalidConfigError
 
 _NOBODY = 65534
-_REFUSED = r"Permission denied \(key={key}, (found|path)={found}, refused_by={by}, owner=\d+.*, user={user}"
+_REFUSED = (
+    r"Permission denied \(key={key}, (found|path)={found}, refused_by={by}, owner=\d+.*,"
+    r" user={user}"
+)
 
 
 class _Host:
