@@ -67,7 +67,7 @@ class Dataset:
 
 @contextmanager
 def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[Dataset]:
-    """Yield a broker with a filled topic; remove both in the end."""
+    """Yield a broker with a filled topic; remove both at the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,

@@ -1,4 +1,4 @@
-"""The counters of the metadata side as plain numbers; the process exports them."""
+"""The counters of the metadata topic and its cache as plain numbers; the process exports them."""
 
 from __future__ import annotations
 

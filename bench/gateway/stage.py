@@ -81,7 +81,7 @@ class GatewayStage:
 
 @contextmanager
 def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[GatewayStage]:
-    """Yield the ready system; stop it and remove its files in the end."""
+    """Yield the ready system; stop it and remove its files at the end."""
     console.print(f"producing {sizes.data.total_bytes >> 20} MiB, twice")
     with produced_dataset(sizes.data, jvm_flags=sizes.jvm_flags) as dataset:
         fill_topic(dataset.cluster, TIERED, sizes.data)

@@ -118,7 +118,7 @@ class Readers:
 
     @contextmanager
     def running(self, way: Way) -> Iterator[Callable[[], bool]]:
-        """Read that way once in the background; yield a function that returns whether it runs."""
+        """Run `way` once in the background; yield a function that returns whether the run lasts."""
         reading = self._submit(way)
         yield lambda: not all(each.done() for each in reading)
         for each in reading:

@@ -22,7 +22,7 @@ _TIMEOUT_S = 120.0
 
 @contextmanager
 def metadata_broker() -> Iterator[KafkaCluster]:
-    """Yield a broker; remove it and its files in the end."""
+    """Yield a broker; remove it and its files at the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,

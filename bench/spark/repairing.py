@@ -73,7 +73,7 @@ def measure_repairing(
             f"repair ÷ plain loop, {dead_letters} dead letters, beyond Spark's own start",
             ratios(beyond_start, loop_rates),
             unit="ratio",
-            peer="DeleteObjects of 1000 keys a time over as many objects",
+            peer="DeleteObjects with 1000 keys per request, for the same number of objects",
             goal=at_least(0.9),
         ),
         of_runs("the same, Spark's own start included", ratios(rates, loop_rates), unit="ratio"),

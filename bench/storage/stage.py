@@ -90,7 +90,7 @@ class StorageStage:
 
 @contextmanager
 def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[StorageStage]:
-    """Yield the ready stage; stop it and remove its files in the end."""
+    """Yield the ready stage; stop it and remove its files at the end."""
     os.environ.update(credentials_environment())
     with (
         produced_dataset(sizes, jvm_flags=jvm_flags) as dataset,
@@ -102,7 +102,7 @@ def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iter
 
 
 def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
-    """Return an upload of a file by each plain client, under the file's name."""
+    """Return for each plain client a function that uploads a file under its own name."""
     client, store = stage.boto3_client(), stage.obstore()
     transfer = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20)
 

@@ -61,7 +61,7 @@ GATEWAY = Board(
             title="Reads of the store",
             panels=(
                 lines(
-                    "Time to the first batch: 99 of 100",
+                    "Time to the first batch: p99",
                     "From the start of a read to its batches, by where the first batch was.",
                     (quantile(0.99, "rlm_gateway_first_batch_seconds", by="source"), "{{source}}"),
                     unit="s",

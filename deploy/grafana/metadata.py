@@ -66,7 +66,8 @@ METADATA = Board(
                 ),
                 lines(
                     "Records of a newer version",
-                    "The process decides nothing about their subjects: upgrade it.",
+                    "The process decides nothing about the partitions and topics of these "
+                    "records: upgrade it.",
                     ("rlm_metadata_newer_records", _OF_PROCESS),
                 ),
                 lines(

@@ -100,7 +100,7 @@ OVERVIEW = Board(
             panels=(
                 lines(
                     "Failed copies",
-                    "Attempts to copy a segment that failed.",
+                    "Failed attempts per second to copy a segment, by topic.",
                     (rate("kafka_server_remote_copy_errors_total", by="topic"), "{{topic}}"),
                 ),
                 lines(

@@ -105,7 +105,7 @@ STORE = Board(
                     if_empty="0",
                 ),
                 lines(
-                    "Time of an operation: 99 of 100",
+                    "Time of an operation: p99",
                     "By operation.",
                     (
                         quantile(0.99, "rlm_storage_request_seconds", by="operation"),
@@ -150,7 +150,8 @@ STORE = Board(
                 ),
                 lines(
                     "Copies that hang",
-                    "Given up and not returned yet; each occupies a thread.",
+                    "Copies that the manager gave up and whose calls have not returned; each "
+                    "occupies a thread.",
                     ("rlm_copies_hanging", "{{instance}}"),
                 ),
                 lines(
@@ -229,7 +230,8 @@ STORE = Board(
                 ),
                 lines(
                     "Since the last whole pass",
-                    "Of the partitions that the host's broker leads.",
+                    "Time since the scrub last checked all partitions that the host's broker "
+                    "leads.",
                     ("time() - rlm_scrub_pass_ended_timestamp_seconds", "{{instance}}"),
                     unit="s",
                 ),

@@ -1,4 +1,4 @@
-"""Fetches the ends of many logs of a cluster from the brokers that lead them."""
+"""Fetches log start, last stable offset and high watermark of partitions from their leaders."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Every command has `-h`. Options of a command can be written before and after its
 An error is one line on standard error, wrapped on a terminal. Most errors end with what to do. Exit
 code 1 is for:
 
-- a broker, a manager or the store that does not answer in time, or refuses a right,
+- a broker, a manager or the store that does not answer in time, or refuses for lack of a right,
 - a topic, a partition, a segment or a file that does not exist, other than the configuration file,
 - stored data that is corrupt, or that this version cannot read,
 - a host that is not ready for `rlm run` yet: a disk is not mounted, or a port is occupied,

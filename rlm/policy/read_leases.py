@@ -1,6 +1,6 @@
-"""Evaluates read leases, which keep stored segments until the lease expires. Pure.
+"""Evaluates read leases, which keep stored segments until the lease ends. Pure.
 
-Leases expire by the brokers' clock. This process knows that clock with a delay, so no lease expires
+Leases end by the brokers' clock. This process knows that clock with a delay, so no lease ends
 too early. A lease blocks expiry and every deletion of stored segments. It does not block a client's
 own DeleteRecords, because brokers have carried them out already. It does not block the deletion of
 unfinished copies, because nobody can read them.

@@ -77,7 +77,7 @@ class ApiListener:
     def stop(self) -> None:
         """Finish running requests and close the socket.
 
-        Raises RetriableError if that takes long.
+        Raises RetriableError if they do not finish in time.
         """
         with self._lock:
             self._is_stopped = True
@@ -101,7 +101,7 @@ def _bind_free_port(host: str) -> socket.socket:
         return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
     except InvalidConfigError as error:
         raise RetriableError(
-            "the HTTP API cannot listen at this host's address towards the broker",
+            "the HTTP API cannot listen at the address by which this host reaches its broker",
             host=host,
             reason=error.context["reason"],
             advice=f"If that lasts, set {REST_LISTENER_KEY}",

@@ -1,4 +1,4 @@
-"""Reads the secret and time for signed requests and responses from the metadata topic."""
+"""Reads from the metadata topic the secret and the time for signed requests and responses."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class HttpServer:
     def stop(self) -> None:
         """Finish running requests and close the socket.
 
-        Raises RetriableError if that takes long.
+        Raises RetriableError if they do not finish in time.
         """
         self._server.should_exit = True
         if self._thread.ident is not None:

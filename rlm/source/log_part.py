@@ -56,7 +56,7 @@ def next_batches(
 
 
 class OpenLogDirPart:
-    """Represents an open part of a log dir; see `OpenPart`. Does not own the log file."""
+    """Represents an open part of a log in a log dir; see `OpenPart`. Does not own the log file."""
 
     def __init__(
         self, log: LogFile, files: PartitionFiles, wanted: NextBatches, begin: LogPosition

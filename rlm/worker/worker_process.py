@@ -68,7 +68,7 @@ class Server(Protocol):
         """Start to serve and return."""
 
     def stop(self) -> None:
-        """Finish running requests. Raises RetriableError if that takes long."""
+        """Finish running requests. Raises RetriableError if they do not finish in time."""
 
 
 class WorkerProgram(ABC):

@@ -97,7 +97,7 @@ class MetadataCache:
         self.changes.all_changed()
 
     def set_aside(self, stored: TopicIdentity) -> str:
-        """Start again, empty. Returns where the old data is; "" if it is not kept."""
+        """Begin with an empty cache. Returns where the old data is; "" if it is not kept."""
         kept = self._store.set_aside(stored.topic_id)
         self.changes.all_changed()
         return kept
@@ -195,7 +195,7 @@ class MetadataCache:
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, offset: int, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the finished segment that has an offset as an epoch wrote it.
+        """Return the finished segment with the record at `offset` of `leader_epoch`.
 
         Without an epoch, the log's lineage gives the epoch.
         """

@@ -124,7 +124,7 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def set_aside(self, topic_id: str) -> str:
-        """Start again, empty. Returns the name of the old data, or "" if it is not kept.
+        """Begin with an empty database. Returns the name of the old data, "" if it is not kept.
 
         Only the last one is kept. Its name ends with `topic_id` in the base64 alphabet for file
         names. `topic_id` is 22 characters in either alphabet.

@@ -1,4 +1,4 @@
-"""EventTopic: the partitioned, compacted log of the metadata side, as bytes."""
+"""EventTopic: the metadata topic, as records of bytes."""
 
 from __future__ import annotations
 

@@ -121,10 +121,10 @@ class SegmentObjects(Protocol):
         """
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None:
-        """Return the noted pair of an object with the greatest `at` not above this one."""
+        """Return the noted (`at`, `value`) of an object with the greatest `at` up to this one."""
 
     def note(self, key: str, at: int, value: int) -> None:
-        """Cache a pair that a read learned about an object."""
+        """Cache one (`at`, `value`) of an object, for example an entry id and its position."""
 
 
 class SegmentLayout(ABC):
@@ -153,7 +153,7 @@ class SegmentLayout(ABC):
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[SegmentKey, ...]:
-        """Return the objects' keys in the order of writing; the last object has the companions.
+        """Return the objects' keys in the order of writing; the last object is the companion.
 
         With `chunk_bytes`, the first key is that of the chunk 00000, for all chunks. Raises the
         errors of the keys.
@@ -164,7 +164,7 @@ class SegmentLayout(ABC):
     ) -> tuple[StoredObject, ...]:
         """Name all objects that a log of up to `log_bytes` may have, in the order of writing.
 
-        The last one has the companions. Raises InvalidConfigError for a topic whose name does not
+        The last one is the companion. Raises InvalidConfigError for a topic whose name does not
         fit into a key, and for a log that has too many chunks.
         """
         try:

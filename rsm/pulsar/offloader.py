@@ -313,7 +313,7 @@ class StoreLedgerOffloader(LedgerOffloader):
 
 
 def _complete(ledger_id: int, segments: tuple[OffloadSegment, ...]) -> tuple[OffloadSegment, ...]:
-    """Return the segments that are not listed as incomplete: these may have no index yet."""
+    """Return all segments but those listed as incomplete, which may have no index yet."""
     complete = tuple(segment for segment in segments if segment.is_complete is not False)
     if not complete:
         raise InvalidConfigError(

@@ -170,7 +170,9 @@ def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
 
 
 def _idle(option: str, other: str) -> InvalidConfigError:
-    return InvalidConfigError(f"{option} has no effect without {other}", advice="Give both or none")
+    return InvalidConfigError(
+        f"{option} has no effect without {other}", advice="Give both or neither"
+    )
 
 
 def _require_consent(arguments: argparse.Namespace) -> None:

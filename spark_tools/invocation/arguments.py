@@ -212,7 +212,7 @@ def _of_command_config(arguments: argparse.Namespace) -> dict[str, str]:
     if arguments.bootstrap_server is None:
         raise InvalidConfigError(
             "--command-config has no effect without --bootstrap-server",
-            advice="Give both or none",
+            advice="Give both or neither",
         )
     return {
         key if key in KEYS or key.startswith(OPTION_PREFIXES) else f"{CLIENT_PREFIX}{key}": value

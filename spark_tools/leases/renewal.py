@@ -1,7 +1,7 @@
 """Renews read leases until they are released.
 
 A new record renews a lease after a third of its duration. A tombstone releases it, so that expiry
-continues at once and does not wait until the lease expires.
+continues at once and does not wait until the lease ends.
 """
 
 from __future__ import annotations

@@ -46,7 +46,10 @@ PartitionArgument = Annotated[
 ]
 AnyPartitionArgument = Annotated[
     str | None,
-    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
+    typer.Argument(
+        metavar="TOPIC[:PARTITION]",
+        help="The topic, or one partition of it. By default, all tiered topics.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]

@@ -23,7 +23,7 @@ class FetchQuotaSettings:
 
     def __post_init__(self) -> None:
         if min(self.bytes_per_second, self.window_count, self.window_ms) < 1:
-            raise ValueError(f"invalid fetch quota: {self}")
+            raise ValueError(f"cannot use the fetch quota: each value must be at least 1: {self}")
 
 
 class FetchQuota:

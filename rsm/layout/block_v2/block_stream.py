@@ -44,7 +44,7 @@ from rsm.layout.blocks.block_plan import (
 from rsm.layout.blocks.block_sequence import INDEXED_BLOCK_BYTES
 from rsm.segment.errors import InvalidConfigError
 
-# Pulsar's streamingMinBlockSize; S3 accepts no smaller part except the last.
+# Pulsar's default of minBlockSizeInBytes; S3 accepts no smaller part except the last.
 DEFAULT_STREAM_BLOCK_BYTES = 5 << 20
 
 # Three numbers of 10 bytes and their tags, as `_info` gives them.

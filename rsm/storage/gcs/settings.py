@@ -12,8 +12,8 @@ PART_UNIT_BYTES = 256 << 10  # the parts of an upload are multiples of it
 class GcsSettings:
     """One bucket. Without `credentials_file`, a service account's key, the SDK finds credentials.
 
-    `is_anonymous` sends no credentials, for emulators. Larger objects are uploaded in parts of
-    `part_bytes`, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
+    `is_anonymous` sends no credentials, for emulators. An object above `part_bytes` is uploaded in
+    parts of this size, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
     for data, and the whole body of a response. A failed request is repeated until
     `retry_timeout_ms` have passed; 0 disables that.
     """

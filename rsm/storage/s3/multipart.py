@@ -98,7 +98,7 @@ class MultipartUpload:
                 "cannot upload the object: it needs too many parts",
                 name=self._target["Key"],
                 most_parts=MAX_PARTS,
-                advice="Raise the part size",
+                advice="Raise rsm.config.storage.s3.multipart.upload.part.size",
             )
         return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
 

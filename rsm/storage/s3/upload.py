@@ -10,7 +10,7 @@ Each creation therefore has its own id, to recognize the object as its own.
 
 A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
 Content of unknown length is a multipart upload, unless it is empty. Content that may have been sent
-before is copied from there (rsm.storage.s3.earlier_upload).
+before is copied from its earlier upload (rsm.storage.s3.earlier_upload).
 
 Memory: `upload_memory_bytes`, at least one part, for all uploads together; of that, streams use at
 most `stream_memory_bytes`. A part is read only when there is room for it.
