@@ -13,8 +13,8 @@ class GcsSettings:
     """One bucket. Without `credentials_file`, a service account's key, the SDK finds credentials.
 
     `is_anonymous` sends no credentials, for emulators. An object above `part_bytes` is uploaded in
-    parts of this size, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
-    for data, and the whole body of a response. A failed request is repeated until
+    parts of this size, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each
+    wait for data, and the whole body of a response. A failed request is repeated until
     `retry_timeout_ms` have passed; 0 disables that.
     """
 
