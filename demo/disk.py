@@ -18,7 +18,7 @@ class LocalLogFiles:
 
     @property
     def log_bytes(self) -> int:
-        """All bytes on the disk."""
+        """The bytes of all log segments, also of those that the broker is deleting."""
         return sum(self.segment_bytes) + self.deleted_bytes
 
     @property

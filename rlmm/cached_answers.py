@@ -168,7 +168,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         number = self._follower.caught_up.get(partition)
         if number is None:
             raise RetriableError(
-                "the metadata is not read to its end, or not followed here",
+                "this process has not read the metadata partition to its end, or does not read it",
                 metadata_partition=partition,
                 reason=self.readiness().reason,
             )

@@ -75,7 +75,7 @@ def write_records(
     if left or failures:
         reason = failures[0].str() if failures else "the cluster did not answer in time"
         raise RetriableError(
-            "cannot write all records", left=left, reason=reason, advice=_RUN_AGAIN
+            "cannot write all records", unconfirmed=left, reason=reason, advice=_RUN_AGAIN
         )
 
 

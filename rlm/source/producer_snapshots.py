@@ -14,7 +14,7 @@ from rsm.segment.clock import Clock
 from rsm.segment.log_line import LogLine
 from rsm.segment.producer_snapshot import is_whole_snapshot
 
-# A bound on memory: over a million producers, more than a broker keeps by default.
+# This bounds memory, and has room for over a million producers.
 MAX_SNAPSHOT_BYTES = 64 << 20
 _ATTEMPTS = 10
 _PAUSE_MS = 20

@@ -173,7 +173,7 @@ class TieringEnd:
             "cannot disable tiering, the topic is ACTIVE again: records would be lost",
             topic=topic,
             at_risk="; ".join(map(str, risks)),
-            advice="Run the command again when they are stored, or give them up with --force",
+            advice="Run the command again when they are stored, or lose them with --force",
         )
 
     def _risk_text(self, risk: RecordsAtRisk) -> str:

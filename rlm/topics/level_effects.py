@@ -40,8 +40,8 @@ class TopicEffect:
     """Represents the effect of the levels on one topic: its policy before and after.
 
     `pattern` is the one that tiers the topic; empty for a topic that only inherits settings.
-    `is_named`: the change itself sets settings of this topic. `obstacle` is why the topic cannot
-    follow; empty if it does. `is_refused`: the topic itself or its settings are the obstacle.
+    `is_named`: the change itself sets settings of this topic. `obstacle` is why the levels do
+    not apply; empty if they do. `is_refused`: the topic itself or its settings are the obstacle.
     `is_unlimited`: the topic has no policy, and brokers delete none of its data.
     """
 

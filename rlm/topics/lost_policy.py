@@ -49,7 +49,7 @@ class SettingsBeforeTiering:
             defaults = self._broker_defaults()
         except TieredStorageError as error:
             raise RetriableError(
-                "cannot read the topic's own retention: it is -1, and tiering may have set it",
+                "cannot find the topic's own retention: tiering may have set the present -1",
                 topic=configs.topic,
                 reason=error,
                 advice="Correct what the reason names, then try again",

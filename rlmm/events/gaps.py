@@ -44,7 +44,7 @@ class GapsRecorded(Event):
 
     def __post_init__(self) -> None:
         if any(a.offsets.end_offset > b.offsets.start_offset for a, b in pairwise(self.gaps)):
-            raise ValueError(f"gaps overlap: {self.gaps}")
+            raise ValueError(f"gaps overlap, or do not ascend: {self.gaps}")
 
 
 class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):

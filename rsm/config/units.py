@@ -26,7 +26,10 @@ class AmountGrammar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """Represents the unit of a setting: `size` smallest units of the grammar, if it has one."""
+    """Represents the unit of a setting; one is `size` of the smallest units of `grammar`.
+
+    Without a grammar, the setting accepts plain numbers only.
+    """
 
     symbol: str = ""
     grammar: AmountGrammar | None = None

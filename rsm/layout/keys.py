@@ -200,7 +200,9 @@ def _check_segment(segment_id: RemoteLogSegmentId, base_offset: int) -> None:
     if not _TOPIC.fullmatch(segment_id.topic_id_partition.topic):
         raise ValueError(f"not a topic: {segment_id.topic_id_partition.topic!r}")
     if segment_id.topic_id_partition.partition > _MAX_PARTITION:
-        raise ValueError(f"not a partition: {segment_id.topic_id_partition.partition}")
+        raise ValueError(
+            f"the partition is above {_MAX_PARTITION}: {segment_id.topic_id_partition.partition}"
+        )
     if not 0 <= base_offset <= _MAX_OFFSET:
         raise ValueError(f"not an offset: {base_offset}")
 

@@ -100,7 +100,10 @@ def export(arguments: argparse.Namespace) -> int:
                 report.take(event)
     outcome = report.outcome(is_loss_accepted=read.mode is Mode.PERMISSIVE)
     if outcome is JobOutcome.NOTHING_TO_DO:
-        print_line(arguments, "nothing to export: all that is stored was exported before")
+        print_line(
+            arguments,
+            "nothing to export: all stored records of the chosen offsets were exported before",
+        )
     details = {"skipped": [skipped_json(each) for each in report.skipped]}
     return end_job(arguments, _NAME, outcome, report.counts, details)
 

@@ -63,7 +63,7 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
     if "" in chosen or len(set(chosen)) != len(chosen):
         expected = "some of " + ",".join(COLUMNS)
         raise InvalidConfigError(
-            "the option names unknown or repeated columns",
+            "the option lists unknown or repeated columns",
             option="columns",
             found=text,
             expected=expected,

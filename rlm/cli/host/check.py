@@ -1,4 +1,4 @@
-"""`rlm check`: checks that the cluster's processes are found and that data passes through them."""
+"""`rlm check`: looks for each broker's manager and gateway, and tests them with a topic on request."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="How long the check may take; in seconds without a unit. The cleanup takes up to 3 "
-        "minutes more.",
+        help="With --end-to-end: how long the check may take; in seconds without a unit. The "
+        "cleanup takes up to 3 minutes more.",
         show_default="5m",
     ),
 ]
@@ -129,7 +129,7 @@ def _check(
     broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
     rules of an S3 or GCS bucket, and fails if one deletes or archives stored segments.
 
-    With --end-to-end, the check creates a topic with a partition on every broker, writes to it and
+    With --end-to-end, the check also creates a topic with a partition on every broker, writes to it and
     reads it through every gateway, and waits until every manager has stored and trimmed its
     partition. At the end it deletes the topic and what is stored of it. Run the check on a host
     from which clients connect.
@@ -226,7 +226,7 @@ class _LiveManagers:
         return ""
 
     def wake(self) -> None:
-        # This only requests an early cycle; a row of the check reports what a manager does not do.
+        # Errors do not matter: this only requests an early cycle, and rows show managers that fail.
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
@@ -265,7 +265,8 @@ def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[Chec
     except TieredStorageError as error:
         return (_unread_rules(target, error),)
     problems = [
-        f"{each}: stored segments are lost. Remove the rule, or exclude the prefix of the keys."
+        f"{each}. Data loss: the rule also applies to stored segments. Remove it, or exclude the "
+        "prefix of the keys."
         for each in rules
         if each.can_affect(key_prefix)
     ]

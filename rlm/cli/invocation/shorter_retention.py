@@ -28,8 +28,9 @@ def expiry_lines(
 ) -> Iterator[str]:
     """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
 
-    `changes` are the policies of topics before and after. A topic that was not tiered has the
-    broker's limits before. `unlimited` are the ids of such topics without limits on the broker.
+    `changes` are the policies of topics before and after. For a topic that was not tiered, the
+    broker's limits applied before. `unlimited` has the ids of untiered topics for which the broker
+    has no limit.
     """
     for before, after in changes:
         if after is None or after == before:

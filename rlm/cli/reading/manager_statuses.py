@@ -33,7 +33,7 @@ def ask_managers(
     clock: Clock,
     required: Iterable[int],
 ) -> ManagerReports:
-    """Return, for each partition, the report of each manager that hosts it.
+    """Return, for each partition, the reports of the managers of the brokers that host it.
 
     `required` are the brokers whose managers must respond. Other managers are asked too, but their
     responses are optional.

@@ -165,7 +165,7 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
 
 
 def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object]:
-    """Return the same for programs."""
+    """Return the loss as a LostSegment document."""
     tip = loss.segment_id.topic_id_partition
     return {
         "topic": tip.topic,

@@ -186,7 +186,7 @@ def _lag_text(status: OffloadStatus) -> str:
 def status_as_json(
     status: OffloadStatus, streamed: Sequence[OffloadSegmentRecord]
 ) -> Mapping[str, object]:
-    """Return the same for programs."""
+    """Return a partition's status as an OffloadStatus document."""
     return {
         "topic": status.partition.topic,
         "topic_id": id_to_text(status.partition.topic_id),

@@ -78,8 +78,10 @@ def _resume(
 ) -> None:
     """Resume paused copies, trims or deletions of a topic.
 
+    **Data loss:** resuming the deletions of a deleted topic deletes its stored data.
+
     Also applies to a deleted topic of this name while data of it is stored. If deletions of several
-    topics of the name are paused, give `--topic-id`: resuming them deletes data.
+    topics of the name are paused, give `--topic-id`.
     """
     _change(topic, what, topic_id, cluster, resume=True)
 
@@ -145,7 +147,7 @@ def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[T
 
 
 def _require_one_to_delete(session: CommandSession, policies: Sequence[TopicPolicy]) -> None:
-    """Refuse to resume the deletions of several topics: one may be deleted by mistake."""
+    """Refuse to resume deletions of several topics at once: the user may mean only one of them."""
     paused = [
         each
         for each in policies
@@ -157,7 +159,7 @@ def _require_one_to_delete(session: CommandSession, policies: Sequence[TopicPoli
             topic=paused[0].topic,
             topic_ids=_ids(paused),
             advice=f"Give --topic-id; `rlm status {paused[0].topic}` shows a deleted topic's id. "
-            "Resuming deletes its stored data",
+            "Resuming its deletions deletes its stored data",
         )
 
 

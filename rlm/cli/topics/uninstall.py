@@ -1,4 +1,4 @@
-"""`rlm uninstall`: restores the brokers' own retention of all topics, so that `rlm` can stop."""
+"""`rlm uninstall`: restores all topics' own retention, so that `rlm` can stop."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _uninstall(
         raise RetriableError(
             "not all topics have their retention back",
             topics=",".join(failed),
-            advice="The lines above say why. Run the command again, or with --force",
+            advice="The lines above say why. Run the command again; --force gives up records that "
+            "are not stored",
         )
 
 
@@ -185,7 +186,7 @@ def _ended(
             lines = list(preview_lines(now, risks))
         else:
             end_tiering(session, ending, policy.topic, delete_remote=False, force=force)
-            lines = [f"{policy.topic}: the broker's own retention is restored"]
+            lines = [f"{policy.topic}: its own retention is restored"]
     except TieredStorageError as error:
         show_progress(f"{policy.topic}: {error}")
         return False
@@ -224,7 +225,8 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
                     line = f"{text}: restored"
                 else:
                     show_progress(
-                        f"{text}: --force restores these settings; unstored data is not known"
+                        f"{text}. --force restores these settings; the broker may then delete "
+                        "records that are not stored"
                     )
                     yield settings.topic
                     continue

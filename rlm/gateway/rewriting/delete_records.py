@@ -90,7 +90,7 @@ def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -
 def _request(
     event: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
 ) -> DeleteRecordsPartitionResult:
-    """Publish the request, unless the partition's state already covers it in its epoch."""
+    """Publish the request, unless a log start or request of its leader epoch already covers it."""
     tip, asked = event.topic_id_partition, LogStart(event.offset, event.leader_epoch)
     is_of_an_epoch = event.leader_epoch != _NO_EPOCH
     if not (is_of_an_epoch and context.metadata.partition_state(tip).has_covered(asked)):

@@ -248,6 +248,6 @@ def _unready(process: ProcessRegistered) -> str:
 
 
 def _cannot_be_reached(address: str, *, spread: bool) -> bool:
-    """Return whether no host, or with several hosts no other host, can connect to a host:port."""
+    """Return whether a host:port is unusable: port 0, unspecified, or loopback if `spread`."""
     host, _, port = address.rpartition(":")
     return port == "0" or is_unspecified(host) or (spread and is_loopback(host))

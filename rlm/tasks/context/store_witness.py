@@ -1,8 +1,8 @@
 """Recognizes the store of the earlier segments by an object that must be in it.
 
 A directory that is not mounted, or another bucket, looks like an empty store. **Data loss:**
-segments copied there are missing when the right store is back. A segment that is missing there is
-not lost: the right store has it.
+segments copied to the wrong store are missing once the right one is back. Segments that the wrong
+store lacks are not lost: the right one has them.
 
     each cycle looks for an object → starts copies, trims and deletions
     objects of a copy are written and verified → the copy looks for an earlier object, then again
@@ -80,7 +80,7 @@ class StoreWitness:
         found = next((key for key in keys if self._storage.exists(key)), None)
         if found is None and len(keys) >= _MISSING_MIN:
             raise WrongStoreError(
-                "none of the stored objects is in the store: it is another store, or not mounted",
+                "the store has none of the recorded objects: it is another store, or not mounted",
                 looked_for=len(keys),
                 example=keys[0],
             )

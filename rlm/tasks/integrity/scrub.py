@@ -160,7 +160,7 @@ class Scrub:
     def _next_segment(self) -> RemoteLogSegmentId | None:
         """Return the next segment; None if the pass has ended or only waits to retry segments."""
         while not self._segments and self._partitions:
-            # Moved to the end before it is listed: one that cannot be listed now delays no other.
+            # The partition moves to the end first: one that cannot be listed delays no other.
             tip = self._partitions.popleft()
             self._partitions.append(tip)
             self._segments.extend(self._stored_of(tip))

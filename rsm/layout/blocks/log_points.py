@@ -86,7 +86,7 @@ class LogPoints:
         if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"
             message = "log points are missing or cut short"
-            raise of.corrupt(message, f"{_POINT.size} bytes for each", found)
+            raise of.corrupt(message, f"a multiple of {_POINT.size} bytes", found)
         entry_ids, log_positions = array("q"), array("q")
         for entry_id, log_position, _ in _POINT.iter_unpack(encoded):
             if entry_ids and (entry_id <= entry_ids[-1] or log_position <= log_positions[-1]):

@@ -1,8 +1,8 @@
 """Checks record batches before they count as stored and before they are served.
 
-The checks cover a batch's size and CRC, its offsets, which must ascend, and its leader epoch. Every
-reader of whole logs uses `check_run`: the copy of a segment, a scan of a stored one, and the chunks
-of the gateway. This module does not know where the bytes come from. Pure.
+The checks cover a batch's size and CRC, its offsets, which must ascend, and its leader epoch. The
+copy of a segment, the scan of a stored log, and the gateway's reads of chunks use `check_run`. This
+module does not know where the bytes come from. Pure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHECKED_FIELDS = struct.Struct(">qiibI2xi30xi")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """The end of a check: a position, or the first batch that reaches above an offset."""
+    """The end of a check: a position, or the first batch whose last offset is at least `offset`."""
 
     position: int = _NO_END
     offset: int = _NO_END
