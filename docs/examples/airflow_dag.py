@@ -9,8 +9,8 @@ RLM_DIRECTORY  where the export and the findings are, and the checkpoint of the 
 RLM_TOPICS     what is exported, comma-separated
 
 A task's result is the counts of the job's summary. The exit code decides the rest: a task is
-skipped if there was nothing to do. It fails without a retry for wrong settings, data loss and failed
-work, because a person must look. Airflow retries all other failures.
+skipped if there was nothing to do. It fails without a retry for wrong settings, data loss and
+failed work, because a person must look. Airflow retries all other failures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rlm check`: looks for each broker's manager and gateway, and tests them with a topic on request."""
+"""`rlm check`: looks for each broker's manager and gateway; tests them with a topic on request."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def _check(
     broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
     rules of an S3 or GCS bucket, and fails if one deletes or archives stored segments.
 
-    With --end-to-end, the check also creates a topic with a partition on every broker, writes to it and
-    reads it through every gateway, and waits until every manager has stored and trimmed its
+    With --end-to-end, the check also creates a topic with a partition on every broker, writes to it
+    and reads it through every gateway, and waits until every manager has stored and trimmed its
     partition. At the end it deletes the topic and what is stored of it. Run the check on a host
     from which clients connect.
 
