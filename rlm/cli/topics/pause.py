@@ -78,10 +78,8 @@ def _resume(
 ) -> None:
     """Resume paused copies, trims or deletions of a topic.
 
-    **Data loss:** resuming the deletions of a deleted topic deletes its stored data.
-
-    Also applies to a deleted topic of this name while data of it is stored. If deletions of several
-    topics of the name are paused, give `--topic-id`.
+    Also applies to a deleted topic of this name while data of it is stored: managers then delete
+    this data. If deletions of several topics of the name are paused, give `--topic-id`.
     """
     _change(topic, what, topic_id, cluster, resume=True)
 
