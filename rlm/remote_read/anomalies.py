@@ -115,9 +115,11 @@ class ReadAnomalies:
                 found.attempts += 1
                 if len(found.failed_offsets) < _MAX_FAILED_OFFSETS:
                     found.failed_offsets.add(offset)
-            is_first = self._is_first(metadata.segment_id)
+            is_first = found is not None and self._is_first(metadata.segment_id)
             if is_first and found is not None:
                 found.is_logged = True
+            if not is_first:
+                self._unlogged_count += 1
             summary = None if is_first else self._summary()
         if is_first:
             _log.warning(
@@ -216,13 +218,12 @@ class ReadAnomalies:
         self._counts[labels] += 1
 
     def _is_first(self, segment_id: RemoteLogSegmentId) -> bool:
+        """Return whether to log a segment with an open anomaly; afterwards it counts as logged."""
         now_ms = self._clock.monotonic_ms()
         closed_ms = self._closed_segments.pop(segment_id, None)
         if closed_ms is not None and now_ms < closed_ms + _REOPEN_MS:
             self._logged_segments.add(segment_id)
-        is_full = len(self._logged_segments) >= _MAX_OPEN_ANOMALIES
-        if is_full or segment_id in self._logged_segments:
-            self._unlogged_count += 1
+        if segment_id in self._logged_segments:
             return False
         if not self._logged_segments:
             self._summary_at_ms = now_ms + _SUMMARY_INTERVAL_MS

@@ -14,6 +14,7 @@ from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from tests.log_records import message_of
+from tests.metadata_builder import segment_metadata
 from tests.remote_world import TIP, RemoteWorld, segment_of
 
 
@@ -266,3 +267,33 @@ def test_anomalies_when_a_segment_fails_again_after_a_minute_then_another_warnin
         "cannot read a stored segment",
         "read a stored segment again",
     ]
+
+
+def test_anomalies_when_there_is_no_room_for_a_segment_then_it_is_logged_once_there_is(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A segment without an open anomaly is not remembered as logged."""
+    anomalies, _ = world.process()
+    crowded_out, *others = (
+        segment_metadata(number, 10 * number, 10 * number + 10) for number in range(1_001)
+    )
+
+    def fail(segment: RemoteLogSegmentMetadata) -> None:
+        error = NotFoundError("the object is not in the store", name=segment.objects[0].key)
+        anomalies.record(segment, error, offset=segment.offsets.start_offset)
+
+    def succeed(segment: RemoteLogSegmentMetadata) -> None:
+        anomalies.record_success(segment.segment_id, segment.offsets)
+
+    fail(crowded_out)
+    succeed(crowded_out)
+    for segment in (*others, crowded_out):
+        fail(segment)
+    assert len(anomalies.open_now()) == len(others)
+    for segment in others:
+        succeed(segment)
+    world.clock.now_ms += 60_000
+    caplog.clear()
+    fail(crowded_out)
+
+    assert [message_of(each) for each in caplog.records] == ["cannot read a stored segment"]
