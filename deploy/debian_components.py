@@ -40,7 +40,9 @@ def _component(package: Message) -> Component:
 
 
 def _main() -> int:
-    parser = argparse.ArgumentParser(description="Add an image's Debian packages to its bill.")
+    parser = argparse.ArgumentParser(
+        description="Add an image's Debian packages to its bill of materials."
+    )
     parser.add_argument("bill", type=Path)
     options = parser.parse_args()
     try:

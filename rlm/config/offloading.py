@@ -130,9 +130,9 @@ class TopicDefaultsConfig(Section):
     copy_lag_ms: _Limit | None = Field(
         default=None,
         validation_alias="log.remote.copy.lag.ms",
-        description="Age at which a rolled segment is copied (KIP-1241): 0 is at once (as without "
-        f"this key), -1 the local retention. {_APPLIES}Higher: less data is stored that soon "
-        "expires, and more data is lost if a broker's disks fail.",
+        description="Age at which a rolled segment is copied (KIP-1241): 0 copies at once (as "
+        f"without this key), -1 uses the limit of local retention. {_APPLIES}Higher: less data is "
+        "stored that soon expires, and more data is lost if a broker's disks fail.",
     )
     copy_lag_bytes: _Limit | None = Field(
         default=None,

@@ -106,7 +106,8 @@ class StoredOriginals:
         is_of_topic = (found.topic, found.topic_id) == (key.topic, key.topic_id)
         if not is_of_topic or not all(_is_retention(*each) for each in found.values.items()):
             raise CorruptError(
-                "the stored originals are not a retention of their topic", name=info.name
+                "the stored originals are of another topic, or no retention settings",
+                name=info.name,
             )
         return found
 

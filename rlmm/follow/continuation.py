@@ -24,8 +24,8 @@ _log = logging.getLogger(__name__)
 
 _GONE = "the metadata topic that this state directory followed is gone"
 _RESTORE = (
-    "Restore it. To begin again instead, stop the process, move its metadata cache below state.dir "
-    "aside, and start it"
+    "Restore it. To begin without the records of all stored segments, which are then lost, stop "
+    "the process, rename its metadata cache in state.dir, and start it"
 )
 _TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
 

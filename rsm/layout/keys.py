@@ -198,7 +198,7 @@ def streamed_name(uuid: UUID, part: LedgerPart) -> str:
 
 def _check_segment(segment_id: RemoteLogSegmentId, base_offset: int) -> None:
     if not _TOPIC.fullmatch(segment_id.topic_id_partition.topic):
-        raise ValueError(f"not a topic: {segment_id.topic_id_partition.topic!r}")
+        raise ValueError(f"the topic name is invalid: {segment_id.topic_id_partition.topic!r}")
     if segment_id.topic_id_partition.partition > _MAX_PARTITION:
         raise ValueError(
             f"the partition is above {_MAX_PARTITION}: {segment_id.topic_id_partition.partition}"

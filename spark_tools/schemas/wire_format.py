@@ -25,7 +25,9 @@ def schema_id_of(payload: bytes) -> int:
     if len(payload) < HEADER_BYTES:
         raise CorruptError("the value is too short for the wire format", size_bytes=len(payload))
     if payload[0] == _GUID_MAGIC:
-        raise UnsupportedError("the header has the schema's GUID, not its id")
+        raise UnsupportedError(
+            "cannot decode the value: its prefix has the schema's GUID instead of an id"
+        )
     if payload[0] != _MAGIC:
         raise CorruptError(
             "the value does not begin with the wire format's magic byte",

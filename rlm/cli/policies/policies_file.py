@@ -128,13 +128,13 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_MS: _amount(
             durations(special=[-1]),
-            "Age at which a rolled segment is copied; in ms without a unit. 0 is at once, -1 the "
-            "local retention.",
+            "Age at which a rolled segment is copied; in ms without a unit. 0 copies at once; -1 "
+            "uses the limit of local retention.",
         ),
         PolicySetting.COPY_LAG_BYTES: _amount(
             sizes(special=[-1]),
-            "Size of newer segments at which a segment is copied; in bytes without a unit. 0 is at "
-            "once, -1 the local retention.",
+            "Size of newer segments at which a segment is copied; in bytes without a unit. 0 "
+            "copies at once; -1 uses the limit of local retention.",
         ),
         PolicySetting.COPY_LAG_SINCE: _choice(
             {each.name.lower(): each for each in CopyLagSince},
@@ -305,7 +305,7 @@ class _PoliciesFile:
         if node is None or _is_null(node):
             return
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, "the text is not a mapping of keys to values")
+            raise self._error(node, "the value is not a mapping of keys to values")
         seen = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):

@@ -88,8 +88,9 @@ _LagMs = Annotated[
         "--copy-lag",
         parser=durations(special=[-1]),
         metavar="DURATION",
-        help="Copy a rolled segment once its newest record is this old; in ms without a unit. 0 is "
-        "at once, -1 the local retention. With both copy lags, the one that ends first decides.",
+        help="Copy a rolled segment once its newest record is this old; in ms without a unit. 0 "
+        "copies at once; -1 uses the limit of local retention. With both copy lags, the one "
+        "that ends first decides.",
     ),
 ]
 _LagBytes = Annotated[
@@ -97,8 +98,8 @@ _LagBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1]),
         metavar="SIZE",
-        help="Copy a rolled segment once newer segments have this size; in bytes without a unit. 0 "
-        "is at once, -1 the local retention.",
+        help="Copy a rolled segment once the segments after it have this total size; in bytes "
+        "without a unit. 0 copies at once; -1 uses the limit of local retention.",
     ),
 ]
 _OffloadMinutes = Annotated[

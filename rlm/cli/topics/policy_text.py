@@ -60,13 +60,13 @@ TOPICS_DOCUMENT = JsonShape(
                     ),
                     "copy_lag_ms": JsonField(
                         JsonKind.DURATION,
-                        "Age at which a rolled segment is copied; 0 is at once, -1 the local "
-                        "retention.",
+                        "Age at which a rolled segment is copied; 0 copies at once; -1 uses the "
+                        "limit of local retention.",
                     ),
                     "copy_lag_bytes": JsonField(
                         JsonKind.BYTES,
-                        "Size of newer segments at which a segment is copied; 0 is at once, -1 the "
-                        "local retention.",
+                        "Size of newer segments at which a segment is copied; 0 copies at once; "
+                        "-1 uses the limit of local retention.",
                     ),
                     "copy_lag_since": JsonField(
                         JsonKind.TEXT,

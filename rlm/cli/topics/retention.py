@@ -88,8 +88,8 @@ def _run(
 ) -> None:
     """Run a topic's retention now, until nothing is due.
 
-    The managers run cycle after cycle without a pause. They decide and delete as always, a share in
-    each cycle. Shows the log starts at the end, and what blocks the rest.
+    The managers run one cycle after another. They decide and delete as always, a share in each
+    cycle. When nothing is due, shows each partition's log start, and what blocks the rest.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -172,12 +172,13 @@ class LeadersRetention:
 
 
 def _line(row: RetentionPreview) -> str:
-    parts = [f"{row.topic}:{row.partition} log start {row.log_start_offset}"]
+    first = f"{row.topic}:{row.partition} log start {row.log_start_offset}"
     if row.new_log_start_offset != row.log_start_offset:
-        parts.append(
-            f"-> {row.new_log_start_offset} ({row.expiring_segments} segments,"
+        first += (
+            f" -> {row.new_log_start_offset} ({row.expiring_segments} segments,"
             f" {row.expiring_bytes} bytes: {row.rule})"
         )
+    parts = [first]
     if row.deletions:
         size_bytes = sum(each.size_bytes for each in row.deletions)
         parts.append(f"delete {len(row.deletions)} stored segments, {size_bytes} bytes")

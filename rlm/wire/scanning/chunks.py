@@ -67,7 +67,7 @@ class ChunkReader:
         """
         self._left_bytes -= len(chunk)
         if self._left_bytes < 0:
-            raise ValueError("more bytes than the frame has")
+            raise ValueError("the bytes exceed the rest of the frame")
         passed: list[memoryview] = []
         start = self._complete(chunk, passed) if self._buffered else 0
         if not self._buffered:

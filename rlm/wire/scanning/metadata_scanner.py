@@ -77,7 +77,7 @@ class MetadataScanner:
         the frame, and CorruptError if the brokers cannot be read.
         """
         if len(chunk) > self._left_bytes:
-            raise ValueError("more bytes than the frame has")
+            raise ValueError("the bytes exceed the rest of the frame")
         self._left_bytes -= len(chunk)
         if self.frame_bytes is not None:
             return [chunk]

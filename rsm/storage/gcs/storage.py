@@ -148,7 +148,10 @@ class GcsChunkStorage(ObjectChunkStorage):
     def _check_name(self, name: str) -> None:
         check_name(name)
         if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
-            raise InvalidConfigError("the store cannot have an object of this name", name=name)
+            raise InvalidConfigError(
+                "GCS does not accept the object's name: it is too long, or has a reserved prefix",
+                name=name,
+            )
 
     def _look_up(self, name: str) -> Blob:
         self._check_name(name)
