@@ -160,7 +160,7 @@ def test_parse_when_key_lies_below_another_prefix_then_none() -> None:
 
 @pytest.mark.parametrize("topic", ["", ".", "..", "a/b", "a b", "ä", "x" * 250])
 def test_key_when_topic_is_none_of_kafkas_then_refused(topic: str) -> None:
-    with pytest.raises(ValueError, match="not a topic"):
+    with pytest.raises(ValueError, match="topic name is invalid"):
         key_of(topic=topic)
 
 

@@ -255,7 +255,7 @@ def test_scan_when_addresses_follow_then_a_client_sees_none() -> None:
 def test_scan_when_fed_beyond_the_frame_then_value_error() -> None:
     scanner = FetchResponseScanner(4, frame_bytes=3, visitor=_Witness())
 
-    with pytest.raises(ValueError, match="more bytes"):
+    with pytest.raises(ValueError, match="exceed the rest"):
         scanner.feed(memoryview(bytearray(4)))
 
 

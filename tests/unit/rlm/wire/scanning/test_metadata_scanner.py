@@ -151,7 +151,7 @@ def test_scan_when_brokers_do_not_end_then_corrupt_before_more_is_held() -> None
 def test_scan_when_fed_beyond_the_frame_then_value_error() -> None:
     scanner = MetadataScanner(4, frame_bytes=3, readdress=_readdressed)
 
-    with pytest.raises(ValueError, match="more bytes"):
+    with pytest.raises(ValueError, match="exceed the rest"):
         scanner.feed(memoryview(bytes(4)))
 
 
