@@ -152,7 +152,8 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
 
 def _look_up_again(find: Callable[..., Any], segments: int) -> dict[str, float]:
     """Look up the same segments several times; they fit into a block cache."""
-    numbers = [random.Random(_SEED).randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
+    chosen = random.Random(_SEED)
+    numbers = [chosen.randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
     for number in numbers:
         _find(find, number)
     times_us = [_find(find, number) * 1e6 for _ in range(_TIMES_AGAIN) for number in numbers]
