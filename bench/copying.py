@@ -3,7 +3,7 @@
 The copy of `rlm` is what the manager does between the two metadata events. It opens a consistent
 segment, checks every batch, writes the objects and verifies them. The plain copy is a copy within
 the kernel with fsync. The two alternate for each segment, so that other load affects both. A run
-copies all segments once, and removes the copies.
+makes both copies of each rolled segment, and removes them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure_copying(dataset: Dataset) -> list[Measurement]:
 
 
 def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
-    """Copy every segment in both ways; return the seconds of plain copies and of `rlm`'s."""
+    """Copy every rolled segment in both ways; return the seconds of plain copies and of `rlm`'s."""
     plain_s, ours_s = 0.0, 0.0
     with _new_directory(dataset.scratch / "plain") as target, _store(dataset) as storage:
         source, partition = dataset.source(), dataset.partition()

@@ -21,7 +21,8 @@ from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 
 TOPIC = "bench"
-# The flags of Kafka's start script. The tests' flags let brokers start faster, but run slower.
+# Heap and collector as in Kafka's start script, and the JVM's default compilers. With the tests'
+# flags, brokers start faster, but run slower.
 JVM_OF_KAFKA = (
     "-Xms1g",
     "-Xmx1g",
@@ -86,7 +87,10 @@ def fill_topic(
     partitions: int = 1,
     create: bool = True,
 ) -> None:
-    """Create a topic and fill its partitions evenly; the records are the same for every topic."""
+    """Create a topic unless `create` is false, and fill its partitions evenly.
+
+    Equal sizes and numbers of partitions give the same records.
+    """
     segments = {"segment.bytes": str(sizes.segment_bytes)}
     if create:
         given = {**segments, **(config or {})}

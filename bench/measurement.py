@@ -76,7 +76,7 @@ class Measurement:
 
     @property
     def outcome(self) -> GoalOutcome | None:
-        """Whether the goal is met, or None without a goal."""
+        """The result of comparing the figure with its goal, or None without a goal."""
         return self.goal.outcome(self.value) if self.goal else None
 
 
@@ -96,7 +96,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def print_table(measurements: Iterable[Measurement], console: Console) -> None:
-    """Print the figures with the range of their runs and their goal, within 80 characters."""
+    """Print a table of the figures with the range of their runs and their goal."""
     table = Table()
     table.add_column("metric", no_wrap=True)
     for column in ("median", "runs"):
@@ -119,7 +119,7 @@ def _goal_text(measurement: Measurement) -> str:
 
 
 def figure_text(value: float) -> str:
-    """Return a figure with two decimals below 10, and without decimals above."""
+    """Return a figure with two decimals if its amount is below 10, else without decimals."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:,.0f}"
 
 
@@ -129,5 +129,5 @@ def range_text(runs: Sequence[float]) -> str:
 
 
 def limit_text(limit: float) -> str:
-    """Return a limit as it was written."""
+    """Return a limit with commas between thousands; a whole number has no decimals."""
     return f"{int(limit) if limit == int(limit) else limit:,}"

@@ -1,9 +1,9 @@
 """Measures reads of stored segments, compared with librdkafka's consumer at the broker.
 
-The topic is stored and not trimmed, so all three ways read the same offsets. `rlm` reads every
-stored segment from the store, and the consumer reads from the broker. `rlm read --json` is the
-whole command: it decodes and prints every record. The scan is the part of it that fetches from the
-store and checks every batch; a program that serves batches needs no more. Runs alternate.
+The topic is stored and not trimmed, so all three ways read the same offsets. `rlm` reads them from
+the store, and the consumer from the broker. `rlm read --json` is the whole command: it decodes and
+prints every record. The scan is the part of it that fetches from the store and checks every batch;
+a program that serves batches needs no more. Runs alternate.
 """
 
 from __future__ import annotations

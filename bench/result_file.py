@@ -63,7 +63,8 @@ def results_of_json(text: str) -> Results:
 def read_results(directory: Path) -> dict[str, Results]:
     """Return all results in a directory by the name of their benchmark.
 
-    Raises ValueError for results of a short form, and for a file without its benchmark's name.
+    Raises ValueError for a file without results or without its benchmark's name, and for results of
+    a short form.
     """
     found = {}
     for path in sorted(directory.glob("*.json")):

@@ -1,4 +1,4 @@
-"""Measures the memory of `rlm run` while it copies all data of the broker."""
+"""Runs `rlm run` for benchmarks, and measures its memory while it copies a topic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests s
 
 @contextmanager
 def running_rlm(dataset: Dataset, settings: Mapping[str, str] | None = None) -> Iterator[RlmRun]:
-    """Yield a ready `rlm run` with the default number of copy threads; stop it in the end.
+    """Yield a ready `rlm run` with the default number of copy threads; stop it at the end.
 
     The store is a directory, unless `settings` name another one.
     """
@@ -46,7 +46,7 @@ def rlm_without_disk(dataset: Dataset) -> Iterator[RlmRun]:
     """Yield a ready `rlm run` whose store is a directory in memory.
 
     A store on other machines uses neither the broker's disk nor its processors. A directory in
-    memory comes closest.
+    memory comes closest. Without /dev/shm, the store is a temporary directory.
     """
     memory = _IN_MEMORY if _IN_MEMORY.is_dir() else None
     with (

@@ -21,7 +21,7 @@ class UnboundedAttempt(CopyAttempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCopier:
-    """Copies segments of one log as the manager does. Not thread-safe unless `storage` is."""
+    """Copies segments of one log as the manager does. Thread-safe if `source` and `storage` are."""
 
     source: LogSource
     storage: RemoteStorageManager

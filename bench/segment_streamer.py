@@ -18,7 +18,7 @@ from rsm.spi import PlannedObjects, RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentStreamer:
-    """Streams ranges of one log as the manager does. Not thread-safe unless `storage` is."""
+    """Streams ranges of one log as the manager does. Thread-safe if `source` and `storage` are."""
 
     source: LogSource
     storage: RemoteStorageManager

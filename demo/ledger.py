@@ -37,7 +37,7 @@ class LoggedRecord:
         for name, value in self.headers:
             parts += _framed(name.encode())
             parts += _framed(value)
-        # After the headers: the number of frames determines the number of headers.
+        # Key and value are last, so that the number of frames determines the number of headers.
         parts += _framed(self.key)
         parts += _framed(self.value)
         return blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
@@ -76,7 +76,7 @@ class RecordLedger:
     def compare(self, partition: int, records: Iterable[LoggedRecord]) -> str:
         """Require that `records` are all records of a partition, in order; return their digest.
 
-        Raises DemoFailedError with the first record that differs from the produced one.
+        Raises DemoFailedError for the first record that differs, is missing or was not produced.
         """
         noted = self._fingerprints[partition]
         wanted = iter(sorted(noted))

@@ -22,7 +22,7 @@ class Narrator:
         self.console = console
 
     def say(self, text: str) -> None:
-        """Print one line."""
+        """Print a text of one or more lines."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager

@@ -34,7 +34,7 @@ class DemoSizes:
 
 
 class Phases:
-    """The phases of one demo with running services. Each raises DemoFailedError."""
+    """The phases of one demo with running services. A failed check raises DemoFailedError."""
 
     def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self.stage = stage

@@ -24,7 +24,7 @@ _TIMEOUT_S = 60.0
 
 
 class Scenario:
-    """One demo with running services. Every phase raises DemoFailedError."""
+    """One demo with running services. A phase that fails raises DemoFailedError."""
 
     def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self._stage = stage

@@ -43,10 +43,10 @@ class DemoStage:
 
 @contextmanager
 def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:
-    """Start everything in a new directory of `parent`; stop it in the end.
+    """Start everything in a new directory of `parent`; stop it at the end.
 
     Removes the files unless `keep_files` is set. Raises DemoFailedError if a service does not
-    start, or has ended before the block ends.
+    start, or if the block raises ServiceError.
     """
     parent.mkdir(exist_ok=True)
     with ExitStack() as stack:

@@ -23,7 +23,10 @@ ROLLOVER = "5s"
 
 
 class StreamScenario:
-    """One demo with running services, whose broker it kills. Every phase raises DemoFailedError."""
+    """One demo with running services, whose broker it kills.
+
+    A phase that fails raises DemoFailedError.
+    """
 
     def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self._stage = stage

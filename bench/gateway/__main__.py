@@ -27,7 +27,8 @@ from bench.measurement import Measurement
 from bench.program import option_parser, run_benchmark
 from bench.result_file import Method
 
-# In the order of execution: low memory usage is needed first, and then cold caches.
+# In the order of execution: "idle" needs a gateway that uses little memory, and "first-fetch" needs
+# cold caches.
 BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
     "idle": measure_idle_connections,
     "first-fetch": measure_first_fetch,

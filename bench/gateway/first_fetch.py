@@ -31,7 +31,7 @@ _MS = 1000
 
 
 def measure_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
-    """Fetch from the directory by the gateway of `rlm run`, which must not have read it before."""
+    """Fetch through the gateway of `rlm run`, which must not have read the store before."""
     return _measure(stage, stage.gateway_address, stage.rlm.configuration, "")
 
 
@@ -76,7 +76,10 @@ def _measure(
 
 
 def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
-    """Measure the same number of fetches from Kafka's own tiering, equally far apart."""
+    """Measure fetches from Kafka's own tiering, one at a random offset of each of equal ranges.
+
+    There are as many ranges as the topic's bytes fill segments.
+    """
     segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
     step = len(peer.trimmed) // segment_count
     random = Random(1)

@@ -42,7 +42,8 @@ class WireClient(AbstractContextManager["WireClient"]):
     def first_bytes_s(self, topic_id: UUID, offset: int) -> float:
         """Return the seconds from a Fetch of one partition to the first bytes of the response.
 
-        Raises RuntimeError if the response has no records, OSError, CorruptError.
+        Raises RuntimeError for a response with an error or without records, CorruptError for bytes
+        that are no response, and OSError if the connection fails.
         """
         partition = FetchPartition(
             partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES

@@ -1,1 +1,1 @@
-"""Runs `make bench-metadata`: measures metadata of ten thousand to ten million segments."""
+"""Runs `make bench-metadata`: measures metadata of ten thousand and of a million segments."""

@@ -41,7 +41,7 @@ def _shape(name: str) -> TopicSettings:
 
 
 def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
-    """Create a metadata topic as the manager does, and wait until all brokers know it."""
+    """Create a metadata topic as the manager does, and wait until the client knows it."""
     topic = KafkaTopic(client, shape)
     try:
         wait_until(

@@ -73,7 +73,7 @@ PLOTS: Mapping[str, tuple[str, Callable[[Results], Figure]]] = {
 
 
 def plots_of(results: Mapping[str, Results]) -> dict[str, str]:
-    """Return the SVG files of all benchmarks that have results."""
+    """Return the SVG text of each file of PLOTS whose benchmark has results."""
     with mpl.rc_context({"svg.hashsalt": "rlm", "svg.fonttype": "none", "font.size": 9}):
         return {
             name: _svg(draw(results[bench]))

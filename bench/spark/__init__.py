@@ -1,1 +1,1 @@
-"""Measures the Spark jobs."""
+"""Measures the Spark data source and the Spark jobs."""

@@ -34,7 +34,7 @@ _ALTERNATION = "The compared ways run alternately."
 class SparkSizes:
     """The sizes of the benchmarks; `real_objects` is the number of objects of the S3 server.
 
-    A read of `read_bytes` or an export of `export_bytes` takes at least ten seconds on two cores.
+    By default, a read or an export takes at least ten seconds on two cores.
     Reads and exports run `runs` times, repairs `repair_runs` times, audits once.
     """
 

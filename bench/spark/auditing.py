@@ -136,7 +136,10 @@ def _measurements(name: str, segments: int, figures: Figures) -> list[Measuremen
 def audit(
     spark: SparkSession, *, segments: int, topic: str, servers: str, endpoint: str = ""
 ) -> Figures:
-    """Read the metadata, list, compare, settle. Raises RuntimeError for unexpected findings."""
+    """Audit the store; return the seconds, and the peak memory of this Python process.
+
+    Raises RuntimeError for unexpected findings.
+    """
     options = {
         "bootstrap.servers": servers,
         "rlmm.config.remote.log.metadata.topic.name": topic,

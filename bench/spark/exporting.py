@@ -22,7 +22,7 @@ def measure_exporting(
 ) -> list[Measurement]:
     """Write all stored records by job and peer alternately, after an unmeasured run of each.
 
-    The time includes planning, the manifest and the move of the files.
+    The job's time includes planning, the manifest and the move of the files.
     """
     output = scratch / "exported"
     rows, _ = _exported(spark, topics, output)

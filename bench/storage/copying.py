@@ -53,7 +53,7 @@ def copy_all(
 
 
 def measure_copying(stage: StorageStage) -> list[Measurement]:
-    """Return the throughput of all ways, and ratios: raw to plain clients, block_v1 to raw."""
+    """Return all throughputs, and the ratios raw ÷ fastest plain client and block_v1 ÷ raw."""
     found = []
     for at_once, label in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
         ways = _ways(stage, at_once)

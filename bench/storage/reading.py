@@ -30,7 +30,10 @@ _Read = Callable[[_Range], bytes]
 
 
 def measure_reading(stage: StorageStage) -> list[Measurement]:
-    """Measure all ways in alternating runs; each layout has a copy of the segments."""
+    """Read whole segments in alternating runs, then small ranges, with one way after the other.
+
+    Each layout has a copy of the segments. The plain clients read the copy of the layout `raw`.
+    """
     with ExitStack() as stack:
         ways: dict[str, _Read] = {}
         stored: dict[str, list[RemoteLogSegmentMetadata]] = {}

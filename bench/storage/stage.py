@@ -79,7 +79,7 @@ class StorageStage:
         )
 
     def empty(self) -> None:
-        """Remove every object, and wait until the disk is idle."""
+        """Remove every object, and wait until all changes are on the disk."""
         client = self.boto3_client()
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
             keys = [{"Key": found["Key"]} for found in page.get("Contents", ())]
