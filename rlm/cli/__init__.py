@@ -1,1 +1,1 @@
-"""The command line: one module per command, and shared modules."""
+"""The command line: modules for commands and groups of commands, and shared modules."""

@@ -102,9 +102,10 @@ _COMPLETION_HELP: Mapping[str, str] = MappingProxyType(
 
 
 class _Commands(ReadableGroup):
-    """Imports a command's module only when the command is used: importing all takes seconds.
+    """Represents the commands of `rlm`, and imports a command's module only when it is used.
 
-    `commands` has only names and summaries, for the help and for suggestions.
+    Importing all modules takes seconds. `commands` has only names and summaries, for the help and
+    for suggestions.
     """
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's type is private

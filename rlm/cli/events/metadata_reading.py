@@ -1,4 +1,4 @@
-"""Reads a metadata topic for a command, up to its current end, and decodes Kafka's own records."""
+"""Reads a metadata topic for a command, and decodes the records of Kafka's own topic."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class BundleArchive:
         self._file.close()
 
     def _write(self, name: str, content: bytes, *, note: str = "") -> None:
-        # Secrets first: a truncated one would not be recognized.
+        # Masking comes before cutting, because it does not recognize a part of a secret.
         content = self._mask.masked(content)
         most_bytes = min(PART_MAX_BYTES, self._left_bytes)
         if len(content) > most_bytes:
@@ -93,4 +93,4 @@ def _folder(archive: str) -> str:
     for suffix in (".tar.gz", ".tgz"):
         if archive.endswith(suffix) and archive != suffix:
             return archive.removesuffix(suffix)
-    return f"{archive}-content"  # not the name of the archive, which may be next to it
+    return f"{archive}-content"  # the archive may be next to its folder, so the names differ

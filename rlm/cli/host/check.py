@@ -259,7 +259,10 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
-    """Return a failed row for each rule that affects stored objects; a passed row if none does."""
+    """Return a failed row for each rule that can affect stored objects; a passed row without any.
+
+    If the rules cannot be read, returns one row with the reason.
+    """
     try:
         rules = storage.lifecycle_rules()
     except TieredStorageError as error:

@@ -249,7 +249,7 @@ def _metrics(exchange: HttpExchange, gateway: ProcessRegistered) -> bytes:
 def _without_manager(
     gateways: Iterable[ProcessRegistered], managers: Iterable[ProcessRegistered]
 ) -> Iterator[tuple[ProcessRegistered, TieredStorageError]]:
-    """Yield the gateways whose log no manager sends: gateways have no signed API."""
+    """Yield an error for each gateway whose log no manager sends: gateways have no signed API."""
     with_manager = {each.broker_id for each in managers}
     for gateway in gateways:
         if gateway.broker_id not in with_manager:

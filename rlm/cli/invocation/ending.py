@@ -29,7 +29,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt for its signals, and records that one of them arrived.
+    """Represents handlers that raise KeyboardInterrupt for signals, and record that one arrived.
 
     Some libraries replace that exception: confluent-kafka's Consumer raises TypeError if a signal
     arrives while it reads the configuration. `is_received` lets a program end as interrupted then,

@@ -49,7 +49,7 @@ def ask_each(
 ) -> Sequence[tuple[ProcessRegistered, _AnswerT | TieredStorageError]]:
     """Return each manager with its response or error, in order.
 
-    Sends up to 16 requests at once, so that an unreachable manager does not delay other responses.
+    Sends up to 16 requests at once, so that an unreachable manager does not delay the others.
     """
 
     def answer(manager: ProcessRegistered) -> _AnswerT | TieredStorageError:
@@ -122,7 +122,7 @@ class LeadingManagers:
         ask_each(self._leading, self._client.run_cycle)
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Return why the last `reports` lacks a partition, and what to do."""
+        """Return why the last `reports` lacks a partition."""
         if isinstance(self._leaders, TieredStorageError):
             return f"its leader is not known: {self._leaders}"
         leader = self._leaders.get(tip.partition)
@@ -151,7 +151,7 @@ class LeadingManagers:
 def silence_of(
     leader: int | None, live: Collection[int], errors: Mapping[int, TieredStorageError]
 ) -> str:
-    """Return why a partition's manager gave no status, and what to do; empty if no reason is known.
+    """Return why a partition's manager gave no status; empty if no reason is known.
 
     `live` are the brokers with a live manager, `errors` the errors of requests to them.
     """
@@ -174,7 +174,7 @@ class ManagerLags:
         self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """Return lags from cycles with this policy state, for partitions with a report."""
+        """Return lags from cycles with this policy state, for partitions whose report has them."""
         return {
             tip: Lag(segments=report.lag_segments, bytes=report.lag_bytes)
             for tip, report in self._managers.reports(policy).items()
@@ -194,10 +194,10 @@ class ManagerCopyProgress:
         self._unknown_ends: frozenset[TopicIdPartition] = frozenset()
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the progress at the last cycle, for partitions with a report.
+        """Return the progress at the last cycle, for partitions whose report has it.
 
-        The end of a stream is what its broker reports now, because the end at the last cycle is too
-        low. A stream whose broker does not answer is left out.
+        The end of a stream is what its broker reports now, because the end at the last cycle may be
+        too low. A stream whose broker does not answer is left out.
         """
         reports = self._managers.reports(policy)
         streamed = [tip for tip, report in reports.items() if report.stream is not None]

@@ -1,4 +1,4 @@
-"""Finds the topic or partition that the user named in the cluster, and its policy."""
+"""Finds, in the cluster, the topic or partition that the user named, and its policy."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def find_tiered(
 def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]:
     """Return the policies of this name, also of deleted topics with stored data.
 
-    A recreated topic and a deleted one have the same name. Raises as `find_tiered` if there is no
+    A recreated topic and a deleted one can have this name. Raises as `find_tiered` if there is no
     policy.
     """
     named = tuple(each for each in topic_policies(session.metadata) if each.topic == name)

@@ -59,9 +59,9 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]
 class ClusterOptions:
     """The cluster that the user named for a command, and the command's timeout.
 
-    The configuration is read when the command takes it: `config`, or `store_config` by a command
-    that needs no cluster. Both raise InvalidConfigError. With `needs_consent`, `config` also raises
-    it if there is no terminal to ask for a confirmation.
+    The command reads the file when it takes `config`, or `store_config` if it needs no cluster.
+    Both raise InvalidConfigError. With `needs_consent`, `config` also raises it if there is no
+    terminal to ask for a confirmation.
     """
 
     config_file: Path | None
@@ -197,7 +197,7 @@ def naming_config_check(file: Path) -> Iterator[None]:
 
 @contextmanager
 def reaching_cluster(config: CommandConfig) -> Iterator[None]:
-    """Enclose a command's first request; if it fails, the user must correct the address.
+    """Enclose a command's first request; if it fails, the user must correct the cause.
 
     Converts RetriableError to InvalidConfigError, so that the command ends with exit code 2.
     """

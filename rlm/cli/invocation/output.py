@@ -1,4 +1,4 @@
-"""Writes to standard output, whose reader may be gone or whose disk may be full."""
+"""Writes to standard output, and handles an output whose reader is gone or whose disk is full."""
 
 from __future__ import annotations
 

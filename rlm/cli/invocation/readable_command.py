@@ -138,5 +138,5 @@ def _readable(meaning: str) -> str:
 
 def _bounds(found: re.Match[str]) -> str:
     least, most = found.groups()
-    # The largest number of a type is no useful bound for people.
+    # The largest 64-bit number is no useful bound for people.
     return f"{least} to {most}" if len(most) <= _LONGEST_BOUND else f"at least {least}"

@@ -67,7 +67,7 @@ class CommandSession:
 def open_session(
     config: CommandConfig, *, timeout_ms: int, create_metadata_topic: bool = False
 ) -> Iterator[CommandSession]:
-    """Connect to the cluster and read the metadata; close both at the end.
+    """Connect to the cluster and read the metadata; close the metadata at the end.
 
     Without `create_metadata_topic` nothing is created. If the metadata topic does not exist, the
     metadata is empty and publishing raises InvalidConfigError. Raises InvalidConfigError if the
@@ -189,7 +189,7 @@ def metadata_topic(
 
 
 def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
-    """Retry until `ask` returns; RetriableError after the deadline.
+    """Retry `ask` until it returns; raise RetriableError after the deadline.
 
     It retries NotFoundError too, because a new topic does not reach all brokers at once.
     """

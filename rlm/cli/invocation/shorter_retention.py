@@ -80,7 +80,10 @@ def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: Polic
 
 
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
-    """Ask if there are `expiry_lines`; return the session to continue with. Raises as `confirm`."""
+    """If there are `expiry_lines`, show them and ask; return the session to continue with.
+
+    Raises as `confirm` does.
+    """
     shown = tuple(lines)
     if not shown:
         return session

@@ -53,7 +53,8 @@ def tiering_of(session: CommandSession) -> Tiering:
 def recalling(session: CommandSession) -> Iterator[Recall]:
     """Yield a function that finds the originals of topics in the store.
 
-    Opens the store once, when a topic needs it. Without a store, raises RetriableError then.
+    The function opens the store when the first topic needs it. It raises RetriableError if the
+    command has no settings of a store.
     """
     config = session.config.storage
     with ExitStack() as opened:

@@ -97,7 +97,7 @@ def _apply(
 
 
 def require_prunable(given: Policies, file: Path) -> None:
-    """Raise InvalidConfigError for a file without `patterns` or `default`, such as an empty one."""
+    """Raise InvalidConfigError for a file with neither `patterns` nor `default`."""
     if not given.names_levels:
         raise InvalidConfigError(
             f"--prune would delete all policies, because the file has neither `{PATTERNS_KEY}` nor "

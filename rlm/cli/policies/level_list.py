@@ -1,7 +1,7 @@
 """Formats all policy levels: those of patterns, the default, and the managers' files. Pure.
 
-Managers register what their files give topics. So the list needs only the metadata topic. It names
-each broker whose manager has registered nothing.
+Managers register what their files give topics. So the list needs no request to a manager. It names
+each broker for which no settings are known.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ TOPIC_CHARACTERS = "[A-Za-z0-9._-]"
 _TOPIC = re.compile(f"{TOPIC_CHARACTERS}{{1,{PATTERN_MAX_CHARACTERS}}}")
 _SUGGESTION_CUTOFF = 0.6
 _YAML = "Correct the file; docs/policies.schema.json is its schema"
-# YAML 1.1, section 5.1.
+# YAML 1.1, section 5.1, does not allow these characters.
 _NOT_PRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The parser in C is ten times as fast.
 _LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = (
@@ -199,7 +199,7 @@ def read_policies(path: Path) -> Policies:
 
 
 class _PoliciesFile:
-    """Parses one file; its errors name the file, the line and the column."""
+    """Represents one file; errors name the file, and the line and column if they are known."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -301,7 +301,10 @@ class _PoliciesFile:
     def _entries(
         self, node: yaml.Node | None, known: tuple[str, ...] | None = None
     ) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Yield the entries of a mapping, which may be empty; all keys are `known` and differ."""
+        """Yield the entries of a mapping, which may be empty.
+
+        Raises InvalidConfigError for a repeated key, and for one that is not `known`.
+        """
         if node is None or _is_null(node):
             return
         if not isinstance(node, yaml.MappingNode):

@@ -156,7 +156,7 @@ def explained_by_leader(
     tip: TopicIdPartition,
     offset: int,
 ) -> OffsetExplanation | str:
-    """Return the response of the leader's manager, or why there is none and what to do.
+    """Return the response of the leader's manager, or why there is none.
 
     `managers` are the live ones.
     """

@@ -1,4 +1,4 @@
-"""Requests partitions' reports from all managers of the cluster at once."""
+"""Requests partitions' reports from all live managers of the cluster."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def report_damage(
 
 
 def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:
-    """Return the store, if one is configured; the stack closes it."""
+    """Return the readers of the store, which the stack closes; None if no store is configured."""
     settings = session.config.storage
     if settings is None:
         return None

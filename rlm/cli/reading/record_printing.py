@@ -14,7 +14,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _LINES_AT_ONCE = 500
-"""Few enough to stay in the processor's cache until written; a batch may have thousands."""
+"""Few enough lines to stay in the processor's cache until written; a batch may have thousands."""
 
 
 def print_records(

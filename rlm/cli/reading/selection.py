@@ -19,7 +19,7 @@ class Selection:
     isolation: Isolation
 
     def __post_init__(self) -> None:
-        """Raise InvalidConfigError if the bounds select no record of any log."""
+        """Raise InvalidConfigError if the end is before the beginning in every log."""
         if self.begin is not None and self.end is not None and self.end.is_before(self.begin):
             raise InvalidConfigError(
                 "no records are selected: --to is not after --from",

@@ -83,7 +83,10 @@ def _problem_lines(
 
 
 def _subject(problem: Problem, width: int) -> str:
-    """Return what a problem affects: a process, or the first partition and the number of others."""
+    """Return what a problem affects.
+
+    That is a process and how many partitions it leads, or the first partition and how many others.
+    """
     tips = problem.partitions
     if problem.process:
         return f"{problem.process}{_counted(', which leads', len(tips)) if tips else ''}"

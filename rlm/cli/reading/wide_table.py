@@ -35,7 +35,7 @@ _COLUMNS = (
 
 
 def wide_lines(rows: Sequence[PartitionStatus]) -> Iterator[str]:
-    """Yield the table; "?" where a value is unknown."""
+    """Yield the table; "?" is an unknown number, and an unknown text is empty."""
     return table_lines(_COLUMNS, map(_row, rows), width=None)
 
 

@@ -126,7 +126,7 @@ def _delete(
 
 
 def require_deleted(rows: Sequence[SegmentDeletion]) -> None:
-    """Raise RetriableError if the managers gave up the objects of a segment."""
+    """Raise RetriableError if the managers gave up deleting the objects of a segment."""
     left = [row for row in rows if row.state is DeletionState.DEAD_LETTERED]
     if left:
         raise RetriableError(

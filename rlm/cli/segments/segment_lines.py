@@ -183,7 +183,7 @@ def _epochs_text(lineage: Lineage) -> str:
 
 
 def segment_identity(tip: TopicIdPartition, metadata: RemoteLogSegmentMetadata) -> Json:
-    """Return the fields by which each document names a segment."""
+    """Return the fields that identify a segment in the documents of `rlm segments`."""
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),

@@ -137,7 +137,7 @@ def selected(
     from_offset: int = 0,
     to_offset: int | None = None,
 ) -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
-    """Yield the segments with offsets in the range; without `states`, all but deleted ones."""
+    """Yield segments in one of `states`, or all but deleted ones, with offsets in the range."""
     for tip in partitions:
         for record in metadata.list_remote_log_segments(
             tip, states=states or None, from_offset=from_offset

@@ -1,6 +1,6 @@
 """Reads entries for `rlm blocks write` as lines of JSON, and writes a stream of them.
 
-Memory: one line, which is at most as long as the greatest entry of the formats in base64.
+Memory: one line, which can contain the greatest entry of the formats in base64, and its ids.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write_stream(
     entries: Iterable[tuple[int, int, bytes]],
     infos: Mapping[int, LedgerInfo],
 ) -> None:
-    """Write entries as one object. After an error, tries to delete what it wrote, and raises it."""
+    """Write entries as one object; after an error, try to delete it, then raise the error."""
     handle = offloader.streaming_offload(uuid)
     try:
         for ledger_id, entry_id, data in entries:

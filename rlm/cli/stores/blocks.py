@@ -1,4 +1,4 @@
-"""`rlm blocks`: inspects, reads and writes ledgers that Pulsar offloaded, as files."""
+"""`rlm blocks`: inspects, reads and writes ledgers as files in Pulsar's offload formats."""
 
 from __future__ import annotations
 
@@ -313,6 +313,6 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         ) from error
     finally:
         if is_new:
-            # No store uses this directory, so only the two objects remain.
+            # No store uses this directory, so only the objects and their user metadata remain.
             with suppress(OSError):
                 incoming.rmdir()

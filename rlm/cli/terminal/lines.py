@@ -32,7 +32,7 @@ def output_width() -> int | None:
 
 
 def error_width() -> int | None:
-    """Return the same for standard error."""
+    """Return the terminal's columns, at least 80; None if standard error is a file or a pipe."""
     return _width_of(sys.stderr)
 
 
@@ -43,15 +43,15 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def printable(text: str) -> str:
-    """Return the text with "?" for control characters: clients and stores choose parts of it."""
+    """Return the text with "?" for what is not printable: clients and stores choose parts of it."""
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def fitted(lines: Iterable[str], width: int | None, *, hanging: int = _HANGING) -> Iterator[str]:
-    """Yield the lines, the wider ones wrapped at spaces and indented by `hanging` more.
+    """Yield the lines; wrap wider ones at spaces, and indent their rest by `hanging` more.
 
-    A command in backticks stays on one line, so that it can be copied. A text without spaces that
-    is wider than a line is broken; nothing is left out.
+    A command in backticks that fits on a line stays on one, so that it can be copied. A wider
+    command and a wider text without spaces are broken; nothing is left out.
     """
     for each in lines:
         line = printable(each)

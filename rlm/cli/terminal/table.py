@@ -85,7 +85,7 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield the names of the columns, then the rows; the names again where the layout changes.
 
-    No line is wider than `width`; without it, each row is one line. Yields nothing without rows.
+    No line is wider than `width`; without it, no row is wrapped. Yields nothing without rows.
     """
     unread = iter(rows)
     shown = above = None

@@ -55,7 +55,7 @@ class DamagedSegment:
 def damaged_segments(
     state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[DamagedSegment, ...]:
-    """Return the segments of a partition with an open anomaly, by offset."""
+    """Return the segments for which `state` has an open anomaly, by offset."""
     known = tuple(segments)
     found = open_anomalies(state, known)
     damaged = []
@@ -95,7 +95,7 @@ def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
 
 
 def damage_as_json(damaged: DamagedSegment) -> Mapping[str, object]:
-    """Return the same for programs."""
+    """Return the segment as a DamagedSegment document."""
     offsets = damaged.metadata.offsets
     return {
         "segment_id": id_to_text(damaged.metadata.segment_id.id),

@@ -208,7 +208,7 @@ def effective_settings(
 
 
 def _managers_layout(managers: FileDefaults) -> str:
-    """Return the layout of topics without one; a plug-in stores segments in its own way."""
+    """Return the layout of topics without one; other text if a plug-in stores segments itself."""
     if managers.layouts is None:
         return Layout.RAW.value
     return managers.layouts[0] if managers.layouts else "of the plug-in"

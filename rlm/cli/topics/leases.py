@@ -162,13 +162,13 @@ def active_leases(
 
 
 def release_leases(metadata: RemoteLogMetadataManager, leases: Iterable[PartitionLease]) -> None:
-    """End leases before they expire. Raises RetriableError if one cannot be written."""
+    """End leases before they expire. Raises RetriableError if a release cannot be written."""
     for tip, lease in leases:
         release_read_lease(metadata, tip, lease.lease_id)
 
 
 def lease_lines(leases: Sequence[PartitionLease]) -> Iterator[str]:
-    """Yield two lines for each lease."""
+    """Yield two lines for each lease, or one line if there is none."""
     for tip, lease in leases:
         yield f"{tip.topic}:{tip.partition} {lease.offsets} until {iso_time(lease.expires_ms)}"
         yield f"  holder: {lease.holder}"

@@ -186,7 +186,7 @@ def request_line(requested: OffloadRequest) -> str:
 
 
 def request_as_json(requested: OffloadRequest) -> Mapping[str, object]:
-    """Return the same for programs."""
+    """Return a request as an OffloadRequest document."""
     return {
         "topic": requested.partition.topic,
         "topic_id": id_to_text(requested.partition.topic_id),

@@ -116,10 +116,10 @@ def change_pauses(
     topic_id: UUID | None = None,
     resume: bool,
 ) -> frozenset[PausableTask]:
-    """Pause or resume tasks of all topics of this name; return tasks paused for any of them.
+    """Pause or resume tasks of all topics of this name; return the tasks then paused for any.
 
     With `topic_id`, only of that topic. Raises as `find_policies`, NotFoundError if no topic of the
-    name has the id, and InvalidConfigError to resume the deletions of several topics at once.
+    name has the id, and InvalidConfigError if it would resume deletions of several topics at once.
     """
     pausing = Pausing(session.metadata, uuid4)
     act = pausing.resume if resume else pausing.pause

@@ -278,7 +278,7 @@ def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int
 
 
 def _since(lag_ms: int | None, minutes: int | None) -> CopyLagSince | None:
-    """Return the start of the given lag in time; None if none was given."""
+    """Return the start of a copy lag that was given as a time; None if none was given."""
     if minutes is not None:
         return CopyLagSince.ROLL
     return None if lag_ms is None else CopyLagSince.NEWEST_RECORD

@@ -97,7 +97,10 @@ def end_all(
     force: bool,
     dry_run: bool,
 ) -> list[str]:
-    """End all tiering; return the topics that failed. `ask` shows the policies, before a change."""
+    """End all tiering, or with `dry_run` only show it; return the topics that failed.
+
+    Before a change, `ask` shows the policies and asks.
+    """
     known = _tiered(session)
     policies = _of_existing_topics(session, known)
     asked = session if dry_run else ask(policies)
@@ -118,7 +121,10 @@ def end_all(
 def _confirmed(
     session: CommandSession, policies: Iterable[TopicPolicy], *, force: bool, yes: bool
 ) -> CommandSession:
-    """Ask; without a terminal only before a loss. Return the session to continue with."""
+    """Ask on a terminal, unless `yes`; return the session to continue with.
+
+    Without a terminal, `force` needs `yes`. Raises as `confirm` does.
+    """
     remaining_ms = session.remaining_ms()
     topics = ", ".join(policy.topic for policy in policies) or "no topic"
     also = ", and give up records that are not stored in time" if force else ""
@@ -128,7 +134,10 @@ def _confirmed(
 
 
 def _remove_levels(session: CommandSession, *, dry_run: bool) -> bool:
-    """Remove the policies of patterns, so that managers tier no topic again; True if any was."""
+    """Remove the policies of patterns and the default, so that managers tier no topic again.
+
+    Returns whether it removed any. With `dry_run`, it only shows them.
+    """
     writer = PolicyWriter(session.metadata, uuid4)
     levels = policy_levels(session.metadata)
     for level in levels:
@@ -163,7 +172,7 @@ def _tiered_meanwhile(session: CommandSession, known: Iterable[TopicPolicy]) -> 
 def _of_existing_topics(
     session: CommandSession, policies: Iterable[TopicPolicy]
 ) -> list[TopicPolicy]:
-    """Return the policies whose topics exist, by topic names."""
+    """Return the policies whose topics exist, by topic name; report the others."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
     found = []
@@ -179,7 +188,11 @@ def _of_existing_topics(
 def _ended(
     session: CommandSession, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
 ) -> bool:
-    """Return whether the topic's tiering ended; print an error, and let other topics continue."""
+    """End the topic's tiering, or with `dry_run` show what that would do.
+
+    Returns whether it succeeded. Prints an error and does not raise it, so that the command
+    continues with other topics.
+    """
     try:
         if dry_run:
             now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
@@ -196,10 +209,11 @@ def _ended(
 
 
 def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
-    """Restore the retention of topics whose policies are lost, or yield them without `force`.
+    """Restore the retention of topics whose policies are lost; without `force`, yield them instead.
 
-    Deletes the stored originals of topics whose tiering has ended: managers may stop before that.
-    Without `force` and `dry_run`, also yields `(store)` if the store cannot be checked.
+    With `dry_run`, it only shows them. Otherwise, it deletes the stored originals of topics whose
+    tiering has ended: managers may stop before that. With neither `force` nor `dry_run`, it also
+    yields `(store)` if the store cannot be checked.
     """
     config = session.config.storage
     if config is None:
