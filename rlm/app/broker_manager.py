@@ -10,7 +10,7 @@
     policies     applies policy levels to topics
     access       ensures that commands have a secret and an address to reach this process
     heartbeat    registers this process; never waits for the store
-    pools        run copies, streams, merges, deletions and claims
+    pools        run copies, repairs, streams, merges, deletions and claims
 
 The metadata follower has its own thread. rlm.app.manager composes all of this. On stop, no new
 cycle starts and running copies end at their next check. The metadata and the store close last.
@@ -231,7 +231,7 @@ class BrokerManager:
         self._gauges.show(before, reports)
 
     def _reasons(self) -> Sequence[str]:
-        """Return why this process is not ready, except for missed heartbeats."""
+        """Return why this process is not ready, apart from problems with its heartbeat."""
         problems = [each.problem() for each in self._loops if each is not self._heartbeat_loop]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
@@ -299,7 +299,7 @@ class BrokerManager:
             work.step()
 
     def _is_store_usable(self) -> bool:
-        """Return whether the store answers, and the last cycles accepted it as the right store."""
+        """Return whether the store answers, and no cycle found it wrong since one accepted it."""
         return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:

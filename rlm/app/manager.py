@@ -61,7 +61,7 @@ from rsm.system_clock import SystemClock
 
 _DISTRIBUTION = "kafka-rlm"
 
-# Short, because trims wait for the answer.
+# The timeout is short, because trims wait for the brokers' response.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
 
 

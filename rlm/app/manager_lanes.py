@@ -65,7 +65,10 @@ class ManagerLanes:
         )
 
     def shut_down(self) -> None:
-        """Start no further job; running jobs end at their next check of `stopping`."""
+        """Start no further job.
+
+        Running jobs end at their next check of `stopping`, which the caller sets.
+        """
         writers = (self.copy_pool, self.stream_pool, self.merge_pool, self.merge_reads)
         for pool in (*writers, self.expiry_pool, self.claim_pool):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -117,7 +120,7 @@ def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
 
 
 def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
-    """Open the lane that copies damaged segments: one at a time, at up to the full copy rate."""
+    """Open the lane that copies damaged segments again: one at a time, up to the full copy rate."""
     repair_lanes = Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE)
     throttle = _throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE)
     context = _context(config, repair_lanes, throttle, metrics, lanes.stopping)

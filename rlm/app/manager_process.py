@@ -52,7 +52,7 @@ def run_manager(
     rest_fd: int | None,
     supervised: bool,
 ) -> None:
-    """Run a manager until a stop signal, or with `supervised` until the parent ends.
+    """Run a manager until a stop signal or, with `supervised`, the end of the parent.
 
     `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
     `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.

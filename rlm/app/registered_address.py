@@ -88,9 +88,9 @@ class RegisteredAddress:
     def refresh(self) -> None:
         """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
-        The previous decision stays while the cluster cannot be reached. Before the first decision,
-        raises as `brokers` does, and RetriableError if the broker is not live, this host has no
-        address towards it, or no socket can be bound.
+        Raises as `brokers` does, and RetriableError if the broker is not live, this host has no
+        address towards it, or no socket can be bound. After the first decision, it logs a
+        RetriableError instead, and keeps the previous decision.
         """
         try:
             self._decide(self._brokers())

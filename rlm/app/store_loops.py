@@ -40,10 +40,10 @@ from rlm.worker.external import ExternalSystems
 from rlm.worker.file_defaults import file_defaults
 from rlm.worker.store_access import open_stored_originals
 
-# Short: one check reads only as much as the rate has allowed since the previous check.
+# The interval is short, because a check reads only what the rate allowed since the last check.
 _SCRUB_STEP_MS = 1_000
 
-# The scrub, and the check of damaged objects.
+# The scrub and the check of damaged objects share one read rate.
 _CHECKS_AT_ONCE = 2
 
 

@@ -123,8 +123,8 @@ def supervise(
     A stop signal stops the children, and a second one kills them. On SIGHUP, it calls `reload`, and
     passes the signal to the children if that returns true.
 
-    `stepped` receives all processes after each `step`. The `step` that finds that a process has
-    ended does not restart it; a later one may.
+    `stepped` receives all processes after each `step`. A `step` does not restart a process whose
+    end it finds; a later one may.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):
@@ -157,7 +157,7 @@ def _supervisor(
 
 
 def _config_problem(config_path: Path) -> str:
-    """Return the first error of the file as it is now; empty if it is valid."""
+    """Return the first error of the file as it is now, or else of the host; empty without any."""
     return next((str(problem) for problem in host_problems(config_path)), "")
 
 

@@ -1,6 +1,6 @@
 """Settings that are passed unchanged to the Kafka client (librdkafka).
 
-`rlm` rejects the settings that it sets itself, because other values would make copies unsafe. Only
+`rlm` rejects the settings that it sets itself; other values of some would make copies unsafe. Only
 `librdkafka()` reveals values whose keys suggest a secret.
 """
 

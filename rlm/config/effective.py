@@ -70,7 +70,10 @@ class SecretMask:
 
 
 def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
-    """Return all settings of a file, in the order of the reference. Raises InvalidConfigError."""
+    """Return all settings of a file in the order of the reference, those of plug-ins last.
+
+    Raises InvalidConfigError.
+    """
     load_gateway_config(path)
     return tuple(_settings(read_properties(path)))
 
@@ -78,7 +81,7 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
 def secret_settings(path: Path) -> Mapping[str, str]:
     """Return a file's settings whose values no text may show, by key.
 
-    Raises InvalidConfigError. Omits short values and numbers of a plug-in, such as `true`, unless
+    Raises InvalidConfigError. Omits a plug-in's numbers and short values, such as `true`, unless
     the key suggests a secret: masking them everywhere would make other text unreadable.
     """
     entries = read_properties(path).entries

@@ -150,8 +150,8 @@ def config_problems(
 ) -> tuple[InvalidConfigError, ...]:
     """Return the errors that `load_config` could raise; empty if it accepts the file.
 
-    If no key is wrong by itself, returns the first error of keys that contradict each other. Raises
-    InvalidConfigError if the file cannot be read.
+    Checks that compare settings of several sections run only if no other error was found, and the
+    first error ends them. Raises InvalidConfigError if the file cannot be read.
     """
     properties = read_properties(path)
     found = [*_unknown_keys(properties), *_misplaced_keys(properties)]
@@ -222,7 +222,7 @@ def _check_rollover(properties: Properties, config: Config) -> None:
     """Refuse a rollover time longer than a retention of the same file.
 
     Otherwise records could be due for removal before they are stored. A local retention of 0 does
-    not count: each record leaves the broker once it is stored.
+    not count: with it, each record is due when it is stored.
     """
     if ROLLOVER_KEY not in properties.entries:
         return  # the default is compared with the retention of each topic

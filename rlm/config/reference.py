@@ -124,7 +124,7 @@ def _default_cell(form: ValueForm, field: FieldInfo) -> str:
 
 
 def _default_name(field: FieldInfo) -> str:
-    """Return the name of a default that has no spelling in the file; empty if it has one."""
+    """Return the name that replaces a default in texts; empty if texts show the default itself."""
     if field.is_required():
         return "required"
     default: object = field.default

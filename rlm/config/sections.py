@@ -1,7 +1,7 @@
 """All settings: key, type, bounds, default and description. docs/config.md is made from them.
 
-Names and defaults are Kafka's wherever Kafka has the setting. Each section is for one part of
-`rlm`; rlm.config.load fills it.
+Where Kafka has the setting, the name is Kafka's, and so are most defaults. Each section is for one
+part of `rlm`; rlm.config.load fills it.
 """
 
 from __future__ import annotations

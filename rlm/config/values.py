@@ -142,4 +142,5 @@ Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
 ServerNameTemplate = Annotated[str, AfterValidator(_check_name_template)]
 TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]
-HeartbeatMs = Annotated[int, Field(ge=1, le=7_500)]  # twice within a lease of 15 s
+# At least two heartbeats fit into the 15 s after which a gateway counts as gone.
+HeartbeatMs = Annotated[int, Field(ge=1, le=7_500)]

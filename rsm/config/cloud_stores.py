@@ -28,9 +28,9 @@ S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 
 def stream_share(upload_memory_bytes: int, stream_buffer_bytes: int | None) -> int:
-    """Return the memory of streams: their buffer, at most half of the memory of all uploads.
+    """Return the memory of streams: half of that of all uploads, or less with a smaller buffer.
 
-    The other half is for copies, which never wait for content.
+    The rest is for copies, which never wait for content.
     """
     half_bytes = upload_memory_bytes // 2
     return half_bytes if stream_buffer_bytes is None else min(half_bytes, stream_buffer_bytes)

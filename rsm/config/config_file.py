@@ -22,7 +22,7 @@ def find_config_file(
     """Return the file that a program without `--config` reads; None if there is none.
 
     An empty variable counts as unset. Raises InvalidConfigError if the variable names a file that
-    is missing or inaccessible, even if the system has a file: it could be for another cluster.
+    is missing or inaccessible, even if the system has a file, which could be for another cluster.
     """
     named = environment.get(CONFIG_VARIABLE, "")
     if named:

@@ -44,7 +44,7 @@ class MetadataManagerKeys(Section):
 
 
 def metadata_plugin(values: Mapping[str, str]) -> Plugin | None:
-    """Parse the class and its settings among `values`.
+    """Return the plug-in that `values` name, with its settings; None for the built-in manager.
 
     Raises InvalidConfigError with the wrong `key`.
     """

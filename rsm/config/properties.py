@@ -85,7 +85,7 @@ def read_properties(path: Path) -> Properties:
             file=path,
             advice="Save it as UTF-8",
         ) from error
-    # As in text mode: one character ends each line.
+    # `_entries` counts line feeds to number the lines.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return parse_properties(text, source=str(path))
 

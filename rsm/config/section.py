@@ -57,7 +57,7 @@ def parse_section(section: type[S], values: Mapping[str, object]) -> S:
 def section_problems(
     section: type[Section], values: Mapping[str, object]
 ) -> tuple[InvalidConfigError, ...]:
-    """Return an error for each wrong key; empty if `parse_section` accepts the values."""
+    """Return all errors in the values; empty if `parse_section` accepts them."""
     try:
         section.model_validate(values)
     except ValidationError as error:

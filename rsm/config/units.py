@@ -26,7 +26,7 @@ class AmountGrammar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """Represents the unit of a setting; one is `size` of the smallest units of `grammar`.
+    """Represents the unit of a setting: `size` times the smallest unit of `grammar`.
 
     Without a grammar, the setting accepts plain numbers only.
     """
@@ -49,7 +49,10 @@ class Unit:
         return text if amount % self.size else str(amount // self.size)
 
     def readable(self, number: int) -> str:
-        """Return a positive number as a duration or size; empty if no larger unit fits it."""
+        """Return a number as a duration or size in a larger unit.
+
+        Empty if no larger unit divides the number, or if it is not positive.
+        """
         if self.grammar is None or number <= 0:
             return ""
         text = self.grammar.format(number * self.size)

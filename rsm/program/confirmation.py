@@ -5,7 +5,7 @@ One rule for all programs:
     --dry-run            shows what would happen; asks nothing, changes nothing
     --yes                acts without a question
     on a terminal        asks on standard error; every answer but y and yes changes nothing
-    without a terminal   refuses; if the arguments show the deletion, before it connects
+    without a terminal   refuses, before it connects if the arguments show the deletion
 
 A shorter retention and `--force` count as deletions. A command that loses nothing acts without a
 terminal (`confirm_on_terminal`). Schedulers and `spark-submit` give a job no terminal, so jobs that
@@ -35,7 +35,10 @@ def require_consent(*, yes: bool, dry_run: bool, reason: str | None = None) -> N
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask unless `yes`. Raises StoppedError on any answer but yes, InvalidConfigError as above."""
+    """Ask unless `yes`.
+
+    Raises StoppedError on any answer but yes, and InvalidConfigError as `require_consent` does.
+    """
     require_consent(yes=yes, dry_run=False)
     confirm_on_terminal(question, yes=yes)
 

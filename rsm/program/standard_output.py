@@ -1,4 +1,4 @@
-"""Standard output of a program, whose reader may be gone or whose disk may be full."""
+"""Gives up a program's standard output if its reader is gone or its disk is full."""
 
 from __future__ import annotations
 
