@@ -40,6 +40,7 @@ from rlm.worker.log_level import reload_log_level
 from rlm.worker.log_lines import configure_logging
 from rlm.worker.recent_log import keep_recent_log
 from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
 
@@ -158,7 +159,10 @@ def _supervisor(
 
 def _config_problem(config_path: Path) -> str:
     """Return the first error of the file as it is now, or else of the host; empty without any."""
-    return next((str(problem) for problem in host_problems(config_path)), "")
+    try:
+        return next((str(problem) for problem in host_problems(config_path)), "")
+    except InvalidConfigError as error:  # the file cannot be read
+        return str(error)
 
 
 def _bind_manager(config: Config, stack: ExitStack) -> _ManagerSockets:

@@ -101,7 +101,10 @@ def render() -> str:
     sources = (
         *((f"`rlm {name} --json`", each) for name, each in COMMAND_OUTPUTS.items()),
         *(
-            (f"`{each.method} {each.path}`", CommandOutput(each.body))
+            (
+                f"`{each.method} {each.path}`",
+                CommandOutput(each.body, _LIST if each.is_list else ""),
+            )
             for each in MANAGER_ENDPOINTS
             if each.body is not None
         ),

@@ -58,6 +58,24 @@ def test_run_when_the_file_is_wrong_at_a_restart_then_stays_up_and_reports_it(
         host.await_lines("worker started process=manager", 2)
 
 
+def test_run_when_the_file_is_missing_at_a_restart_then_stays_up_until_it_is_back(
+    tmp_path: Path,
+) -> None:
+    with _running_host(tmp_path) as host:
+        pid = int(_value(host, r"process started child=manager pid=(\d+)"))
+        host.await_lines("worker started process=manager", 1)
+        valid = host.config.read_text()
+        host.config.unlink()
+
+        os.kill(pid, signal.SIGKILL)
+
+        host.await_lines("process cannot be restarted: its configuration is wrong", 2)
+        assert host.process.poll() is None
+
+        host.config.write_text(valid)
+        host.await_lines("worker started process=manager", 2)
+
+
 def _is_explained(address: str) -> bool:
     reasons = httpx.get(f"http://{address}/readyz").json()["reasons"]
     return any(
