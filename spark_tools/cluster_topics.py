@@ -167,7 +167,7 @@ def _describe(
             found[topic] = future.result()
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
-            if error.code() < 0:  # librdkafka's own code: no broker answered
+            if error.code() < 0:  # librdkafka's own code: it got no usable answer
                 raise InvalidConfigError(
                     "the brokers do not answer",
                     servers=without_credentials(client.get("bootstrap.servers", "")),

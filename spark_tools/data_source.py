@@ -1,4 +1,4 @@
-"""Provides the Spark data source `rlm`, which reads stored segments as rows without the brokers.
+"""Provides the Spark data source `rlm`, which reads stored segments from the store as rows.
 
     register(spark)
     spark.read.format("rlm").option("config", "rlm.properties").option("subscribe", "orders").load()
@@ -132,9 +132,9 @@ class RlmDataSource(DataSource):
 def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
     """Register the format `rlm` with a session.
 
-    The driver renews the queries' read leases while the application runs jobs. It releases those of
-    batch queries after `lease_idle_s` without a job, those of a stream when the stream ends, and
-    all when the process ends.
+    The driver renews the read leases of a stream until it ends, and those of batch queries until
+    the application has run no job for `lease_idle_s`. Then it releases them. It releases all when
+    the process ends. Without a keeper, as with Spark Connect, leases of batch queries expire.
     """
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address

@@ -19,7 +19,7 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-# librdkafka's name for each setting of Java that it supports.
+# librdkafka's name for each of Java's settings that `client_settings` accepts.
 _LIBRDKAFKAS = {
     **{name: name for name in (*_SAME, "sasl.mechanism", "ssl.endpoint.identification.algorithm")},
     "ssl.key.password": "ssl.key.password",
@@ -30,7 +30,7 @@ _LIBRDKAFKAS = {
 _TYPES = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PKCS12"}
 _LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _INSTEAD = {"isolation.level": "the option isolation"}
-# The pacing of Java's consumer: no setting here has the same effect.
+# Prefixes of Java's settings for the pace of a consumer, which `client_settings` ignores.
 _PACING = (
     "auto.commit", "connections.max.idle", "default.api.timeout", "fetch.", "heartbeat.",
     "max.partition.fetch", "max.poll", "metadata.max.age", "receive.buffer", "reconnect.backoff",

@@ -1,10 +1,11 @@
 """Decides from the metadata whether an object that no record names may be removed. Pure.
 
 That no record names the object's segment is not sufficient proof. The metadata topic may be the
-wrong one or a recreated one, or another cluster may use the same store. So the partition must be
-known, and its deletion recorded or the object's records stored elsewhere. A base offset below the
-log start proves nothing. In a recreated metadata topic, the log start is where the broker's log
-began at that time. Records below it may be stored nowhere else.
+wrong one or a recreated one, or another cluster may use the same store. So the deletion of the
+segment or of its partition must be recorded. Otherwise, the partition must have an owner, and the
+object's records must be stored elsewhere. A base offset below the log start proves nothing. In a
+recreated metadata topic, the log start is where the broker's log began at that time. Records below
+it may be stored nowhere else.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionKnowledge:
-    """All that the metadata records of a partition, indexed for lookups.
+    """What the metadata records of a partition, indexed for lookups.
 
     `named` maps an object's key to its segment, unless the segment is deleted. `whole` is the
     newest range that is stored without a hole. An unknown object that begins in it is redundant:

@@ -54,7 +54,7 @@ class LeaseTerms:
     """The reader's name and how long its segments must stay. `duration_ms` 0: take no lease.
 
     A holder has one lease per partition, however often it reads. With `keeps`, a lease never
-    becomes narrower or shorter. Without it, a lease covers only the range of the next read.
+    becomes narrower or shorter. Without it, a lease covers only the newest range.
     """
 
     holder: str

@@ -59,7 +59,8 @@ class IncompleteError(TieredStorageError):
 class AuditSettings:
     """The settings of an audit.
 
-    Unknown objects and unfinished work that are younger than `grace_ms` are not reported.
+    Unknown objects, unfinished work, and segments below the log start are not reported while they
+    are younger than `grace_ms`.
     `verify_checksums` reads every object of finished segments.
     """
 
@@ -135,7 +136,7 @@ class Audit:
         compare = partial(
             list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
         )
-        # In groups: Spark also keeps the rows that it receives in the driver's memory.
+        # Compare one group of ranges at a time: the driver has the group's rows in memory.
         at_once = _RANGES_PER_CORE * self._spark.sparkContext.defaultParallelism
         found: list[Finding] = []
         with in_name_order(expected_rows(_living(metadata))) as expected:

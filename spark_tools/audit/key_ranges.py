@@ -1,7 +1,7 @@
 """Divides the store's names into ranges, each with its expected objects. Pure.
 
-The expected names set the bounds, so that all ranges take about the same time to list. Together the
-ranges contain every possible name below the prefix, expected or not.
+The expected names set the bounds. So ranges take about the same time to list, unless the store has
+many unexpected objects. Together the ranges contain every possible name below the prefix.
 
 Memory: the expected objects of two ranges.
 """

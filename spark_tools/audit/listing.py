@@ -38,7 +38,7 @@ SIGHTINGS = pa.schema(
     ]
 )
 SIGHTINGS_DDL = "object_key string, length_bytes bigint, last_modified_ms bigint, crc32c bigint"
-"""Objects that exist; the checksum is null where the store has none."""
+"""Objects that exist; the checksum is null if the store has none and the bytes were not read."""
 
 _READ_BYTES = 8 << 20
 
@@ -67,9 +67,10 @@ def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table
 def list_and_compare(
     batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age, *, read_bytes: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Compare RANGES with the store; yield FINDINGS. Raises RetriableError if a listing fails.
+    """Compare RANGES with the store; yield FINDINGS.
 
-    With `read_bytes`, read each object that must exist and compute its checksum.
+    With `read_bytes`, read each object that must exist and compute its checksum. Raises
+    RetriableError if a listing or a read fails.
     """
     storage = store.open_chunks()
     try:

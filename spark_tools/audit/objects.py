@@ -1,4 +1,4 @@
-"""Compares listed objects with expected ones: orphans, missing and different objects. Pure.
+"""Compares listed objects with expected ones; finds unknown, missing and different ones. Pure.
 
 A listing is not a snapshot, and metadata that was read before it lacks newer events. So a finding
 of `compare` is only suspected until `confirmed` checks it with metadata that was read later.
@@ -26,7 +26,10 @@ _UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """The minimum age of orphans: the metadata of newer objects may not be written yet."""
+    """The time before which an unknown object must have been written to be reported.
+
+    The metadata of newer objects may not be written yet.
+    """
 
     cut_off_ms: int
 

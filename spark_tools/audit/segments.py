@@ -26,7 +26,8 @@ class PartitionRecords:
 def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding]:
     """Yield the findings of a partition.
 
-    Unfinished work, and segments below the log start, count if they are older than `cut_off_ms`.
+    Unfinished work, and segments below the log start, count if they last changed before
+    `cut_off_ms`. The deadline of an unfinished copy must be before that time, too.
     """
     finished = [
         record.metadata
@@ -110,8 +111,9 @@ def _holes(
 def _known(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[tuple[OffsetRange, bool]]:
-    """Yield stored ranges, copied ranges and gaps, and whether each changed since the cut-off.
+    """Yield stored ranges, ranges that are being copied, and gaps, and whether each is fresh.
 
+    A stored range is fresh if it changed since the cut-off, an unfinished copy always, a gap never.
     A copy without a known end gets the offsets up to the next stored range, or one offset.
     """
     stored = {each.metadata.segment_id: each.offsets for each in ranges}

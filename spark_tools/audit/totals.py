@@ -12,7 +12,10 @@ from spark_tools.audit.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTotals:
-    """A topic's finished segments and the bytes of all their objects, indexes included."""
+    """A topic's finished segments and the recorded bytes of their objects, indexes included.
+
+    An object without a recorded length counts as 0 bytes.
+    """
 
     topic: str
     partitions_count: int

@@ -1,4 +1,4 @@
-"""Runs `rlm-export`, which writes stored segments as Parquet, continuing after the last export."""
+"""Runs `rlm-export`, which writes as Parquet the stored offsets that no earlier export wrote."""
 
 from __future__ import annotations
 

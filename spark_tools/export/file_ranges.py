@@ -1,7 +1,7 @@
 """Assigns offsets to files: joins pieces of segments into files of at most `file_bytes`. Pure.
 
-A file has the offsets of one contiguous range, in order. No file range contains missing offsets:
-one range ends below them, and the next one begins above them.
+A file has offsets of one contiguous range only, in order. A planned range contains no missing
+offsets: one range ends below them, and the next one begins above them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Files per core of one Spark job: several spread its fixed cost and its idle time at the end."""
+"""Files per core in one Spark job: they share its fixed cost and its idle time at the end."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
@@ -161,7 +161,7 @@ class Export:
         return files, [part for part in parts if isinstance(part, Hole)], lost
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
-        """Export several files at a time; retry ranges that failed temporarily after the others."""
+        """Export several files at a time; ranges that failed temporarily are tried again last."""
         queue = deque(files)
         total_bytes = sum(each.size_bytes for each in files)
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism

@@ -1,8 +1,8 @@
 """Tracks which skipped ranges are lost permanently, and reports each loss once.
 
-A range that was never exported is lost when it expires. The export records such a range before it
-exports anything above the range, because the manifest alone does not show the loss afterwards. The
-loss is final only when the export that reports it finishes.
+A range that was never exported is lost when it expires. An export records each range that it skips
+before it exports anything above the range, because the manifest alone does not show the loss
+afterwards. The loss is final only when the export that reports it finishes.
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@
     manifest/topic_id=…/partition=…/<number>.json   a line: from then on its range counts
     data/topic=…/topic_id=…/partition=…/            the files of lines, optionally by date
 
+**Duplicate rows:** two exports of the same topics must not run at once where a rename can replace a
+file (`file:`, S3). The rename can replace the line of an export that has already checked its line
+and does not notice. On HDFS, a rename refuses to replace a file, so lines never overlap.
+
 An export reads all lines of a partition, and requires that none overlaps its own. Then it adds its
 line by a rename to the next number, and reads the line again. If it reads another export's line,
 its own line does not count. Otherwise, it moves the files to the paths in its line. If the export
-is interrupted, the next one moves them. So `data` has all files that the
-manifest names when an export has ended.
-
-**Duplicate rows:** two exports of the same topics must not run at once where a rename can replace a
-file (`file:`, S3). It can replace the line of an export that has already checked its line and does
-not notice. On HDFS, a rename refuses to replace a file, so lines never overlap.
+is interrupted, the next one moves them. So after an export that finished, `data` has all files that
+the manifest names.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from spark_tools.files import Files
 _LINES = "manifest"
 _ATTEMPTS = "_attempts"
 _TIME = "%Y%m%dT%H%M%S"
-_KEPT = timedelta(days=7)  # longer than any export of one range
+_KEPT = timedelta(days=7)  # far longer than an attempt should take
 
 
 class Manifest:
     """The manifest of the directory of `files`. Not thread-safe; several exports may use it.
 
-    Files that interrupted exports left are removed after a week.
+    `complete` removes files that interrupted exports left more than a week before.
     """
 
     def __init__(self, files: Files) -> None:
@@ -45,13 +45,16 @@ class Manifest:
         self._known: dict[str, ExportedRange] = {}
 
     def lines(self) -> list[ExportedRange]:
-        """Return all exported ranges. Raises CorruptError."""
+        """Return all exported ranges. Raises the errors of `ExportedRange.of_line`."""
         lines = [ExportedRange.of_line(text) for text in self._files.texts(_LINES)]
         self._known = {_path(line): line for line in lines}
         return lines
 
     def complete(self, lines: Iterable[ExportedRange], now: datetime) -> None:
-        """Complete interrupted exports; `lines` are those of the manifest."""
+        """Complete interrupted exports, and remove the files of attempts older than a week.
+
+        `lines` are those of the manifest. Raises CorruptError if a file no longer exists.
+        """
         attempts = self._files.names(_ATTEMPTS)
         started = set(attempts)
         interrupted = [line for line in lines if line.attempt in started]
@@ -80,9 +83,10 @@ class Manifest:
     def add(self, line: ExportedRange) -> ExportedRange:
         """Add the line of a range whose files are written; return the line with its number.
 
-        Raises FencedError if another export has exported any of it meanwhile, InvalidConfigError if
-        the driver does not see a file. In both cases none of the files counts. Raises CorruptError
-        if the line cannot be added, or if a file no longer exists.
+        Raises FencedError if another export meanwhile added a line with some of these offsets or
+        with the same number, InvalidConfigError if the driver does not see a file. In both cases
+        none of the files counts. Raises CorruptError if the line cannot be added, or if a file no
+        longer exists.
         """
         self._require_written(line)
         staged = f"{_ATTEMPTS}/{line.attempt}.{uuid4()}.json"

@@ -132,7 +132,7 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
 def lost(
     planned: PlannedRange, exported: Sequence[OffsetRange], known: Iterable[OffsetRange]
 ) -> tuple[OffsetRange, ...]:
-    """Return the ranges that expired between the exported ones and the planned one.
+    """Return the ranges that expired between the planned one and the last exported one below it.
 
     `exported` are the partition's exported ranges, ascending. `known` are ignored: recorded gaps
     and ranges whose loss is recorded.

@@ -3,8 +3,8 @@
     _attempts/<time>-<id>.json          a record about to be added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
-The records do not decide what is exported later: the next export writes every range that the
-manifest lacks. The records give the reasons, and state after a range's expiry that its loss was
+The records do not decide what is exported later: the next export writes every stored range that
+the manifest lacks. The records give the reasons, and state after a range's expiry that its loss was
 reported.
 """
 
@@ -163,7 +163,7 @@ class SkippedRanges:
 
 
 def _paths(files: Files, directory: str) -> list[str]:
-    """Return the paths of all files in a directory and below."""
+    """Return the paths of all JSON files in a directory and below."""
     found = []
     for name in files.names(directory):
         path = f"{directory}/{name}"

@@ -30,7 +30,7 @@ _RESPONSE_S = 30.0
 class Use(Enum):
     """What a process plans, and so when the keeper releases its leases."""
 
-    BATCH = auto()  # once the application is idle
+    BATCH = auto()  # after an idle period of the application
     STREAM = auto()  # on RELEASE, and when the process ends
 
 

@@ -6,7 +6,7 @@ can reach.
 The keeper renews the leases of batch queries while the application has work, and releases them
 after an idle period. It does not know which job reads which lease, so every job of the application
 counts as work. The leases of a stream are renewed until its process releases them, or ends in any
-way: the system then closes the socket.
+way: the operating system then closes the socket.
 """
 
 from __future__ import annotations

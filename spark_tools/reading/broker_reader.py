@@ -82,7 +82,7 @@ class BrokerReader:
         self._consumer.assign([TopicPartition(tip.topic, tip.partition, self.next_offset)])
         give_up_s = time.monotonic() + self._timeout_s
         while not self._has_ended():
-            # Waits for one message: `consume` waits until it has the requested number.
+            # Request one message first: `consume` waits until it has the requested number.
             messages = self._consumer.consume(1, _POLL_S)
             if messages:
                 messages += self._consumer.consume(_ROWS_AT_ONCE - 1, 0)

@@ -63,7 +63,7 @@ class Planner:
     def tasks(self, options: ReadOptions) -> list[Task]:
         """Return all current tasks; their segments stay stored for `lease_ms`.
 
-        Raises NotFoundError for offsets that are not stored, RetriableError if a lease is refused.
+        Raises NotFoundError as `plan` does, and RetriableError if a lease is refused.
         """
         return self._plan(options).tasks
 

@@ -1,8 +1,8 @@
 """Computes a stream's offsets, {topic: {partition: offset}} as in Spark's Kafka source. Pure.
 
-A stream never skips missing offsets: it waits until they are stored, because segments may be
-recorded out of order. A partition that is not in the start offsets is new. The stream reads it from
-its log start once any of it is stored.
+A stream skips recorded gaps, but no other missing offsets. It waits until these are stored, because
+segments may be recorded out of order. A partition that is not in the start offsets is new. The
+stream reads it from its log start as soon as any of it is stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs `rlm-repair`, which finishes the deletions in the dead-letter topic."""
+"""Runs `rlm-repair`, which acts on dead letters about failed deletions and about orphans."""
 
 from __future__ import annotations
 

@@ -142,7 +142,10 @@ def _objects_of(
 def _received(
     dead_letters: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[DeadLetterLocation, bytes, OrphanDeadLetter | None]]:
-    """Yield each readable dead letter's location and subject, and one about an orphan itself."""
+    """Yield each dead letter's location and subject, and for an orphan the dead letter itself.
+
+    Without a value, the key is a segment's subject. Unreadable values are skipped.
+    """
     names = ("partition", "offset", "key", "value")
     for batch in dead_letters:
         columns = [batch.column(name).to_pylist() for name in names]

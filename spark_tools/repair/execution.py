@@ -1,9 +1,10 @@
 """Carries decisions out on executors: deletes objects, writes records, and returns counts.
 
-This module does not import Spark. A task deletes objects, then writes the outcomes to Kafka, and
-ends only when Kafka has acknowledged them. A task that fails or runs twice repeats all of its work.
-An absent object counts as deleted. The fold rejects a second end of the same deletion. Of duplicate
-dead letters the last one counts. So repetition neither loses nor harms anything.
+This module does not import Spark. For each dead letter, a task deletes objects, then writes the
+outcome to Kafka. It ends only when Kafka has acknowledged all outcomes. A task that fails or runs
+twice repeats all of its work. An absent object counts as deleted. The fold rejects a second end of
+the same deletion. Of duplicate dead letters the last one counts. So repetition neither loses nor
+harms anything.
 
 Several parts of a task run concurrently, because of the latency of each request to the store.
 """

@@ -58,7 +58,7 @@ _STEP_MS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairSettings:
-    """The settings of the job. `interval_s` None: finish the dead letters that exist, then end."""
+    """The settings of the job. `interval_s` None: process the existing dead letters, then end."""
 
     dead_letter_topic: str
     parking_topic: str
@@ -101,7 +101,7 @@ class RepairJob:
         self._query: StreamingQuery | None = None
 
     def run(self) -> None:
-        """Run until all existing dead letters are done, or without end if there is an interval."""
+        """Process the dead letters that exist at the start; with an interval, run without end."""
         interval_s = self._settings.interval_s
         writer = self._dead_letters().option("checkpointLocation", self._settings.checkpoint)
         writer = writer.foreachBatch(self._repair_batch)

@@ -1,8 +1,8 @@
 """Decides on dead letters about orphans by the metadata, read to its end.
 
 Checks a dead letter against the current state. The object must be old, seen twice, seen recently,
-and named by no segment. The metadata must be complete, from the same topic, and read at least as
-far as the audit read it.
+and removable by orphan_proof.py. The metadata must be complete, from the same topic, and read at
+least as far as the audit read it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _REMEMBERED_PARTITIONS = 64
 class OrphanTerms:
     """The names of objects, and the limits of their age and of the audit's age.
 
-    Wall clock: objects must be older than `cut_off_ms`, and seen at `seen_since_ms` or later.
+    Both limits are wall-clock times: objects must be last modified before `cut_off_ms`, and last
+    seen by the audit at `seen_since_ms` or later.
     """
 
     keys: ObjectKeys

@@ -34,7 +34,7 @@ class RepairAction(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A decision with its reason."""
+    """What to do with a dead letter; `reason` is empty unless it is refused or waits."""
 
     action: RepairAction
     reason: str = ""

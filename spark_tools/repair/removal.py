@@ -129,7 +129,7 @@ def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
     try:
         storage.create_with_content(target, source, attributes=found.attributes)
     except AlreadyExistsError as error:
-        # An earlier attempt created it completely: chunks are created atomically.
+        # If an earlier attempt created the target, it is complete: chunks are created atomically.
         there = storage.info(target)
         if (there.length_bytes, there.attributes) != (found.length_bytes, found.attributes):
             raise RetriableError(

@@ -1,6 +1,6 @@
 """Represents record batches of magic 2 as a table of headers, and decompresses them. Pure.
 
-One array per header field: a Python object per batch would take most of the time.
+One structured array has all headers: a Python object per batch would take most of the time.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ functions release the GIL.
 They accept exactly the records that rsm.segment.batches.records accepts. That module reports which
 batch is wrong, and how.
 
-Raises ImportError if numba is not installed.
+The import raises ImportError if numba is not installed.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten ti
     first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
     position = batch[_START]
     for _ in range(batch[_COUNT]):
-        # Fast path for nearly all records: short numbers, no headers. Inlined, because one call
-        # with an array as argument takes longer than all six numbers.
+        # This fast path fits nearly all records: short numbers, no headers. It is inlined, because
+        # one call with an array as argument takes longer than all six numbers.
         cursor, end, time_delta, delta, field = position, batch[_END], 0, 0, 0
         while field < _FIELDS and cursor < end:
             byte = np.int64(data[np.uint64(cursor)])

@@ -177,7 +177,7 @@ CLIENT_KEYS = (
     ),
     _of_registry("ssl.key.password", "TLS: the password of the key.", "secret"),
 )
-"""Keys that are passed unchanged to Confluent's client."""
+"""Settings that Confluent's client gets unchanged, under their names without the prefix."""
 REGISTRY_OPTIONS = (
     _of_registry(
         "url",

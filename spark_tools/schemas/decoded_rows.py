@@ -31,7 +31,7 @@ POSITION_COLUMNS = ("topic", "partition", "offset")
 
 _MAX_REASON = 300
 _MAX_HEADERS = 16
-"""The maximum number of headers of a batch to look up first; hostile bytes have many."""
+"""The maximum number of headers to look up before a batch is read; hostile bytes have many."""
 MAX_SCHEMA_IDS = 1_000
 
 

@@ -1,8 +1,8 @@
 """Decodes JSON by JSON Schema; values must have the column's type.
 
-Objects with `properties` become structs, and other objects with `additionalProperties` become maps.
-A value that may have several types becomes a column of JSON text. Other constraints of a schema
-(patterns, bounds, required fields) are not checked.
+Objects with `properties` become structs. Other objects become maps if `additionalProperties` is a
+schema, and JSON text if not. A value that may have several types becomes a column of JSON text.
+Other constraints of a schema (patterns, bounds, required fields) are not checked.
 
 Source: JSON Schema, drafts 4 to 2020-12.
 """
@@ -38,7 +38,7 @@ _SCALARS: Mapping[str, pa.DataType] = {
 
 
 class JsonColumn(ColumnSchema):
-    """JSON objects as structs; missing fields are null."""
+    """JSON values as a column; missing fields of objects are null."""
 
     def __init__(self, reader: SchemaText) -> None:
         """Raise UnsupportedError for an invalid schema, or one without a column type."""

@@ -17,7 +17,7 @@ from spark_tools.leases.renewal import LeaseRenewal, new_holder
 _log = logging.getLogger(__name__)
 
 LEASE_IDLE_S = 60.0
-"""Longer than the pauses between the jobs of one query, for example while Spark plans."""
+"""Must exceed the time between two jobs of one query, for example while Spark plans."""
 
 _keepers: dict[str, LeaseKeeper] = {}
 
@@ -26,7 +26,7 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
     """Return the application's keeper, created at the first call, with this `idle_s`.
 
     Returns None for a Spark Connect session, because its jobs are not visible here. Also returns
-    None if no socket can be created. Leases are then not renewed.
+    None if no socket can be created. Leases of batch queries are then not renewed.
     """
     try:
         context = spark.sparkContext

@@ -22,7 +22,7 @@ from spark_tools.schemas.decoding import Decoding
 
 
 class SegmentPartition(InputPartition):
-    """The pieces that one task reads: pieces of segments, or one piece of a broker's log."""
+    """The pieces that one task reads: those of segments, one of a broker's log, or one hole."""
 
     def __init__(self, task: Task, planned_at: datetime) -> None:
         super().__init__(task)

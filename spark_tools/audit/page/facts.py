@@ -17,7 +17,7 @@ NOT_KNOWN = text("–")
 class AuditFacts:
     """What was audited, how and when. `started_ms` is a wall-clock time.
 
-    `store` is an address without secrets. `config` and `output` are as on the command line.
+    `store` and `output` are addresses without secrets. `config` is the configuration file.
     `metadata_positions` are the next offsets of the metadata topic's partitions.
     """
 

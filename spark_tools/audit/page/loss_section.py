@@ -26,7 +26,10 @@ _LOSSES = frozenset(each.value for each in DATA_LOSS)
 
 
 def loss_section(facts: AuditFacts, losses: Sequence[Finding]) -> Html:
-    """Render a row for each loss; `losses` ascend by topic, partition and offset."""
+    """Render a row for each of the first losses, and the number of the others.
+
+    `losses` ascend by topic, partition and offset.
+    """
     if not losses:
         return section("Data loss", paragraph(text("None was found.")))
     columns = (
@@ -72,7 +75,7 @@ def losses_of(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def summary_sentence(losses: Iterable[Finding]) -> str:
-    """Return one sentence; adjacent or overlapping losses of `losses_of` count as one range."""
+    """Summarize the result of `losses_of`; adjacent and overlapping losses count as one range."""
     partition_count = range_count = 0
     for _, found in groupby(losses, key=lambda each: (each.topic, each.partition)):
         partition_count += 1

@@ -32,7 +32,7 @@ def code(content: object) -> Html:
 
 
 def command(content: str) -> Html:
-    """Render a command to copy on its own lines, which break only at spaces."""
+    """Render a command on lines of its own, for copying; they break at spaces if possible."""
     words = " ".join(f"<span>{text(word)}</span>" for word in content.split(" "))
     return Html(f'<code class="command">{words}</code>')
 

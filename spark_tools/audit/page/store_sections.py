@@ -25,7 +25,10 @@ _SHOWN_POSITIONS = 100
 
 
 def topics_section(facts: AuditFacts, totals: Sequence[TopicTotals]) -> Html:
-    """Render the stored size and cost of each topic; `totals` begin with the largest."""
+    """Render the stored size and cost of the largest topics, and the number of the others.
+
+    `totals` begin with the largest topic.
+    """
     if not totals:
         return section("Topics", paragraph(text("Nothing is stored.")))
     columns = (
@@ -93,7 +96,7 @@ def about_section(facts: AuditFacts) -> Html:
 
 
 def _positions(positions: Mapping[int, int]) -> Html:
-    """Render partitions with their next offsets, and the number of empty partitions."""
+    """Render the first partitions' next offsets, and the numbers of other and of empty ones."""
     read = sorted((each, offset) for each, offset in positions.items() if offset > 0)
     shown = ", ".join(f"{each}: {offset}" for each, offset in read[:_SHOWN_POSITIONS])
     rest_count = len(read) - _SHOWN_POSITIONS

@@ -1,6 +1,6 @@
 """Defines the style of the page on a wide screen, on a phone and on paper.
 
-Light only: dark text on white with a contrast of at least 7 to 1. On a phone each table row is a
+The text is always dark on white, with a contrast of at least 7 to 1. On a phone each table row is a
 block with labeled cells; on paper a row stays on one sheet.
 """
 

@@ -2,7 +2,7 @@
 
 A record that contradicts its schema is omitted here, so that fastavro reports the error.
 
-Raises ImportError if numba is not installed.
+The import raises ImportError if numba is not installed.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _LOGICAL: Mapping[str, pa.DataType] = {
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
 }
-# The Python type of a union's member; members of one type cannot be distinguished.
+# The Python type of a union's member. Members of one type, except records, are indistinguishable.
 _PYTHON_KINDS: Mapping[str, str] = {
     "boolean": "bool", "int": "int", "long": "int", "float": "float", "double": "float",
     "bytes": "bytes", "fixed": "bytes", "string": "str", "enum": "str", "array": "list",
@@ -227,7 +227,7 @@ def decoded_default(schema: Schema, default: object) -> object:
 def smallest_bytes(
     schema: Schema, named: Mapping[str, Schema], budget: NestingBudget | None = None
 ) -> int:
-    """Return the length of the shortest value.
+    """Return a lower bound for the length of a value; 0 only if a value can take no bytes.
 
     Raises UnsupportedError for types with which few bytes can decode to values of unlimited size: a
     type that contains itself, and a list of values without bytes.
