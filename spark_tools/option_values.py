@@ -72,7 +72,7 @@ class SourceOption:
 
     @property
     def values(self) -> str:
-        """The choices and the bounds for docs and errors; the type's name if it has neither."""
+        """The choices and the bounds for docs and errors; the type's name if there are none."""
         found = list(self.choices)
         if self.type in _FORMATS:
             least, most = map(_FORMATS[self.type], (self.least, self.most))

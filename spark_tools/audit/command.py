@@ -132,7 +132,7 @@ def audit(arguments: argparse.Namespace) -> int:
 
 
 def _print_counts(arguments: argparse.Namespace, findings: Sequence[Finding]) -> Counter[str]:
-    """Print and return how many findings of each kind there are."""
+    """Print and return the number of findings by kind; print advice on a loss to standard error."""
     counts = Counter(each.kind for each in findings)
     for kind, count in sorted(counts.items()):
         print_line(arguments, f"{kind} {count}")

@@ -78,7 +78,7 @@ class ExportPlan:
 
 
 class Export:
-    """Exports the records that the data source's `options` select to the directory `output`."""
+    """Exports to the directory `output` the records that the data source's `options` select."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ _NO_VALUE = "expected one argument"
 
 
 class PrintVersion(argparse.Action):
-    """Prints the version and exits. Looks it up only then: `spark-submit` may not install it."""
+    """Prints the version and exits; under `spark-submit`, the package may not be installed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         try:

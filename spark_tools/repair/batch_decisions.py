@@ -84,7 +84,7 @@ class BatchDecisions:
         return decision
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
-        """Return the reason if the dead letter lacks objects of the segment; otherwise, empty."""
+        """Return the reason if the dead letter lacks objects of its segment; empty if not."""
         named_count = len(set(dead_letter.object_keys))
         count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:

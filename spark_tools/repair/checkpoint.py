@@ -54,7 +54,7 @@ def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> Non
     try:
         lines = [row["value"] for row in spark.read.text(f"{checkpoint}/offsets").collect()]
     except PySparkException:
-        return  # most likely, there is no checkpoint yet
+        return  # normally because there is no checkpoint yet
     for line in lines:
         topics = _topics(line) - {topic}
         if topics:

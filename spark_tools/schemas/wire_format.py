@@ -38,7 +38,7 @@ def schema_id_of(payload: bytes) -> int:
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the indexes and the next position, of a payload after its header.
+    """Parse the indexes of a payload without its header; return them and the next position.
 
     Raises CorruptError.
     """

@@ -20,7 +20,7 @@ _PYTHON_TRACE = "Traceback (most recent call last):\n"
 
 
 def cause_of(error: Exception) -> str:
-    """Return the line of a TieredStorageError, else of a Python or Java error, else the first."""
+    """Return the line of a TieredStorageError, or of a Python or Java error, or the first line."""
     lines = _lines(error)
     own_lines = _own_lines(lines)
     if own_lines:
