@@ -43,7 +43,7 @@ def undamaged(
 
 
 def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None:
-    """Return the anomalies that block a trim below `end_offset`; None if none do.
+    """Return why anomalies block a trim below `end_offset`; None if they do not.
 
     At the maximum number of anomalies no process can report another one. Then any segment may be
     damaged.

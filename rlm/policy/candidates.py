@@ -1,8 +1,8 @@
 """Selects the segments to copy, oldest first, and explains lag and blocked copies. Pure.
 
-The active segment is copied only after nobody has written to it for a long time. Then its committed
-records are copied as a segment of their own. Once the active segment is rolled, the rest of its
-file is copied as another segment, which begins where the first one ends.
+In an unstreamed partition, the active segment is copied only after nobody has written to it for a
+long time. Then its committed records are copied as a segment of their own. Once the active segment
+is rolled, the rest of its file is copied as another segment, which begins where the first one ends.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def lag(view: PartitionView) -> Lag:
 
 
 def copying_forbidden(view: PartitionView) -> Blocked | None:
-    """Return what blocks every copy of this partition."""
+    """Return what blocks every copy of this partition; None if nothing does."""
     if not view.is_owned:
         return Blocked(reason="not_owner")
     if view.newer is not None:

@@ -17,7 +17,10 @@ from rsm.segment.ranges import OffsetRange, missing
 
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
-    """Return all gaps of the partition if the metadata lacks any of them; else None."""
+    """Return all gaps of the partition if the metadata lacks any of them; else None.
+
+    Also returns None while the log is diverged, or its leader epochs contradict the stored ones.
+    """
     if view.is_diverged or view.conflict_offset is not None:
         return None
     now_ms = view.moment.wall_ms

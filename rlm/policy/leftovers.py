@@ -2,7 +2,7 @@
 
 An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
 is this manager and has given up. A stream of an earlier leader is deleted at once, too, because
-this leader streams the same records. Another copy is deleted after its deadline, when its own
+this leader streams the same records. Any other copy is deleted after its deadline, when its own
 leader can no longer finish it. A deletion that has started is continued. A segment's records are
 purged after its deletion, once no late record of the segment can come.
 """
@@ -17,7 +17,7 @@ from rsm.segment.metadata import SegmentState
 
 
 def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return started copies that no process will finish."""
+    """Return abandoned copies. Among them, a stream of an earlier leader could still finish."""
     return tuple(
         record
         for record in view.segments

@@ -1,7 +1,7 @@
 """Derives ordered actions from a view, each with its reason. Pure.
 
 Lanes carry out copies, merges and deletions. A partition's log start moves before the segments
-below it are deleted. The local trims of a cycle come last.
+below it are deleted. A cycle trims a local log after it has started the other actions of the plan.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REQUESTED = "streamed, an operator requested the deletion, other segments hold 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceLogStart:
-    """Represents a new log start to publish; nothing is deleted before it is accepted.
+    """Represents a new log start to publish. The segments below it are deleted in a later cycle.
 
     `is_expiry`: retention moves it, so a read lease that is taken meanwhile blocks it.
     """
@@ -86,7 +86,7 @@ class DeleteSegment:
 class Plan:
     """Represents all actions for a partition now; any part may be empty.
 
-    `gaps` are all gaps of the partition, to be recorded; None if the metadata has all of them.
+    `gaps` are all gaps of the partition, to be recorded; None if there is nothing to record.
     `losses` become gaps after another check has found their objects damaged. `waiting_merges` are
     all merges that are due, even while none may begin.
     """

@@ -26,7 +26,8 @@ def limit_by_share_groups(
 ) -> TrimDecision:
     """Limit a trim to the last segment base at or below the lowest start of any group.
 
-    `start` None means that no group reads the partition; an error means unknown groups.
+    Records below the log start are trimmed in any case. `start` None means that no group reads the
+    partition; an error means unknown groups.
     """
     expired = expired_end(view) or 0
     if start is None or decision.offset is None or decision.offset <= expired:

@@ -1,9 +1,10 @@
 """Selects the oldest unstored data to shed, if a topic's outage policy allows it. Pure.
 
-Sheds only while the store accepts nothing, and only until the disk is below its threshold. These
-rules of the trim gate apply: a shed ends at a segment's base, at or below the last stable offset,
-and keeps the newest rolled segment and segments below the minimum age. Records stored only in
-damaged segments are kept: the broker's copy repairs those segments.
+**Data loss:** no tier has a copy of shed records. Sheds only while the store accepts nothing, and
+only until the disk is below its threshold. These rules of the trim gate apply: a shed ends at a
+segment's base, at or below the last stable offset, and keeps the newest rolled segment and segments
+below the minimum age. Records stored only in damaged segments are kept: the broker's copy repairs
+those segments.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ class SheddableRange:
 
 
 def sheddable(view: PartitionView) -> SheddableRange | None:
-    """Return the segments that may be shed; None without an outage or the policy to shed.
+    """Return the segments that may be shed; None if there are none.
 
-    A corrupt segment, or one that cannot be stored at all, is no outage: later segments stay until
-    an operator decides. Paused copies are no outage either.
+    Shedding requires an outage, and a policy that allows it. A corrupt segment, or one that cannot
+    be stored at all, is no outage: later segments stay until an operator decides. Paused copies are
+    no outage either.
     """
     sheds = view.limits.can_shed and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure

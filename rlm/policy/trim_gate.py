@@ -1,6 +1,7 @@
-"""Decides what may be trimmed. Every trim passes this one gate. Pure.
+"""Decides what may be trimmed. Pure.
 
-A segment is trimmed only if all of these are true:
+Every trim of stored or expired records passes this gate. A shed follows some of its rules
+(rlm/policy/shedding.py). A segment is trimmed only if all of these are true:
 
 - finished segments in the log's own lineage store it, and all offsets from the local start to it;
 - the broker's copy is not the only undamaged one, as far as damage is known;

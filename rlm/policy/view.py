@@ -57,7 +57,7 @@ class Moment:
 
     @property
     def retention_ms(self) -> int:
-        """Return the time for record ages: of a clock jump ahead, only 10 minutes count."""
+        """Return this process's time, but at most 10 minutes ahead of the brokers'."""
         return min(self.wall_ms, self.broker_ms + _AHEAD_MS)
 
 
@@ -205,7 +205,8 @@ class PartitionView:
     def has_store_outage(self) -> bool:
         """Return whether the store accepts no rolled segments now, as far as this process knows.
 
-        A few failed attempts are no outage yet: they are retried. Unexpected errors never are one.
+        A few failed attempts are no outage yet: they are retried. An unexpected error is never an
+        outage.
         """
         if not self.is_store_reachable:
             return True
@@ -243,7 +244,7 @@ class PartitionView:
 
     @cached_property
     def cut_off(self) -> CutOff | None:
-        """Return the stored records that an election cut off; None once an operator accepts it."""
+        """Return what an election cut off and no operator accepted; None if there is nothing."""
         segments = (record.metadata for record in self.segments)
         return cut_off(self.lineage, self.stored, segments, self.state)
 

@@ -81,7 +81,7 @@ def read_batch_extents(
         within, end = 0, min(read_bytes, size_bytes - position) - PREFIX_BYTES
         if end < 0:
             break
-        # Reads only the headers of batches that are larger than a window.
+        # A small window avoids reading the records of large batches.
         window_bytes = _WINDOW_BYTES
         while within <= end:
             base_offset, length = _EXTENT.unpack_from(window, within)

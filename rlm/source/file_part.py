@@ -1,4 +1,4 @@
-"""Finds the whole batches of a part of a log file that is copied as its own segment.
+"""Finds the whole batches in a part of a log file, to copy them as a segment or within one.
 
 Decides where such a part begins and ends, in offsets and in the file. A part begins with the batch
 that contains its first offset. In the active segment's file it ends with the last batch wholly

@@ -135,8 +135,7 @@ class LogFile:
     def require_unwritten(self) -> None:
         """Raise RetriableError if a process has written to the file since it was opened.
 
-        For the active segment's file, raises it only if the file is shorter than the part that was
-        read.
+        For a committed tail, raises it only if the file is shorter than the part that was read.
         """
         if isinstance(self._segment, CommittedTail):
             if self._status().st_size < self._part.positions.end_position:

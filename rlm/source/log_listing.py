@@ -74,7 +74,8 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
             active_base_offset=files.log_base_offsets[-1],
             active_size_bytes=identities[-1].size_bytes,
             active_written_ms=identities[-1].modified_ns // 1_000_000,
-            # Read after the segments: the broker writes an epoch's entry before its first batch.
+            # The checkpoint is read after the segments: the broker writes an epoch's entry before
+            # its first batch.
             checkpoint=_read_checkpoint(directory, required=bool(rolled)),
         )
         return ListedLog(log=log, identities=identities[:-1])

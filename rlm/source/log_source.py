@@ -20,9 +20,10 @@ from rsm.segment.ranges import OffsetRange
 class NextBatches(CommittedTail):
     """Represents the next whole batches of a file, rolled or active, to continue a segment.
 
-    They begin at or after `position`, where a batch begins. They end at `max_bytes`, but there is
-    at least one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled,
-    and `offsets` end with it. Then no batch may be left, if compaction removed the last ones.
+    They begin at or after `position`, where a batch begins. They have at most `max_bytes`, but at
+    least one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled,
+    and `offsets` end with it. In that case the part can be empty, if compaction removed the last
+    batches.
     """
 
     position: int
@@ -116,7 +117,7 @@ class LogSource(ABC):
     def file_sizes(
         self, topic_id_partition: TopicIdPartition, from_offset: int
     ) -> tuple[LogFileSize, ...]:
-        """List the log files from the one that has `from_offset` on; below all files, list all.
+        """List the log files from the one that has `from_offset` on; all files if it is below them.
 
         The files ascend, and end with the active one. Reads no other file, so it may be called
         often. Raises the errors of `local_log`.

@@ -45,8 +45,8 @@ class BlockExplanation:
     command: str
 
 
-# For each reason: the text after "copies blocked: ", and the command. Fields in braces are the
-# block's values, `topic`, `partition` and `task`.
+# For each reason: the text after "copies blocked: ", "trims blocked: " or "expiry blocked: ", and
+# the command. Fields in braces are the block's values, `topic`, `partition` and `task`.
 _PROCESSES = "rlm processes"
 _STORE = "rlm storage check"
 _PAUSED = ("`rlm pause` is active", "rlm resume {topic} {task}")

@@ -1,8 +1,8 @@
 """Joins three sources into the tiering status of the cluster, one row per partition. Pure.
 
 The brokers report where each log begins and ends. The metadata contains what is stored. The
-managers report what blocks copies and trims. If a source does not answer, its values are None,
-never a guess.
+managers report what blocks copies and trims. A value that only a silent source knows is None, never
+a guess.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTopic:
-    """Represents a tiered topic that no broker knows, and whose stored data will be deleted.
+    """Represents a tiered topic that no broker knows. Unless `is_paused`, its data is deleted.
 
     `partitions` are those with segments that are not deleted yet.
     """
@@ -147,10 +147,10 @@ class PartitionStatus:
     `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
     the first offset that is not stored yet but should be. `gaps` are recorded gaps. `role` and
     `report` come from the leader's manager: without its response, a tiered topic's `role` is None.
-    `report` is None unless that manager reports its broker as the leader. Remote bytes count the
-    logs of finished segments. `anomalies` are damaged stored objects, `leases` the read leases that
-    block expiry. `damaged_from_offset` is the start of the first damaged segment that nobody has
-    given up.
+    `report` is None unless that manager reports its broker as the leader. `remote_bytes` counts
+    records that two segments have in common once. `anomalies` are damaged stored objects, `leases`
+    the read leases that block expiry. `damaged_from_offset` is the start of the first damaged
+    segment that nobody has given up.
     """
 
     topic_id_partition: TopicIdPartition

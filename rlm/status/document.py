@@ -201,7 +201,7 @@ class StreamReport:
     Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
     stable offset has been the same below the high watermark; None if it is not below that.
     `merge_waiting_segments` small segments wait to be merged; earlier managers do not report them.
-    `merge_failure` is why the last attempts to merge failed.
+    `merge_failure` is why the last attempts to merge failed, or why merges leave out a segment.
     """
 
     begin_offset: int | None = None
@@ -222,7 +222,7 @@ class PartitionReport:
 
     Offsets are None if unknown; `offload_offset` is -1 without a request. `policy_state` is the
     topic's state in that cycle, so that a reader recognizes a report from before a change.
-    `problem` is why a led partition could not be evaluated; its lag is then unknown. Rolled
+    `problem` is why a led partition could not be evaluated; its lag may then be None. Rolled
     segments end at `rolled_end_offset`, and are stored contiguously up to `stored_end_offset`.
     `offload_offset` is the newest offload request; it is complete when all records below
     `offload_end_offset` are stored. `offload_offset`, `offload_end_offset` and both ends are None

@@ -25,9 +25,10 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 class JsonObject:
-    """Represents one JSON object. Every method raises CorruptError for a wrong type or size.
+    """Represents one JSON object, whose fields are read by type.
 
-    A missing field is the same as null. A method without a default requires its field. `earlier` is
+    Raises CorruptError for a field of a wrong type or size; only `values` omits other types. A
+    missing field is the same as null. A method without a default requires its field. `earlier` is
     the name that an earlier version gives the field.
     """
 

@@ -87,7 +87,7 @@ class BrokerRetention:
 
 
 def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
-    """Return whether no replica's broker deletes records of the topic by itself.
+    """Return whether every replica's broker reports a retention of -1 for the topic.
 
     Raises NotFoundError if the topic is a newer one with the name of the policy's topic.
     """

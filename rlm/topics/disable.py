@@ -77,10 +77,10 @@ class TieringEnd:
     ) -> TopicPolicy:
         """Disable a topic's tiering; return the DISABLED policy after the retention is restored.
 
-        With `force`, gives up the records that are still at risk after `timeout_ms`. Raises
-        InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError if
-        records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`. If the
-        brokers do not show what is at risk, the topic stays DISABLING.
+        **Data loss:** with `force`, gives up the records that are still at risk after `timeout_ms`.
+        Raises InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError
+        if records are at risk (the topic is ACTIVE again), and the errors of `Tiering.enable`. If
+        the brokers do not show what is at risk, the topic stays DISABLING.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)

@@ -5,7 +5,8 @@
 
 If a run stops in between, the topic stays ENABLING: no manager trims or copies it. The same command
 completes the change, and so does a manager whose broker leads one of its partitions. The originals
-are recorded before the broker's retention changes, so they cannot be lost.
+are recorded before the broker's retention changes, so they cannot be lost. If the topic is ACTIVE
+and its retention is -1, one write replaces the policy.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ class SettingsBeforeTiering:
         self._defaults: Mapping[str, int] | None = None
 
     def of(self, configs: TopicConfigs, topic_id: UUID) -> TopicConfigs:
-        """Return `configs`, unless the store shows that tiering set their retention.
+        """Return `configs`, with the originals if the store shows that tiering set the retention.
 
-        A limit without an override gets the broker's default. Raises RetriableError if the
+        An original without an override becomes the broker's default. Raises RetriableError if the
         originals or the default cannot be read.
         """
         if not are_all_lifted(retention_overrides(configs)):

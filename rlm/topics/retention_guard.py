@@ -31,10 +31,11 @@ _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISAB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionReport:
-    """Represents the result of one check of all tiered topics, by topic id.
+    """Represents the result of one check, by topic id.
 
-    `untierable` has the reason for each topic that must be neither copied nor trimmed. `limited`
-    has the retention of each ACTIVE topic whose broker may delete records by itself.
+    `untierable` has the reason for each hosted topic that must be neither copied nor trimmed.
+    `limited` has the retention of each ACTIVE topic with a led partition, if the broker may delete
+    its records by itself.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)

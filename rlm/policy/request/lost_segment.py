@@ -18,8 +18,8 @@ class SegmentLoss:
     """Represents the readable offsets of one segment, and where else they are.
 
     `lost` offsets are in no recorded gap and no other finished segment without an anomaly. If gaps
-    cover all of those, `lost` includes the gaps. `readable_in` are the other finished segments with
-    some of the offsets. `on_broker` is the part of `lost` that the broker still has.
+    cover all of those, `lost` includes the gaps. `readable_in` are the other finished, undamaged
+    segments with some of the offsets. `on_broker` is the part of `lost` that the broker still has.
     """
 
     lost: tuple[OffsetRange, ...]

@@ -27,10 +27,10 @@ def reusable_streams(
     broker_ms: int | None,
     spent: Collection[UUID],
 ) -> tuple[SegmentRecord, ...]:
-    """Return the unfinished streams from `begin_offset` on, the oldest ones first, at most 8.
+    """Return the unfinished streams that begin at `begin_offset`, the oldest ones first, at most 8.
 
-    Streams of this process may not be fenced yet. With `broker_ms`, leaves out streams past their
-    deadlines. Leaves out `spent` streams, which are no longer needed.
+    Includes streams of this process that are not fenced yet. With `broker_ms`, leaves out streams
+    past their deadlines. Leaves out `spent` streams, which are no longer needed.
     """
     found = [
         record

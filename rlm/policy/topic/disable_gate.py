@@ -1,9 +1,9 @@
 """Finds local records that disabling a topic's tiering puts at risk. Pure.
 
-While a topic is tiered, the broker deletes nothing by itself. Once the broker's own retention is
-restored, the broker may delete older records at once, even if they are not stored. Rolled segments
-that are not stored would never be stored, because copying ends. A segment with a recorded anomaly
-does not count as stored.
+**Data loss:** after its own retention is restored, the broker may delete older records at once,
+even if they are not stored. While a topic is tiered, the broker deletes nothing by itself. Rolled
+segments that are not stored would never be stored, because copying ends. A segment with a recorded
+anomaly does not count as stored.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Lanes:
         return self.job(key) is not None
 
     def job(self, key: Hashable) -> Job | None:
-        """Return the job of this key that runs or waits."""
+        """Return the job of this key that runs or waits; None if there is none."""
         with self._lock:
             entry = self._entries.get(key)
         return None if entry is None else entry.job

@@ -1,4 +1,4 @@
-"""Logs a lasting state once, when it changes, and not in every cycle."""
+"""Lets a lasting state be logged when it changes, and not in every cycle."""
 
 from __future__ import annotations
 

@@ -93,9 +93,10 @@ class StoreWitness:
         self._key = found
 
     def _keys(self, partitions: Iterable[TopicIdPartition]) -> tuple[list[str], bool]:
-        """Return keys of each partition's newest segments, which expire last, then of its oldest.
+        """Return at most 16 keys: of a partition's newest segments, then of its oldest, and so on.
 
-        Also returns whether the metadata of all checked partitions was read to its end.
+        The newest segments expire last. Also returns whether the metadata of all checked partitions
+        was read to its end.
         """
         keys: list[str] = []
         is_complete = True

@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
-# A failed merge costs that much with any error, and no merge is urgent.
+# A failed merge can cost as much with any error, and no merge is urgent.
 _LONGEST_COSTLY_PAUSE_MS = 3_600_000
 
 # An attempt that does not hang checks its deadline between two pieces, and ends within this time.

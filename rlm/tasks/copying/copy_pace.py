@@ -52,7 +52,7 @@ class CopyPace:
         self.evaluate()
 
     def record_refusal(self) -> None:
-        """Record that an attempt failed with a retriable error of the store."""
+        """Record that an attempt to write to the store failed with a retriable error."""
         with self._lock:
             self._refused = True
 

@@ -161,8 +161,8 @@ class CopyRecords:
         """Raise UnsupportedError if objects differ from the plan or custom metadata is too large.
 
         A crash would leave unplanned objects without a record. Planned chunks may be missing if the
-        log was shorter. Every process keeps the custom metadata as long as the segment exists
-        (KIP-917).
+        log was shorter than planned. Every process keeps the custom metadata as long as the segment
+        exists (KIP-917).
         """
         keys = started.object_keys
         found = {each.key for each in copied.objects}

@@ -2,8 +2,8 @@
 
 Each piece of a segment books the next free time of one queue and waits until then. A copy books at
 most one small piece at a time, so concurrent copies get equal shares. There are no bursts: unused
-rate is lost. Source: KIP-956, whose broker admits whole segments; this class limits the rate within
-a segment too.
+rate is lost. Source: KIP-956, whose broker admits whole segments; CopyThrottle limits the rate
+within a segment too.
 """
 
 from __future__ import annotations

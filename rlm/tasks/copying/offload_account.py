@@ -129,9 +129,9 @@ class OffloadAccount:
     def _end_position(self, end_offset: int, lineage: Lineage) -> OffloadPosition:
         """Return the position after the last batch.
 
-        The log may no longer show it: the batch was trimmed, an election cut it off, or its disk is
-        lost. Its data is stored, so the end offset is certain. The position is then that of a log
-        segment that begins there, as if the broker had rolled.
+        The log may no longer show it: the batch was trimmed, truncated after an election, or lost
+        with its disk. Its data is stored, so the end offset is certain. The position is then that
+        of a log segment that begins there, as if the broker had rolled.
         """
         last = LogPosition(offset=end_offset - 1)
         try:

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class Repairs:
-    """Runs the repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
+    """Queues the repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
 
     def __init__(self, lanes: CopyLanes) -> None:
         self._lanes = lanes
@@ -33,7 +33,7 @@ class Repairs:
         return self._lanes.is_busy(tip)
 
     def offer(self, task: PartitionTask, repair: Repair, lineage: Lineage) -> None:
-        """Queue a repair, unless one runs or has failed recently."""
+        """Queue a repair, unless one runs, waits or has failed recently."""
         tip = task.topic_id_partition
         if not repair.segments or self.is_busy(tip):
             return

@@ -1,4 +1,4 @@
-"""Reads adjacent stored segments as one log, with the companions of one segment."""
+"""Reads adjacent stored segments as one log, and joins their companions to those of one segment."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class StoredParts:
             self._producer_snapshot = self._index(last, IndexType.PRODUCER_SNAPSHOT)
 
     def chunks(self) -> Iterator[memoryview]:
-        """Yield the batches of all parts. Raises NotFoundError if a part was deleted meanwhile."""
+        """Yield the batches of all parts. Raises the error of the first unreadable part."""
         self._joined.forget_batches()
         self._unreadable.clear()
         for part in self._merge.parts:
@@ -114,7 +114,7 @@ class StoredParts:
                 yield from self._log_of(part)
 
     def companions(self, lineage: Lineage) -> SegmentCompanions:
-        """Return the companions of the whole log, after `chunks` and the companions are read."""
+        """Return the companions of the whole log; call it after `read_companions` and `chunks`."""
         return self._joined.companions(lineage, producer_snapshot=self._producer_snapshot)
 
     def _log_of(self, part: StoredRange) -> Iterator[memoryview]:

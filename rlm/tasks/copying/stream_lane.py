@@ -68,7 +68,7 @@ class _Stream:
         self.task.streaming.withdraw_permit()
 
     def following(self) -> _Stream | None:
-        """Return the next segment if committed records wait; else None: the watch offers it."""
+        """Return the next segment if committed records wait and the permit remains, else None."""
         permit = self.task.streaming.permit
         if self.streamed is None or self.streamed.is_caught_up or permit is None:
             return None

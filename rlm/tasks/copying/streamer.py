@@ -8,12 +8,12 @@
     → the end is decided → objects sealed and verified → still the same store → lead confirmed
     again → COPY_SEGMENT_FINISHED accepted, with the end → account says offloaded, or else failed
 
-A stream differs from a copy (rlm/tasks/copying/copier.py) only in that its end is not known when it
-starts (PIP-76). Its records are those of an ordinary segment. The high watermark and the last
-stable offset of each confirmation bound the next part. Only followers truncate, so nothing that was
-read changes while the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as
-stored. After any error the next attempt begins at the same offset. It reuses what the failed one
-has sent (earlier_streams.py), or the manager deletes those objects.
+Unlike a copy (rlm/tasks/copying/copier.py), a stream starts before its end is known (PIP-76). Its
+records are those of an ordinary segment. The high watermark and the last stable offset of each
+confirmation bound the next part. Only followers truncate, so nothing that was read changes while
+the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as stored. After any
+error the next attempt begins at the same offset. It reuses what the failed one has sent
+(earlier_streams.py), or the manager deletes those objects.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class StreamOrder:
     `waited_ms` is how long the oldest record was known before the stream starts.
     `stored_from_offset` is the first stored offset above `begin`; None if there is none.
     `timeout_ms` includes the rollover time. `limits` may return lower limits later. The attempt
-    ends once the process is `stopping`, or no longer `leads`. After each part, `progressed` gets
-    the progress, and `ending` decides whether the segment ends.
+    ends once the process is `stopping`, or no longer `leads`. After each part and each pause,
+    `progressed` gets the progress, and `ending` decides whether the segment ends.
     """
 
     lead: PartitionLead
@@ -239,9 +239,9 @@ class Streamer:
         started_ms: int,
         attempt: CopyAttempt,
     ) -> tuple[bool, EndReason]:
-        """Append parts until the segment ends; return whether it has all records, and why it ends.
+        """Append parts until the segment ends; return whether it is caught up, and why it ends.
 
-        `offsets` are those of the first part. While the broker does not answer, or no part can be
+        `offsets` bounded the first part. While the broker does not answer, or no part can be
         opened, this method appends nothing and only decides whether the segment ends.
         """
         is_caught_up, is_answered = False, True
@@ -302,7 +302,7 @@ class Streamer:
     ) -> Iterator[OpenPart]:
         """Open the next part, which ends at the latest where stored records begin or reuse ends.
 
-        The part includes a batch that reaches across that offset: no other segment would store it.
+        The part ends later if a batch reaches across: no other segment would store that batch.
         """
         open_below = partial(
             self._source.open_part,

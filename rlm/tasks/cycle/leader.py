@@ -169,8 +169,8 @@ class LeaderCycle:
     ) -> PartitionReport:
         """Decide for one partition: start what is due, and add its trim to `trims`."""
         tip = task.topic_id_partition
-        # Checked before the view: a copy that ends in between would be planned again. Only this
-        # thread starts copies.
+        # The lanes are checked before the view: otherwise a copy that ends in between would be
+        # planned again. Only this thread starts copies.
         busy = _BusyLanes(
             is_copying=self._copies.is_busy(tip),
             is_repairing=self._repairs.is_busy(tip),

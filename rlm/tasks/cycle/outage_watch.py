@@ -1,10 +1,10 @@
 """Watches the broker's disks during an outage of the store and chooses what to shed.
 
-While the store accepts nothing, the broker keeps all data that is not stored. This module reports
-how full each disk is and when it will be full. Above the threshold it chooses how much of the
-oldest data to shed, for topics whose outage policy is to shed. A disk sheds at most once per
-interval, because a broker removes files only at its next retention check. Files below the local
-start that the broker has not yet removed count as removed.
+**Data loss:** no tier has a copy of shed records. While the store accepts nothing, the broker keeps
+all data that is not stored. This module reports how full each disk is and when it will be full.
+Above the threshold it chooses how much of the oldest data to shed, for topics whose outage policy
+is to shed. A disk sheds at most once per interval, because a broker removes files only at its next
+retention check. Files below the local start that the broker has not yet removed count as removed.
 """
 
 from __future__ import annotations

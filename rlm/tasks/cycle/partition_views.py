@@ -26,9 +26,9 @@ from rsm.segment.offload_settings import OffloadMode
 class CycleOutlook:
     """Represents what the manager knows before a cycle.
 
-    `untierable` has the rule for each topic id that must be neither copied nor trimmed. While the
-    store is unreachable, a cycle neither copies nor deletes. It still measures lag and trims stored
-    segments.
+    `untierable` has, by topic id, the rule for each topic that must be neither copied nor trimmed.
+    While the store is unreachable, a cycle neither copies nor deletes. It still measures lag and
+    trims stored segments.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class PartitionViews:
         tip = task.topic_id_partition
         if tip in offsets.failed:
             raise offsets.failed[tip]
-        # Read before and after the list of segments: a copy that starts or ends in between must not
-        # look abandoned.
+        # The lanes are read before and after the list of segments: a copy that starts or ends in
+        # between must not look abandoned.
         in_flight_before = self._in_flight(tip)
         damage = task.damage
         policy_position = topic_policy_position(self._metadata, tip.topic_id)

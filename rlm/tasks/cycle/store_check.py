@@ -30,7 +30,7 @@ class StoreCheck:
     def _read_rules(self) -> None:
         """Log the rules that can affect the objects. After an error, the next call tries again.
 
-        Logs the same error only once.
+        Logs an error only if it differs from the previous one.
         """
         try:
             rules = self._storage.lifecycle_rules()

@@ -39,7 +39,7 @@ class StreamFence:
         return replace(view, segments=tuple(fenced.get(record, record) for record in view.segments))
 
     def _fence(self, view: PartitionView, record: SegmentRecord) -> SegmentRecord:
-        """Return the record after the fence; the same one if the stream has ended meanwhile."""
+        """Return the record after the fence; the given record if the metadata refuses the fence."""
         metadata = record.metadata
         fields = {
             "segment_id": metadata.segment_id,

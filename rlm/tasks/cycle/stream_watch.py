@@ -1,7 +1,7 @@
 """Finds, between cycles, the partitions whose stream is due.
 
 The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This module asks
-the broker for the ends of their logs in one request, and offers those that are due to the lanes. It
+the broker for the ends of their logs in one request, and offers the due partitions to the lanes. It
 asks nothing about partitions that are not streamed.
 """
 
@@ -19,7 +19,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.errors import TieredStorageError
 
 WATCH_INTERVAL_MS = 200
-"""The shortest time between two checks; a long rollover time makes it longer."""
+"""The shortest interval between checks; the actual one grows with the rollover time."""
 
 
 class StreamWatch:

@@ -163,7 +163,7 @@ class Expirer:
         )
         self._pauses.clear(metadata.segment_id.id)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
-        # Logs one ERROR while a store deletes nothing; the dead letters name each segment.
+        # While a store deletes nothing, one ERROR is enough: the dead letters name each segment.
         _log.log(
             logging.INFO if self._is_dead_lettering else logging.ERROR,
             LogLine(

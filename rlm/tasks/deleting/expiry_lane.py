@@ -1,8 +1,9 @@
 """Moves a partition's log start, deletes the segments below it, and purges deleted segments.
 
 A plan may wait for a slot, and a store may be slow. So before each action the lane checks that the
-topic's policy and pauses are still those of the plan, and that no read lease blocks the log start.
-If not, it drops the rest of the plan, and the next cycle plans again.
+topic's policy and pauses are still those of the plan. Before it moves the log start by retention,
+it also checks the read leases. After a failed check it drops the rest of the plan, and the next
+cycle plans again.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class ExpiryLanes:
         return True
 
     def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:
-        """Remove a segment's records; keep them while the store cannot delete its objects."""
+        """Remove a segment's records, unless the store cannot delete the leftovers of its copy."""
         segment_id = record.metadata.segment_id
         if has_never_finished(record):  # its writer may write objects after the deletion
             try:

@@ -59,7 +59,10 @@ class RemovalStatus(Enum):
 
 
 class TopicRemoval:
-    """Removes deleted topics. Not thread-safe. Memory: one entry per missing topic."""
+    """Deletes the stored data and the records of deleted topics. Not thread-safe.
+
+    Memory: one entry per missing topic.
+    """
 
     def __init__(  # noqa: PLR0913 - one for each part of the work
         self,

@@ -54,7 +54,7 @@ class TrimPlan:
 
 
 class Trimmer:
-    """Trims the partitions that one broker leads. Not thread-safe."""
+    """Trims the local logs of the partitions that one broker leads. Not thread-safe."""
 
     def __init__(self, ports: Ports, *, plan_max_age_ms: int) -> None:
         self._broker = ports.broker
@@ -169,7 +169,8 @@ class Trimmer:
     ) -> bool:
         """Return whether the metadata, read up to the trim's record, shows all records as stored.
 
-        Records below the log start need not be stored. A damaged segment does not count.
+        Records below the log start or the local start need not be stored. A damaged segment does
+        not count.
         """
         state = self._metadata.partition_state(tip)
         start_offset = max(local_start_offset, state.log_start_offset or 0)

@@ -41,10 +41,10 @@ _ANOMALY = "anomaly"
 class AnomalyCheck:
     """Finds the damage of the led partitions and records it in their tasks. Not thread-safe.
 
-    A check asks the store for length and checksum, at most once a minute per segment. If bytes were
-    reported as corrupt, it also reads the objects, after pauses that grow to an hour. It does not
-    read them within an hour after it found them whole. Only a check by this manager ends the damage
-    that it found.
+    A check asks the store for length and checksum, at most once a minute per segment, or at once
+    after a reader cleared the anomaly. If bytes were reported as corrupt, it reads the objects
+    instead, after pauses that grow to an hour. It does not read them within an hour after it found
+    them whole. Only a check by this manager ends the damage that it found.
 
     Memory: one entry per damaged segment, one per segment with the same offsets, and one per
     segment that was read in the last two hours.

@@ -46,5 +46,5 @@ class SegmentObjectCheck:
 
 
 def objects_bytes(metadata: RemoteLogSegmentMetadata) -> int:
-    """Return the recorded length of all objects; old metadata has no lengths."""
+    """Return the sum of the recorded lengths; an object without one counts as 0 bytes."""
     return sum(each.length_bytes or 0 for each in metadata.objects)

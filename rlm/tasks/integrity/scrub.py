@@ -119,7 +119,7 @@ class Scrub:
             return
         if not self._is_passing:
             self._begin_pass()
-        # Counts thousandths of a segment, so that no fraction is lost between calls.
+        # `_due_ms` counts thousandths of a segment, so that no fraction is lost between calls.
         self._due_ms += elapsed_ms * self._limits.segments_per_second
         while self._due_ms >= 1000 and self._report_found():
             if self._stopping.is_set() or not self._check_next():

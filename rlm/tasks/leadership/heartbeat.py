@@ -112,7 +112,7 @@ class Heartbeat:
 
 
 class HeartbeatWatch:
-    """Measures the time since a heartbeat came back through the metadata topic. Thread-safe.
+    """Measures the time since the last heartbeat came back through the metadata topic. Thread-safe.
 
     Other processes use the same rule to count a manager as gone (rlmm.registration).
     """
@@ -145,7 +145,7 @@ class HeartbeatWatch:
         return tuple(dict.fromkeys(str(each) for each in found if each is not None))
 
     def problem(self, *, is_metadata_ready: bool) -> str | None:
-        """Return a problem if heartbeats are missing; None if one came back in time.
+        """Return a problem if expected heartbeats are missing, else None.
 
         Missing heartbeats prove an unreachable cluster only if this process can use the metadata. A
         full disk, for example, prevents it from reading what it wrote.

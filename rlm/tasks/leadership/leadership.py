@@ -85,7 +85,7 @@ class Leadership:
         self._tasks = {
             tip: self._task(before.get(tip), tip, epoch) for tip, epoch in leader_epochs.items()
         }
-        # Keeps topics without a lead for one call: their jobs may still fail with a logged error.
+        # Topics without a lead stay for one call: their jobs may still fail with a logged error.
         self._gone_log.retain({tip.topic_id for tip in (*before, *leader_epochs)})
         for tip, task in before.items():
             if self._tasks.get(tip) is not task:
@@ -183,7 +183,7 @@ class Leadership:
                 event_id=self._new_id(),
                 topic_id_partition=tip,
                 writer=task.lead.writer,
-                # Keeps the stored lineage, so that the contradiction stays visible.
+                # The stored lineage stays, so that the contradiction remains visible.
                 lineage=stored if contradicted else joined.lineage,
             )
         )

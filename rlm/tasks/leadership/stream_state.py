@@ -68,7 +68,7 @@ class StreamState:
         self._spent: frozenset[UUID] = frozenset()
         self._spent_lock = Lock()  # separate: the store's threads call `spend`
         self.is_new = True
-        """Whether no cycle has counted the wait before this process knew the partition."""
+        """True until the first call of `count_from`."""
         self.open_stream: OpenStream | None = None
 
     @property
@@ -108,7 +108,7 @@ class StreamState:
     def permit_from(
         self, permit: StreamPermit | None, version: int, committed_end_offset: int = 0
     ) -> None:
-        """Set the permit of a cycle, if no segment was sealed since `version`.
+        """Set the permit of a cycle, if `version` is still the present version.
 
         None forbids the stream in any case. `committed_end_offset` is the end of the committed
         records that the cycle saw.
