@@ -39,7 +39,7 @@ def delete_records(
     A partition fails with FencedError if the broker does not lead it in that epoch, and with
     UnsupportedError if the topic's cleanup.policy lacks `delete`. It fails with RetriableError if
     the offset is above the high watermark, or if the log start stays below it. Raises as
-    `Requester.request` if a whole request fails; the deletion's outcome is then unknown.
+    `Requester.request` if a whole request fails; the records may have been deleted.
     Idempotent: a start never moves back.
     """
     epochs = {each: deletion.leader_epoch for each, deletion in deletions.items()}

@@ -43,9 +43,9 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
         PartitionGoneError,
         "the topic was deleted and created again",
     ),
-    # Above the high watermark, which may still move.
+    # The offset is above the high watermark, which may still move.
     ErrorCode.OFFSET_OUT_OF_RANGE: (RetriableError, "the log does not reach that offset"),
-    # After an election, until the high watermark is known again.
+    # The leader returns this after an election, until it knows the high watermark again.
     ErrorCode.OFFSET_NOT_AVAILABLE: (RetriableError, "the leader does not know its offsets yet"),
     ErrorCode.POLICY_VIOLATION: (
         UnsupportedError,

@@ -48,9 +48,9 @@ class OwnBroker(Broker):
     """Represents one broker of one cluster. Thread-safe: callers wait for each other.
 
     Every request raises RetriableError while the broker is unreachable; during the back-off it does
-    so at once. Every request raises ForeignClusterError if the bootstrap servers belong to another
-    cluster, UnsupportedError if the broker is too old, and CorruptError if a response is invalid. A
-    request after `close` opens another connection.
+    so at once. A request that opens a connection raises ForeignClusterError if the bootstrap
+    servers belong to another cluster. A request raises UnsupportedError if the broker is too old,
+    and CorruptError if a response is invalid. A request after `close` opens another connection.
     """
 
     def __init__(

@@ -62,9 +62,9 @@ class _PollResult:
 class PartitionReader:
     """Reads from the partition's current leader. One thread uses it.
 
-    Raises RetriableError while there is no reachable leader, FencedError if it has just changed,
-    NotFoundError if the partition does not exist with that topic id. `records` does not check the
-    topic id.
+    Raises RetriableError while there is no reachable leader, FencedError if the leader has just
+    changed, NotFoundError if the partition does not exist with that topic id. `records` does not
+    check the topic id.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class PartitionReader:
                 if failure is not None:
                     break
                 if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001
-                    # Moves past transaction markers. The end of a lagging replica is lower.
+                    # The end is past transaction markers. A lagging replica's end is lower.
                     next_offset = offset
             elif offset is not None:
                 next_offset = offset + 1

@@ -71,8 +71,9 @@ class Broker(ABC):
     ) -> PartitionResults[int]:
         """Move local log starts up with one request; return each new start.
 
-        DeleteRecords carries no leader epoch, so the epoch is confirmed right before. A timeout
-        means that the leader has deleted, and a follower is down or slow. Asks no other broker.
+        DeleteRecords carries no leader epoch, so the epoch is confirmed right before.
+        REQUEST_TIMED_OUT means that the leader has deleted, and a follower is down or slow. Asks no
+        other broker.
         """
 
     @abstractmethod

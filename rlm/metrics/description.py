@@ -39,7 +39,7 @@ class MetricLabel:
             raise ValueError(f"the label {self.name} needs either values or a rule")
 
     def __str__(self) -> str:
-        """Return the name and all values, in Markdown."""
+        """Return the name with all values, or with the rule, in Markdown."""
         values = (f"`{value}`" + (text and f" ({text})") for value, text in self.values.items())
         return f"`{self.name}`: {self.rule or ', '.join(values)}"
 

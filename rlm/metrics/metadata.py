@@ -42,7 +42,7 @@ class MetadataCollector(Collector):
 
 
 def metadata_descriptions() -> Sequence[MetricDescription]:
-    """Return the descriptions of all metrics, for the documentation."""
+    """Return the descriptions of these metrics, for the documentation."""
     return tuple(measure.description for measure in _MEASURES)
 
 

@@ -27,7 +27,8 @@ class SecretWriter:
     def ensure(self) -> None:
         """Create the cluster's secret if it has none.
 
-        Raises RetriableError if the result of the write is unknown.
+        Raises RetriableError if the result of the write is unknown, and FencedError if the metadata
+        refuses it.
         """
         if cluster_secret(self._metadata) is None:
             self._write(previous=None)

@@ -123,7 +123,7 @@ class _Canary:
 
 
 class EndToEndCheck:
-    """Runs one check. Not thread-safe; `report` gets each row as soon as it is complete."""
+    """Represents one run of the check. Not thread-safe; `report` gets each complete row at once."""
 
     def __init__(
         self, tools: CheckTools, settings: CheckSettings, report: Callable[[CheckRow], None]

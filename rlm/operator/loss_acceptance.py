@@ -1,7 +1,8 @@
 """Accepts the loss of one damaged segment for an operator (rlm topic resolve --lost-segment).
 
-Only records the acceptance. The leader's manager records the gap and deletes the segment after its
-own check of the objects, and never while a repair is possible.
+**Data loss:** the leader's manager then records the gap and deletes the segment, after its own
+check of the objects, and never while a repair is possible. This module only records the damage and
+the acceptance.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class AcceptableLoss:
     """Represents a damaged segment that cannot be repaired: its lost offsets and damaged objects.
 
     `lost` is what one acceptance gives up. `later_count` further ranges are lost too. They can be
-    given up once the gap of `lost` is recorded.
+    given up after the gap of `lost` is recorded.
     """
 
     segment_id: RemoteLogSegmentId
@@ -105,7 +106,7 @@ class LossAcceptance:
         )
 
     def accept(self, loss: AcceptableLoss) -> None:
-        """Record the loss of each damaged object with its offsets; raise RetriableError if refused.
+        """Record the lost offsets for each damaged object; raise RetriableError if refused.
 
         Gives up nothing else, even if more is lost before the leader's manager acts.
         """

@@ -72,7 +72,7 @@ class OffloadedPartition:
 class OffloadRequest:
     """Represents what was requested of a partition: all rolled segments wholly before `offset`.
 
-    If all of it was already stored, no request was written.
+    If all of it was already stored or requested, no new request was written.
     """
 
     partition: TopicIdPartition
@@ -152,11 +152,11 @@ class Offload:
         *,
         to_offset: int | None,
     ) -> tuple[OffloadRequest, ...]:
-        """Request the same offload, and return without waiting for the copies.
+        """Request an offload as `offload` does, but return without waiting for the copies.
 
-        Raises InvalidConfigError as `offload` does. Raises RetriableError, with nothing requested,
-        if the manager of a partition's leader does not answer: only that manager knows the rolled
-        end.
+        Raises InvalidConfigError and FencedError as `offload` does. Raises RetriableError, with
+        nothing requested, if the manager of a partition's leader does not answer: only that manager
+        knows the rolled end.
         """
         self._require_copying(policy)
         wanted = tuple(dict.fromkeys(partitions))

@@ -31,7 +31,8 @@ class Pausing:
     def resume(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
         """Resume these tasks; return those that are still paused.
 
-        Raises RetriableError if the result is unknown, FencedError if the metadata refuses it.
+        Raises RetriableError if the result is unknown, FencedError if the metadata refuses the
+        change.
         """
         return self._write(policy, paused_tasks(self._metadata, policy.topic_id) - frozenset(tasks))
 

@@ -32,7 +32,7 @@ class RetentionManagers(Protocol):
 def run_retention(
     managers: RetentionManagers, clock: Clock, *, timeout_ms: int
 ) -> Sequence[RetentionPreview]:
-    """Return the final previews once nothing is due: what is blocked, and why.
+    """Run cycles until nothing is due; return the final previews: what is blocked, and why.
 
     Raises RetriableError at the time limit; the managers continue by themselves.
     """

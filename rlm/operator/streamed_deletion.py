@@ -95,7 +95,7 @@ class StreamedDeletions:
         """Return the streamed segments of these partitions, and which are the only copy.
 
         Waits until the managers have completed the last segment of the stream. Raises
-        RetriableError if they do not in time, or if a leader or its manager does not answer. Raises
+        RetriableError if that takes too long, or if a leader or its manager does not answer. Raises
         InvalidConfigError if a partition is still streamed, or if its last segment is open while
         deletions are paused.
         """
@@ -115,7 +115,7 @@ class StreamedDeletions:
     def delete(
         self, policy: TopicPolicy, found: Iterable[SegmentDeletion], *, timeout_ms: int
     ) -> tuple[SegmentDeletion, ...]:
-        """Return the segments to delete, after each is deleted or dead-lettered.
+        """Request the deletions; return the segments after each is deleted or dead-lettered.
 
         Raises InvalidConfigError if deletions or needed copies are paused, or if a segment has
         become the only copy.
@@ -230,7 +230,7 @@ class StreamedDeletions:
 
     def _await_end(self, policy: TopicPolicy, tip: TopicIdPartition, deadline_ms: int) -> None:
         while (segment_id := self._open_segment(tip)) is not None:
-            # Fails before the time limit: while deletions are paused, the segment may stay open.
+            # Do not wait for the time limit: while deletions are paused, the segment may stay open.
             self._require_running(policy, {PausableTask.DELETE})
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise RetriableError(

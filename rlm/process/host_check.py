@@ -1,6 +1,6 @@
 """Checks a configuration against this host's files, before anything is created or started.
 
-Only reads, so a caller that gets an error has changed nothing.
+The checks only read, so a failed check has changed nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def directory_problems(config: Config) -> tuple[InvalidConfigError, ...]:
     log_dirs = config.host.log_dirs
     missing = _errors(partial(_require_directory, each, key=_LOG_DIRS) for each in log_dirs)
     others = _errors(_directory_checks(config))
-    # The identity needs all log dirs: if one is missing, its error would repeat the first.
+    # Reading the identity needs all log dirs, and would fail again for a missing one.
     identity = () if missing else _errors([partial(read_broker_identity, log_dirs)])
     return (*missing, *others, *identity)
 

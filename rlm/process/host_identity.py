@@ -67,6 +67,7 @@ class OwnAddresses:
     """Checks which host names lead to this host. One thread uses it.
 
     Resolves a name at most once a minute; a name that no longer resolves keeps its last result.
+    It forgets all names when their number would exceed 1,000.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Finds files of a configuration that other users of this host can read, but should not.
+"""Finds paths of a configuration that other users of this host can access, but should not.
 
 A user of the host who reads the store bypasses Kafka's ACLs. This module changes nothing: the
 operator decides about the permissions of existing files.
@@ -44,7 +44,8 @@ def warn_of_open_access(config: Config, config_path: Path) -> None:
 def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:
     """Return which of store root, state.dir, cache directory and config file are open to others.
 
-    A directory is not open if others cannot search its parents. Missing paths are skipped.
+    The config file counts only if it sets a secret. A path is not open if others cannot search its
+    parents. Missing paths are skipped.
     """
     cache = config.gateway.chunk_cache_path
     found = [

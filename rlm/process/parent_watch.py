@@ -2,7 +2,7 @@
 
 Nothing is ever written to the pipe; end of file means that the supervisor ended, even by kill -9.
 The clean stop gets a short time. Then the process exits, so that a process without a supervisor
-never serves a broker together with its successor.
+does not keep serving a broker together with its successor.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RestartBackoff:
         settings = self._settings
         if uptime_ms >= settings.stable_ms:
             self._failure_count = 0
-        # Bounds the shift: with a factor of 2**31, every pause is the longest one.
+        # The inner min bounds the shift: with a factor of 2**31, every pause is the longest one.
         pause_ms = min(settings.initial_ms << min(self._failure_count, 31), settings.max_ms)
         self._failure_count += 1
         return min(

@@ -55,7 +55,7 @@ class StoredScrubPassNumber:
 
 
 def _read(path: Path) -> tuple[int, int] | None:
-    """Return the file's content; None if it does not exist or is malformed."""
+    """Return the file's content; None if it cannot be read or is malformed."""
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Owns the state directory: its one-line files, and the lock that excludes a second supervisor.
+"""Owns the state directory: one-line files, and the lock against a second `rlm run` or gateway.
 
 One of the files has the directory's id, which distinguishes several processes of one broker.
 """
@@ -77,7 +77,7 @@ def has_lock(path: Path) -> bool:
 def locked_state_dir(path: Path) -> Iterator[Path]:
     """Create the directory if it does not exist, and lock it until the context ends.
 
-    Users outside of its group can neither read nor search a directory that this function created.
+    If this function creates it, users outside of the directory's group cannot read or search it.
     The lock is the kernel's (flock), so it ends with its process. Raises HostNotReadyError if
     another process has it, and InvalidConfigError if the directory cannot be created or written.
     """

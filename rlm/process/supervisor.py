@@ -1,4 +1,4 @@
-"""Supervisor: keep child processes running, restart them with back-off, end them in time.
+"""Supervisor: keeps child processes running, restarts them with back-off, ends them in time.
 
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping

@@ -52,7 +52,10 @@ class ApiListener:
         self._lock = Lock()
 
     def start(self, serve: Callable[[socket.socket], HttpServer]) -> None:
-        """Start the server that `serve` creates for the socket, once it is bound. Call once."""
+        """Start the server that `serve` creates for the socket, as soon as the socket is bound.
+
+        Call this only once.
+        """
         with self._lock:
             self._serve = serve
             self._start_server()

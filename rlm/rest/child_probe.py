@@ -27,7 +27,7 @@ class _Response:
 
 
 class ChildProbe:
-    """Probes children. Thread-safe; a timeout limits the connect and each read.
+    """Represents an HTTP client for children. Thread-safe; a timeout limits connect and each read.
 
     Uses the standard library's client, whose import is cheap, so that the supervisor stays small.
     """
@@ -41,7 +41,10 @@ class ChildProbe:
             raise CorruptError("cannot read the process's metrics", address=address) from error
 
     def readiness(self, address: str) -> ReadinessReport:
-        """Fetch whether a child is ready. Raises RetriableError if it does not answer."""
+        """Fetch whether a child is ready; a malformed response counts as not ready.
+
+        Raises RetriableError if the child does not answer.
+        """
         response = self._get(address, "/readyz")
         try:
             report = ReadinessReport.from_json(json.loads(response.body))
@@ -64,7 +67,7 @@ class ChildProbe:
 
 
 class ChildRun(NamedTuple):
-    """One run of a child: after a restart, the process has another id."""
+    """Represents one run of a child: after a restart, the process has another id."""
 
     name: str
     pid: int

@@ -66,7 +66,7 @@ def listen_error(error: OSError, listener: HostPort, *, key: str) -> InvalidConf
 
 
 def bound_address(bound: socket.socket) -> HostPort:
-    """Return the address and port of a bound socket, which may be a wildcard."""
+    """Return the address and port of a bound socket; the address may be a wildcard."""
     host, port = bound.getsockname()[:2]
     return HostPort(host=host, port=port)
 

@@ -1,8 +1,8 @@
-"""Fetches the status of partitions from managers over HTTP. See rlm.rest.manager_api.
+"""Sends requests to managers over HTTP. See rlm.rest.manager_api.
 
 Requests are signed. The client trusts a response only if it is signed by the manager's run that the
 metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the
-client sends it unsigned requests, as that version did.
+client sends it unsigned requests, and trusts its unsigned responses.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ManagerClient:
 
     Raises RetriableError if a manager is unreachable or refuses, or if another process answers at
     its address. Raises CorruptError if a response is malformed, too large or unsigned. Errors name
-    the broker, and its address if a request was sent.
+    the broker, and the manager's address if a request was sent.
     """
 
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:

@@ -1,6 +1,6 @@
 """Passes signed requests to the manager's API, and signs its responses (rlm.rest.signing).
 
-It refuses unsigned requests, except those for OPEN_PATHS.
+Refuses unsigned requests, except those for OPEN_PATHS.
 
 Users who may read the metadata topic have the secret. A refusal is not signed; a header contains
 its reason, and a metric counts it. The size of a body is limited.

@@ -9,7 +9,7 @@ from threading import Lock
 
 
 class NonceUse(Enum):
-    """Represents what a request's nonce and time allow."""
+    """Represents whether a request's nonce is accepted, and if not, why."""
 
     FRESH = "fresh"
     REPLAYED = "replayed"

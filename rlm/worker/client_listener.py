@@ -1,4 +1,4 @@
-"""Binds the sockets of a gateway's clients: always bound, but listening only while it serves.
+"""Binds the sockets of a gateway's clients: bound always, listening only while a gateway serves.
 
 The kernel completes connections to a listening socket even if no process accepts them. Their
 clients then wait for a response, and some conclude from the silence that the broker has an old

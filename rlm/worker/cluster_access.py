@@ -16,10 +16,11 @@ from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.clock import Clock
 
-# Up to the broker's first response: a stopped or frozen host delays a request by this time.
+# This includes the broker's first response: a stopped or frozen host delays a request by it.
 _CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
-# Kafka's default for consumers, and a short wait so that a command reads an empty topic at once.
+# A follower waits as long as Kafka's consumers by default. A reader waits for a short time, so that
+# a command reads an empty topic at once.
 _FOLLOWER_FETCH_WAIT_MS = 500
 _READER_FETCH_WAIT_MS = 100
 

@@ -8,7 +8,7 @@ from rsm.segment.ids import id_to_text
 
 
 def fresh_id() -> UUID:
-    """Return a random id whose text has no leading dash: commands would parse it as an option."""
+    """Return a random id; its text has no leading dash, which commands would parse as an option."""
     while id_to_text(made := uuid4()).startswith("-"):
         pass
     return made

@@ -1,4 +1,4 @@
-"""Writes the stacks of a process that hangs to standard error, and ends it.
+"""Writes the stacks of a hanging process to standard error, and ends the process.
 
 A native library that waits while it has the interpreter's lock stops every thread and every signal
 handler, so that no Python thread can notice the hang. The thread of `faulthandler` needs no lock.

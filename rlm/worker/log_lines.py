@@ -57,7 +57,7 @@ class KafkaClientFilter(logging.Filter):
 
 
 def configure_logging(level: str, stream: TextIO) -> None:
-    """Send all records of at least `level` to `stream`, and to no earlier stream."""
+    """Send records of at least `level` to `stream`, and to no earlier stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLineFormatter())
     handler.addFilter(KafkaClientFilter())

@@ -52,7 +52,7 @@ class RecentLog(logging.Handler):
         except Exception:  # noqa: BLE001 - a plug-in's values may raise anything
             self.handleError(record)
             return
-        # Masks before it truncates: a truncated secret would not be recognized.
+        # Masking comes before truncation: a truncated secret would not be recognized.
         line = self._mask.masked(line)[: LINE_MAX_BYTES - 1] + b"\n"
         try:
             self._write(line)

@@ -154,7 +154,7 @@ def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
 def _start(
     group: str, row: DescribeShareGroupOffsetsResponsePartition
 ) -> ShareGroupStart | TieredStorageError | None:
-    """Return the group's start; None if the partition or topic is gone."""
+    """Return the group's start or the row's error; None if the partition or topic is gone."""
     if row.error_code in _GONE:
         return None
     if row.error_code != ErrorCode.NONE:

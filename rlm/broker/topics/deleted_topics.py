@@ -1,8 +1,8 @@
 """Finds deleted topics, which no live broker has.
 
-Objects of a deleted topic are deleted permanently. One broker may lag, so its response is not
-enough, and an unreachable broker leaves the topic undecided. A topic that is merely hidden from
-this user is not deleted: brokers refuse it with another error.
+**Data loss:** objects of a deleted topic are deleted permanently. One broker may lag, so its
+response is not enough, and an unreachable broker leaves the topic undecided. A topic that is merely
+hidden from this user is not deleted: brokers refuse it with another error.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def find_deleted_topics(
 ) -> frozenset[UUID]:
     """Return the ids of `topics` (names by id) that no live broker has.
 
-    Asks one broker, and all others about topics that it does not have. Raises RetriableError if one
-    of them is unreachable, ForeignClusterError if another cluster answers.
+    Asks one broker about all topics, then each live broker about the topics still missing. Raises
+    RetriableError if one is unreachable, ForeignClusterError if another cluster answers.
     """
     if not topics:
         return frozenset()

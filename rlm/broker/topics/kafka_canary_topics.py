@@ -32,7 +32,7 @@ ClientOf = Callable[[str | None], Mapping[str, str]]
 
 
 class KafkaCanaryTopics(CanaryTopics):
-    """Uses librdkafka, with one client for each call."""
+    """Represents the canary topics through librdkafka, with a new client for each call."""
 
     def __init__(self, client_of: ClientOf) -> None:
         self._client_of = client_of

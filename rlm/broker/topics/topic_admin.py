@@ -61,8 +61,8 @@ class LogSpan:
 class TopicAdmin(ABC):
     """Reads and changes topics of one cluster. Thread-safe; connection timeouts bound each call.
 
-    All raise RetriableError if a required broker is unreachable, NotFoundError if the topic or a
-    replica's broker is unknown.
+    Raises RetriableError if a required broker is unreachable, NotFoundError if a requested topic or
+    broker is unknown.
     """
 
     @abstractmethod
@@ -93,7 +93,7 @@ class TopicAdmin(ABC):
 
 
 class ClusterTopicAdmin(TopicAdmin):
-    """Asks a real cluster, on a new connection for each request."""
+    """Asks a real cluster, on new connections for each call."""
 
     def __init__(self, bootstrap: Bootstrap) -> None:
         self._bootstrap = bootstrap
