@@ -64,13 +64,13 @@ class ConsumedRecord:
 
 
 class MetadataConsumer:
-    """Reads all partitions of the topic from a chosen start. Not thread-safe.
+    """Reads the topic's partitions from a chosen start. Not thread-safe.
 
-    With `topic`, it returns only records about user topics of that name, and tombstones once it has
-    seen the topic's id. It skips unreadable records, counts them by reason and logs each reason
-    once. Raises NotFoundError if the topic does not exist or no longer has the offset to read.
-    Raises RetriableError if the topic cannot be read now; call again. Memory: the records of one
-    `poll`.
+    With `topic`, it returns only records about user topics of that name, and their tombstones after
+    it has seen the topic's id. It skips unreadable records, counts them by reason and logs each
+    reason once. Raises NotFoundError if the topic does not exist or no longer has the offset to
+    read. Raises RetriableError if the topic cannot be read now; call again. Memory: the records of
+    one `poll`.
     """
 
     def __init__(

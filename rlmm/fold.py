@@ -30,8 +30,8 @@ can remove it. Each event's family (rlmm/events) has its rule; this is the list 
 
 A log start, a request of one, a trim and gaps belong to the epoch of their decision. If the lineage
 has a later epoch that begins below them, they reach only to its start: an unclean election cut off
-the log that they were decided for. A log start covers another if neither its offset nor its epoch
-is lower; then the other can be removed (rlmm/state/log_starts.py).
+the log that they were decided for. A log start covers another if its offset and its epoch are
+equal or higher; then the other can be removed (rlmm/state/log_starts.py).
 
 Once a partition's deletion is marked, no copy begins there. Once it has finished, the state has
 nothing else of the partition, and the fold refuses everything else about it permanently, because
@@ -39,9 +39,9 @@ the records of the deletion stay.
 
 A tombstone of any record of a segment erases the whole segment, because compaction may already have
 removed the others. A tombstone of a trim, log start or gaps only removes the key. So does a
-tombstone of a request: it is written once the log starts there, and then the state has dropped the
-request. Claims may be removed once their partition's deletion has finished, because they then have
-no effect.
+tombstone of a log start request: it is written after the log starts there, when the state has
+dropped the request. Claims may be removed after their partition's deletion has finished, because
+they then have no effect.
 
 For a record that needs newer rules, the state has only a note until the record is removed or
 replaced. A cache that was folded by other rules is rebuilt.

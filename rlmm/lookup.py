@@ -39,8 +39,8 @@ class Absence(Enum):
 class NotStored:
     """No stored segment serves `offset`.
 
-    `until_offset` is the next stored offset: the log start, or the hole's end. It is None beyond
-    all stored offsets. For a recorded gap, it is the next offset to look up.
+    `until_offset` is the next offset that may be readable: the log start, or the hole's end. It is
+    None beyond all stored offsets. For a recorded gap, it is the next offset to look up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -62,7 +62,7 @@ class StoredLog:
     """The readable stored offsets of one partition, and its recorded gaps. Immutable.
 
     `ranges` ascend by start, are at or above the log start, and may overlap. Memory: two references
-    per range. A lookup takes time logarithmic in the number of ranges.
+    per range. A lookup of a stored offset takes time logarithmic in the number of ranges.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ def locate_in(
             absence=Absence.BELOW_LOG_START,
             until_offset=first_offset,
         )
-    # Uses the lineage of `state`, which also limits the range: reading it again takes time.
+    # `state` has the lineage, which also limits the range: reading it again would take time.
     epoch = state.lineage.epoch_for_offset(offset)
     if epoch is not None:
         found = metadata.remote_log_segment_metadata(topic_id_partition, offset, leader_epoch=epoch)

@@ -3,8 +3,9 @@
 `start` follows the topic on a thread. A program that reads only once, or a simulation, need not
 call it: then each waiting call runs the follower itself, and all calls must be on one thread.
 
-Only this module writes the owner's tombstones. It removes superseded records, such as trims, once
-their successor is read back as accepted. `write_tombstones` removes a deleted segment's records.
+Only this module writes the owner's tombstones. It removes superseded records, such as trims,
+after it has read back their successor as accepted. `write_tombstones` removes a deleted segment's
+records.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class ManagerSettings:
 
 
 class TopicBasedRemoteLogMetadataManager(CachedAnswers):
-    """Owns topic and cache, and closes them. Thread-safe once started."""
+    """Owns topic and cache, and closes them. Thread-safe after `start`."""
 
     def __init__(
         self,

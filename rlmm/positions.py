@@ -40,7 +40,7 @@ class TopicIdentity:
 
 
 class TopicRecord(NamedTuple):
-    """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
+    """One record as read. `value` None is a tombstone; `append_time_ms` is by the broker's clock.
 
     `leader_epoch` is that of the leader that appended it, -1 if unknown.
     """

@@ -103,9 +103,10 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
     """Metadata of the partitions that this process hosts, or of all. All methods are thread-safe.
 
     Queries and events about a partition raise RetriableError unless its metadata is followed and
-    caught up. Those about the cluster (policies, registrations) raise it until the process has
-    been ready once. Functions of the families' modules read and remove the records of families, for
-    example `topic_policies(manager)`.
+    caught up. Queries about the cluster (policies, registrations) raise it unless the cluster's
+    metadata is caught up, and all writes raise it while the metadata is not ready. Functions of
+    the families' modules read and remove the records of families, for example
+    `topic_policies(manager)`.
     """
 
     @abstractmethod
@@ -166,7 +167,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
         Also removes the account of its offload segment, and those of failed attempts without a
         segment. Only the partition's owner may call this. Raises RetriableError if the segment is
-        in another state, and while late records of it may still be appended.
+        in an earlier state, and while late records of it may still be appended.
         """
 
     @abstractmethod
@@ -175,17 +176,20 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
         The records of its deletion are never removed, because they make the fold refuse late
         copies. Any process may call this. Does nothing in another state. Raises RetriableError
-        while records of its segments are left, except refused ones of segments that never existed.
+        while `segment` returns one of its segments.
         """
 
     @abstractmethod
     def write_topic_tombstones(self, topic_id: UUID) -> None:
-        """Write tombstones for a topic id's policy and pauses, once nothing of it is stored."""
+        """Write tombstones for a topic id's policy and pauses.
+
+        Call this only when nothing of the topic is stored.
+        """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
     ) -> bool:
-        """Ask the topic for its end and wait until it is applied; return False on timeout.
+        """Ask the topic for its end and wait until it is applied; return False if that fails.
 
         The default of `timeout_ms` is the manager's limit for its own published events.
         """
@@ -250,7 +254,7 @@ class RemoteLogMetadataManager(KeptReader, RecordRemover, ABC):
 
     @abstractmethod
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """Return one segment by its id, in any state."""
+        """Return one segment by its id, in any state; None if it is unknown."""
 
     @abstractmethod
     def list_remote_log_segments(

@@ -1,6 +1,6 @@
 """OrderedStore in memory: for tests, and for programs that read the metadata topic once.
 
-A view locks the tables, so writers wait for it. Memory: all data written.
+A view locks the tables, so writers wait for it. Memory: all rows.
 """
 
 from __future__ import annotations

@@ -258,8 +258,8 @@ class MetadataCache:
         """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
 
         Without `states`, it omits only DELETE_SEGMENT_FINISHED. With `leader_epoch`, it returns
-        only segments with records of that epoch. It reads finished segments only if `states`
-        includes them.
+        only segments with records of that epoch. If `states` excludes finished segments, it does
+        not read them.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
         with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:

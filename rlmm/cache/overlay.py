@@ -59,7 +59,7 @@ class Overlay:
         return entry
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """Replace a segment's entry; call `segment_entry` for the segment before."""
+        """Replace a segment's entry; first call `segment_entry` for that segment."""
         self._segments[subject] = entry
 
     def partition_state(self, subject: bytes) -> PartitionState:
@@ -76,8 +76,8 @@ class Overlay:
         self._touched.add(subject)
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        # The deletion state is read once per new segment. A separate row keeps that cheap for a
-        # live partition.
+        # The fold needs the deletion state for each new segment. A separate row keeps that cheap
+        # for a live partition.
         if subject not in self._deletions:
             data = self._store.get(Table.PARTITIONS, deletion_key(subject))
             self._deletions[subject] = values.deletion_from_bytes(data)

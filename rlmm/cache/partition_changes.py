@@ -1,6 +1,6 @@
 """PartitionChanges: which partitions changed recently, for callers that cache derived data.
 
-The writer of the cache reports a change here once readers can see it.
+The writer of the cache reports a change here after readers can see it.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ def drop_partitions(
     """Remove the positions of some metadata partitions and all rows that were folded from them.
 
     It is atomic, so data never lacks its position. It writes one range for each user partition and
-    table, regardless of the number of segments. Memory: these ranges. Of the
-    rows in `cluster`, only notes of unread records come from partitions other than the cluster
-    partition, which is never dropped.
+    table, regardless of the number of segments. Memory: these ranges. Of the rows in `cluster`,
+    only notes of unread records come from partitions other than the cluster partition, which is
+    never dropped.
     """
     batch = store.batch()
     for table in _BY_SUBJECT:

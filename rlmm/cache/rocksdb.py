@@ -252,7 +252,7 @@ class RocksDbStore(OrderedStore):
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
-        # Kafka's tools print ids like this. A client's id may have `/`, which no file name has.
+        # Kafka's tools print ids with `-` and `_`. A client's id may have `/`: no file name has it.
         name = topic_id.replace("+", "-").replace("/", "_")
         kept = self._directory.with_name(f"{self._directory.name}.{name}")
         with self._failing_until_opened(), self._write_lock:

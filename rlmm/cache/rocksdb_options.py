@@ -84,7 +84,7 @@ def _block_options(cache: Cache) -> BlockBasedOptions:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
-    # Each file's whole index and filter take a megabyte, so lookups would evict one another's.
+    # Each file's whole index and filter take a megabyte: lookups would evict one another's blocks.
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)

@@ -1,7 +1,7 @@
 """Dead letters about orphans, objects in the store that no record names. Pure.
 
 They share the dead-letter topic with failed deletions, but have their own version, so that a reader
-that does not know them ignores them. A dead letter is no proof. It names an object that was seen
+without that version ignores them. A dead letter is no proof. It names an object that was seen
 twice, and how far the metadata was read in between. A repair must check all of that again.
 """
 

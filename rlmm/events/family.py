@@ -1,4 +1,4 @@
-"""The family of an event: all that this software knows of one kind of record. Pure.
+"""The family of an event: all that `rlm` knows of this event. Pure.
 
 One module per family has the event's value, its protobuf message, its key, its fold rule, what it
 supersedes, how the cache keeps it, and what reads it. The registry (rlmm/events/registry.py) lists
@@ -144,7 +144,7 @@ class EventFamily(ABC, Generic[E, M, S]):
         """Apply the removal of a record; return the reason for a refusal, None if accepted."""
 
     def require_room(self, event: E, state_of: StateOf, broker_time_ms: int) -> None:
-        """Raise RetriableError if the partition has as many of these records as it may."""
+        """Raise RetriableError if the partition has the maximum number of these records."""
 
     def superseded_kinds(self, event: E, state_of: StateOf) -> tuple[RecordKind, ...] | None:
         """Return the kinds whose earlier records an accepted event makes superfluous.

@@ -35,7 +35,7 @@ from rsm.segment.ranges import OffsetRange
 class GapsRecorded(Event):
     """All known gaps of a partition above its log start, ascending, without overlaps.
 
-    The owner publishes the event before an action of `rlm` makes a gap; its newest record wins.
+    The owner publishes the event before an action of `rlm` makes a gap; the newest record wins.
     """
 
     topic_id_partition: TopicIdPartition

@@ -42,7 +42,7 @@ class PartitionDeleteFamily(
         RemotePartitionDeleteMetadata,
     ]
 ):
-    """Deletion states, each once and in order; the last one erases the rest."""
+    """Deletion states, each once and in order; FINISHED erases the partition's other state."""
 
     event_type = RemotePartitionDeleteMetadata
     kind = RecordKind.PARTITION_DELETE

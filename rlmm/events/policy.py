@@ -235,7 +235,7 @@ def topic_policy(metadata: ClusterReader, topic_id: UUID) -> TopicPolicy | None:
 
 
 def topic_policy_position(metadata: ClusterReader, topic_id: UUID) -> MetadataPosition | None:
-    """Return the position of `topic_policy`'s record; None if unknown (an older cache)."""
+    """Return the position of `topic_policy`'s record; None without one, or in an older cache."""
     return metadata.cluster_value(POLICY_POSITIONS, topic_id.bytes)
 
 

@@ -23,7 +23,7 @@ from rsm.segment.offload_settings import OffloadMode
 from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 
 DEFAULT_LEVEL = ""
-"""The pattern of the level that applies to all topics, and that tiers none."""
+"""The pattern of the default level, which applies to all topics and tiers none."""
 
 SettingValue = int | str | CopyLagSince | OutagePolicy | OffloadMode
 
@@ -140,7 +140,7 @@ def policy_levels(metadata: ClusterReader) -> tuple[PolicyLevel, ...]:
 def remove_policy_level(metadata: RecordRemover, pattern: str) -> bool:
     """Write the tombstone of a pattern's policy level; return whether the pattern had one.
 
-    Any process may call this. Returns once this process has applied the tombstone. Raises
+    Any process may call this. Returns after this process has applied the tombstone. Raises
     RetriableError if that takes too long.
     """
     subject = _subject(pattern)

@@ -75,7 +75,7 @@ class RecordRemover(ClusterReader, Protocol):
     def remove_record(self, key: RecordKey, *, waits: bool = False) -> None:
         """Write the tombstone of a record; any process may call this.
 
-        With `waits`, it returns once this process has applied the tombstone, and raises
+        With `waits`, it returns after this process has applied the tombstone, and raises
         RetriableError if that takes too long. Changes nothing if the record is unknown. Raises
         ValueError for a kind whose acceptance depends on order.
         """

@@ -49,7 +49,7 @@ class FollowedPartitions:
     def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
         """Update which partitions are caught up; return whether any has just caught up.
 
-        A partition counts only once it has answered: the answer confirms what was read before.
+        A partition counts only after it has answered: the answer confirms what was read before.
         """
         reached = [
             p

@@ -268,7 +268,7 @@ class Follower:
 
     def _apply(self) -> None:
         assert self.identity is not None, "known since it is connected"
-        # The topic returns records that were read but not applied only after another assignment.
+        # Records that were read but not applied come again only after another assignment.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
         self._assigned = False

@@ -9,7 +9,7 @@ from typing import Protocol
 from rsm.segment.clock import Clock
 
 _BUG_PAUSE_MS = 1000
-# More than the requests, retries and writes of one call can take, even on a very slow disk.
+# The requests, retries and writes of one call take less, even on a very slow disk.
 _HANG_LIMIT_MS = 600_000
 _log = logging.getLogger(__name__)
 

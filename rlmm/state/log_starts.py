@@ -4,9 +4,9 @@ Each is valid within the leader epoch that it was decided in. If a later epoch b
 unclean election has cut off the log that it was decided for, and the records from there on are new.
 
 The decisions are kept unchanged and applied to a lineage on each query, because a second election
-may restore the history that the first one cut off. One start covers another if neither its offset
-nor its epoch is lower. Then it reaches at least as far in every lineage. So the covered one can be
-removed at any time, by compaction too.
+may restore the history that the first one cut off. One start covers another if its offset and its
+epoch are equal or higher. Then it reaches at least as far in every lineage. So the covered one can
+be removed at any time, by compaction too.
 
 Records that a deposed leader appended in an earlier epoch may become live through an unclean
 election. A log start cannot distinguish them from those that it was decided for.
@@ -38,7 +38,7 @@ class LogStart(NamedTuple):
 def uncovered(
     starts: Iterable[LogStart], covering: Sequence[LogStart] = ()
 ) -> tuple[LogStart, ...]:
-    """Return the starts that neither another one nor `covering` covers, descending by offset."""
+    """Drop starts that another one or one of `covering` covers; return the rest, descending."""
     kept: list[LogStart] = []
     for start in sorted(starts, reverse=True):
         if not any(each.covers(start) for each in (*kept, *covering)):

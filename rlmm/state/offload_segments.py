@@ -106,9 +106,9 @@ class OffloadSegmentRecord:
         return STATUS_ORDER.index(self.status) < STATUS_ORDER.index(other.status)
 
     def reached(self, later: OffloadSegmentRecord) -> OffloadSegmentRecord:
-        """Return this segment in the status of a later record, which changes nothing else.
+        """Return this segment with the status, end and end time of a later record.
 
-        An end that is not above the begin cannot be that of this segment, so it changes nothing.
+        An end that is not above the begin is of another segment; that record changes nothing.
         """
         if later.end is not None and later.end.offset <= self.begin.offset:
             return self

@@ -72,7 +72,7 @@ class PartitionState:
 
     @property
     def log_start_requested_offset(self) -> int | None:
-        """The log start that a client requests; None once the log starts there."""
+        """The log start that clients request; None without a request, or if it is already met."""
         requested = self._furthest(self.log_start_requests)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start

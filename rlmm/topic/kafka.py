@@ -116,7 +116,7 @@ class KafkaTopic(EventTopic):
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
             self._replace_if_unusable(delivery.error, producer)
-            # Even if the broker rejected it: an earlier attempt may have been appended.
+            # A rejection proves nothing: an earlier attempt may have been appended.
             raise UnknownResultError(
                 "it is not known whether a record was written",
                 partition=partition,

@@ -56,10 +56,10 @@ class KafkaTopicReader:
         """Do not connect yet; the first call does.
 
         `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
-        When reading begins, each partition can wait this long for the others of its broker, once. A
-        continuous reader sends each broker one request in this time. `request_timeout_ms`: how long
-        the reader waits for a response beyond that, unless the client's `socket.timeout.ms` is set.
-        Then it connects again, perhaps to another leader.
+        When reading begins, each partition can wait this long for the others of its broker, once.
+        While no records arrive, the reader sends each broker one request in this time.
+        `request_timeout_ms`: how long the reader waits for a response beyond that, unless the
+        client's `socket.timeout.ms` is set. Then it connects again, perhaps to another leader.
         """
         self._topic = topic
         self._new_consumer = partial(

@@ -1,8 +1,8 @@
 """The metadata topic in memory: a log that several clients share, with compaction on demand.
 
-It behaves like the topic in Kafka, for tests and simulations. Offsets are not reused, and append
-times come from the given clock. Tombstones stay, compacted offsets are missing, and a test can
-recreate or truncate the topic while clients read it.
+It behaves like the topic in Kafka, for tests and simulations. Compacted offsets are missing, and
+append times come from the given clock. A test can recreate or truncate the topic while clients read
+it.
 """
 
 from __future__ import annotations
