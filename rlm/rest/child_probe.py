@@ -76,8 +76,8 @@ class ChildRun(NamedTuple):
 class LastReadiness:
     """Represents the last known readiness of children. Thread-safe.
 
-    All children are probed at once, each by one thread at most. A child that does not answer within
-    `patience_s` has its last known readiness, which the running probe replaces at its end.
+    All children are probed at once, each by one thread at most. If a child does not answer within
+    `patience_s`, its last known readiness counts. Before its first answer, it is not ready.
     """
 
     def __init__(

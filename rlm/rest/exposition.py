@@ -1,4 +1,4 @@
-"""Writes Prometheus text, and merges the texts of several processes."""
+"""Writes and parses Prometheus text, and merges the metrics of several processes."""
 
 from __future__ import annotations
 

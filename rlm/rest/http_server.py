@@ -127,9 +127,9 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish running requests and close the socket.
+        """Finish running requests, cancel them after 2 s, and close the socket.
 
-        Raises RetriableError if they do not finish in time.
+        Raises RetriableError if the server's thread does not end in time.
         """
         self._server.should_exit = True
         if self._thread.ident is not None:

@@ -87,7 +87,7 @@ class Periodic:
         return self.join(timeout_ms)
 
     def join(self, timeout_ms: int) -> bool:
-        """Wait for the running `step` after `start` and `stop`; false if it did not end in time."""
+        """Wait for the thread's end; false if it did not end in time. Only after `start`."""
         self._thread.join(max(0, timeout_ms) / 1000)
         return not self._thread.is_alive()
 

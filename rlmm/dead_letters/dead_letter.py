@@ -3,7 +3,7 @@
 A dead letter contains all that a repair needs without the metadata topic: the segment, the objects
 that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must have
 read past that position before it concludes that the metadata no longer has the segment. The key is
-the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces it. A
+the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment supersedes it. A
 dead letter of a segment with chunks has a version of its own, because an older reader would delete
 only the segment's other objects.
 """

@@ -60,7 +60,7 @@ class OrphanDeadLetter:
 
 
 def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
-    """Encode a dead letter as a record; a later one about the same object replaces it."""
+    """Encode a dead letter as a record; a later one about the same object supersedes it."""
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
         object_keys=[dead_letter.object_key],

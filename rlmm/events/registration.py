@@ -69,7 +69,7 @@ class FileDefault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRegistered(Event):
-    """A live process; repeated as its heartbeat. The last record per process id wins.
+    """A registered process; repeated as its heartbeat. The last record per process id wins.
 
     `broker_id` is the broker that it runs next to, NO_BROKER for a gateway of the whole cluster.
     `http_address` is host:port of its HTTP API, empty if it has none. `gateway_address` is where
