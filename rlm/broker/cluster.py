@@ -120,7 +120,8 @@ def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -
     """Fetch `topics`, or all topics if None, from one broker; never creates topics.
 
     Raises UnsupportedError if the broker has no topic ids (Kafka before 2.8), CorruptError if the
-    response lacks the cluster id or a topic's name, and as `Requester.request`.
+    response lacks the cluster id or a topic's name, the error that the broker returned, and as
+    `Requester.request`.
     """
     asked = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)

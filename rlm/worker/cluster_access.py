@@ -30,7 +30,8 @@ def open_bootstrap(
 ) -> Bootstrap:
     """Open the access to any broker of the cluster.
 
-    `timeout_ms` bounds each request, and all attempts to reach the bootstrap servers together.
+    `timeout_ms` bounds each request, each message of a login, and all attempts to connect to the
+    bootstrap servers together.
     """
     servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
     settings = ConnectionSettings(
