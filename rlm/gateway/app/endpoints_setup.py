@@ -46,9 +46,9 @@ class ServingContext:
     """The inputs of `serving_mode`.
 
     `identity`: the broker on this host, None without one. `worker`: this process's number among
-    the gateway's processes. `listener`: bound to `gateway.listener`; listens once its endpoint is
-    open. `unserved`: with an endpoint for each broker, called with the number of unserved brokers
-    at each update. `towards`: as in rlm.process.local_address.
+    the gateway's processes. `listener`: bound to `gateway.listener`; listens after its endpoint is
+    opened. `unserved`: a gateway with an endpoint for each broker calls it at each update, with the
+    number of unserved brokers. `towards`: as in rlm.process.local_address.
     """
 
     config: Config

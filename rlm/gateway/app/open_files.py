@@ -1,6 +1,6 @@
 """Raises the process's limit of open files, and warns if its clients need a higher one.
 
-Container engines start processes with a soft limit of 1024, and with a much higher hard limit.
+Some container engines start processes with a soft limit of 1024, and a much higher hard limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _log = logging.getLogger(__name__)
 
 
 def raise_open_file_limit() -> int:
-    """Raise the soft limit to the hard limit, also for later child processes; return it."""
+    """Raise the soft limit to the hard limit, also for later child processes.
+
+    Returns the soft limit, which is unchanged if it cannot be raised.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
         return soft

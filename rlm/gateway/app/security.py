@@ -30,7 +30,10 @@ class GatewayTls:
 
 
 def check_tls(config: Config) -> None:
-    """Check that the TLS files can be used. Raises InvalidConfigError naming key and file."""
+    """Check that the TLS files can be used.
+
+    Raises InvalidConfigError naming the key and, if a file is the cause, the file.
+    """
     _tls(config, SystemClock(), lambda _side: lambda _is_good: None)
 
 

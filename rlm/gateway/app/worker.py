@@ -137,7 +137,7 @@ class GatewayWorker:
             for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
-        # Last, because other processes count this gateway as gone once it registers as stopped.
+        # The heartbeat ends last, because a gateway that is registered as stopped counts as gone.
         if self._started and self._signs_off.is_set():
             left_ms = deadline_ms - self._clock.monotonic_ms()
             self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))

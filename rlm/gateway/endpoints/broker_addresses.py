@@ -10,7 +10,10 @@ from rsm.segment.errors import NotFoundError
 
 
 class BrokerAddresses:
-    """The addresses of brokers. Call `update` from one thread; the rest is thread-safe."""
+    """The addresses of live and absent brokers.
+
+    Call `update` from one thread; the rest is thread-safe.
+    """
 
     def __init__(self) -> None:
         self._live: Mapping[int, HostPort] = {}

@@ -13,7 +13,7 @@ from rlm.config.values import HostPort
 class Endpoint:
     """An address that a gateway listens on, with its upstreams.
 
-    `listener` is bound, and listens once the endpoint is open; the server that opens it closes it.
+    `listener` is bound; the server that opens the endpoint listens on it and closes it.
     `upstreams` returns the current broker addresses in the order to try; empty without a broker.
     `upstreams_of_name`, if set, does so for clients that send a server name in their TLS
     handshake. The server calls both on its loop; they do not block.

@@ -81,7 +81,7 @@ class SniRouting:
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
         """Return the upstreams of a server name; all live brokers if it has no node id.
 
-        Empty if the cluster has no broker of the node id.
+        Empty if the broker is unknown, or another one now uses its address.
         """
         node_id = self._names.node_of(server_name)
         return self._addresses.rotate() if node_id is None else self._addresses.of(node_id)

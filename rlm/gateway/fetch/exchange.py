@@ -76,8 +76,9 @@ class FetchExchange:
         return 0 < len(self._left) == len(self._rows) == len(self._plan.remote)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
-        """Return the client's likely next request; None if a partition gets no stored records.
+        """Return the client's likely next request.
 
+        None if a partition gets no stored records, or the response may not hold all of them.
         `outcomes` has one entry for each read of `plan_reads` or `foresee_reads`.
         """
         given = dict(zip(self._reads, outcomes, strict=True))

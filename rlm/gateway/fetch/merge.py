@@ -70,8 +70,8 @@ def remote_reads(
     """Return what to read from the store within the byte budget, in the request's order.
 
     A first batch may exceed its limit; `merge` decides whether it is sent. The result omits
-    partitions whose log ends have an error. It keeps the first other one, and omits those that the
-    budget leaves no bytes for.
+    partitions whose log ends have an error. After its first partition, it also omits partitions
+    for which the budget leaves no bytes.
     """
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)

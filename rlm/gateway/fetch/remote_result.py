@@ -86,7 +86,7 @@ class LogDivergence:
 
 @dataclass(frozen=True, slots=True)
 class GapBelow:
-    """No stored batch at the offset or above; the broker's log has those from `next_offset` on."""
+    """No batch at the offset or above is stored; the broker's log continues at `next_offset`."""
 
     next_offset: int
 

@@ -297,7 +297,7 @@ class GatewayServer:
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
     async def _close_stray_connections(self) -> None:
-        """Close stray connections, and forget the counts of deleted topics, each second."""
+        """Close stray connections, and forget counts of topics without a policy, each second."""
         loop = asyncio.get_running_loop()
         stray_connections = StrayConnections()
 

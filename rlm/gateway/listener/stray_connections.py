@@ -91,7 +91,7 @@ class StrayConnections:
         return [self._first_numbers.pop(node_id) for node_id in back]
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
-        """Return whether a broker whose clients came here now has a gateway for the first time."""
+        """Return whether a broker has its first gateway now; before, its clients came here."""
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))

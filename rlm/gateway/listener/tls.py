@@ -2,8 +2,9 @@
 
 A downstream context records the server name (SNI) of each handshake for use after the handshake.
 
-Clients' upstream connections never use the certificate of `rlm` itself. A broker that derives
-principals from certificates would give every client the administrator rights of `rlm`.
+**Shared identity:** with the certificate of `rlm` itself, a broker that derives principals from
+certificates would give every client the administrator rights of `rlm`. Clients' upstream
+connections therefore never use that certificate.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """GatewayTopology: the gateway address that clients get for each broker. Pure.
 
-A client that bypasses the gateways finds only the local log: it would reset its offset and never
-return. A broker without a live gateway therefore gets the address of another live gateway. That
-gateway's broker refuses the requests, because it does not lead, and the client requests metadata
-again. Without any live gateway, the broker keeps its gateway's last address. Clients get a broker's
-own address only with `direct_if_unserved`.
+**Skipped data:** a client that bypasses the gateways finds only the local log, resets its offset
+and misses the stored records. A broker without a live gateway therefore gets the address of another
+live gateway. That gateway's broker refuses the requests, because it does not lead, and the client
+requests metadata again. Without any live gateway, the broker keeps its gateway's last address.
+Clients get a broker's own address only with `direct_if_unserved`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class ClientBytes:
             self._other_bytes += size_bytes
             return
         self._sizes[client_id] = self._sizes.get(client_id, 0) + size_bytes
-        # At the end, so that the first id is always the longest idle one.
+        # The id moves to the end, so that the first id is always the longest idle one.
         self._seen_ms.pop(client_id, None)
         self._seen_ms[client_id] = now_ms
 
@@ -149,7 +149,7 @@ class GatewayCounts:
             self.throttled_ms += throttle_ms
 
     def topic(self, name: str) -> TopicCounts:
-        """Return a topic's counts; there is an entry for each topic that was read."""
+        """Return a topic's counts; start them at 0 for a topic without an entry."""
         found = self.topics.get(name)
         if found is None:
             found = self.topics[name] = TopicCounts()

@@ -44,7 +44,7 @@ class ResponseScanner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRewrite(Generic[RequestT, ResponseT]):
-    """Changes a response while it passes, like ResponseRewrite, because it may be large.
+    """Changes only the response, in pieces while it passes, because it may be large.
 
     `scanner` gets the version, the size of the frame and the context.
     """

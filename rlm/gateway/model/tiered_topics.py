@@ -37,7 +37,7 @@ class TieredTopics:
     partition_counts: Mapping[UUID, int] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
-        """Return a topic's partition by name; None if it is not tiered or does not exist."""
+        """Return a topic's partition by name; None without a policy or for a rejected number."""
         topic_id = self.id_by_name.get(topic)
         return None if topic_id is None else self._partition(topic_id, topic, partition)
 
@@ -57,7 +57,7 @@ class TieredTopics:
         return replace(self, id_by_name=id_by_name, unconfirmed=unconfirmed)
 
     def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
-        """Return a topic's partition by id; None if it is not tiered or does not exist."""
+        """Return a topic's partition by id; None without a policy or for a rejected number."""
         topic = self.name_by_id.get(topic_id)
         return None if topic is None else self._partition(topic_id, topic, partition)
 

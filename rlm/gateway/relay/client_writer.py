@@ -84,8 +84,8 @@ class ClientOutput:
     """The output of one connection. Use on its loop.
 
     `client` is the connection's socket, if the gateway can write to it directly
-    (rlm.gateway.relay.splice.plain_socket). With it, this calls `moved` when the socket has taken
-    all waiting data, and `failed` if a direct write fails. `taken_count`: responses sent whole.
+    (rlm.gateway.relay.splice.plain_socket). The output calls `moved` when that socket has taken all
+    waiting data, and `failed` if a direct write fails. `taken_count`: responses sent whole.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ClientOutput:
 
     @property
     def sent_count(self) -> int | None:
-        """The number of response pieces sent; None while nothing waits."""
+        """A count that grows whenever waiting data is sent; None while nothing waits."""
         return self._sent_count if self._waiting else None
 
     @property

@@ -18,8 +18,9 @@ class Arrival:
 
     `request_count`: requests received whole. `is_partial`: a part of a further request has come.
     `is_read`: the gateway reads from the client, so only the client can delay the missing bytes.
-    `sent_count`: response pieces sent, None if nothing waits. `taken_count`: responses sent whole.
-    `active_s`: when the last byte came from either side, or the client last took waiting data.
+    `sent_count` grows whenever waiting data is sent; None if nothing waits. `taken_count`:
+    responses sent whole. `active_s`: when the last byte came from either side, or the client last
+    took waiting data.
     """
 
     request_count: int

@@ -160,7 +160,7 @@ class Relay:
         self._pace()
 
     def leave(self, reason: DisconnectCause, *, within_s: float) -> None:
-        """Close both connections once the client awaits no response, or after `within_s` seconds.
+        """Close both connections when the client awaits no response, or after `within_s` seconds.
 
         Some clients, such as franz-go, treat a close before the first response as a refusal and
         fail instead of retrying. Idempotent.

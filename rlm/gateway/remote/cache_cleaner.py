@@ -67,7 +67,10 @@ class ChunksOfObjects(ObjectCache):
 
 
 class CacheCleaner:
-    """Cleans the caches. Used by one thread. Memory: about 500 bytes for each cached object."""
+    """Removes unreadable segments from a gateway's caches. Used by one thread.
+
+    Memory: about 500 bytes for each cached object.
+    """
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class CacheCleaner:
         keys = {key for each in objects.values() for key in each}
         if not keys:
             return
-        # Chunks first, because a chunk is read through the storage manager's caches.
+        # Chunks go first, because a chunk is read through the storage manager's caches.
         self._chunks.forget(keys)
         self._storage.forget(keys)
         counts = Counter(reasons[segment_id] for segment_id, each in objects.items() for _ in each)

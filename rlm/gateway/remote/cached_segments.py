@@ -33,7 +33,10 @@ _RUN_BYTES = 1 << 20
 
 
 class CachedSegments:
-    """Reads segments. Thread-safe. A read that lasts `patience_ms` raises RetriableError."""
+    """Reads segments through the chunk cache. Thread-safe.
+
+    A read that lasts `patience_ms` raises RetriableError.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class CachedSegments:
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Return a time index. In the cache, it counts as much as the segment's companion.
+        """Return a segment's time index. In the cache, it counts as many bytes as the companion.
 
         Raises as the storage manager.
         """

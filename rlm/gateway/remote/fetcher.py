@@ -104,8 +104,8 @@ class _Target:
 class RemoteFetcher:
     """Reads batches of stored segments. Thread-safe; never waits for the store.
 
-    The cache's executor reads the store. A call itself looks up metadata and verifies those batches
-    of its response that are not verified yet.
+    The cache's executor reads the store. The caller or, after a read, the reading thread looks up
+    metadata, and verifies the batches of the response that are not verified yet.
     """
 
     def __init__(

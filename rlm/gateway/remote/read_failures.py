@@ -25,9 +25,9 @@ _LOGGED_MAX_COUNT = 1_000
 class ReadFailures:
     """Logs the failed reads of all clients: each cause at most once a minute per partition.
 
-    Thread-safe. A cause is an error's constant text. Memory: 1,000 pairs of partition and cause.
-    While all of them are younger than a minute, a new pair is not logged. Each line has the number
-    of failures that were not logged since the previous line.
+    Thread-safe. A cause is an error's constant text. Memory: at most 1,000 pairs of partition and
+    cause. While all of them are younger than a minute, a new pair is not logged. Each line has the
+    number of failures that were not logged since the previous line.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -37,7 +37,7 @@ class ReadFailures:
         self._lock = Lock()
 
     def record(self, read: PartitionFetch, error: BaseException) -> None:
-        """Log a failed read, unless the same was logged within the last minute."""
+        """Log a failed read; missing and corrupt objects at debug level, without a limit."""
         if isinstance(error, NotFoundError | CorruptError):
             # ReadAnomalies logs a warning for the first failure of the segment.
             _log.debug(LogLine("cannot read a stored segment", error=error))

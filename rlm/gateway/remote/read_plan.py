@@ -33,10 +33,10 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """Plans reads. Thread-safe. `has_chunk`: whether a chunk is in memory or being read.
+    """Plans what fetches read. Thread-safe.
 
-    `plan_range` reads at most `max_requested_bytes` of the requested bytes, and at most
-    `most_bytes` in all.
+    `has_chunk`: whether a chunk is in memory or being read. `plan_range` reads at most
+    `max_requested_bytes` of the requested bytes, and at most `most_bytes` in all.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """RemoteFetches: one client's reads of the store, in parallel, within the client's wait time.
 
 A read that is not finished in time continues. The client gets an empty response, fetches again and
-finds the same read, so nothing is read twice. The gateway gives up the read if the client reads
-another offset of that partition or disconnects.
+finds the same read, so nothing is read twice. The gateway gives up the read if the client's next
+fetch of that partition differs, or if the client disconnects.
 
 A sequential reader usually finds its data in memory. The loop prepares that data while the broker
 answers, and then responds at once. Everything else may block and starts in the pool.
@@ -139,7 +139,7 @@ class RemoteFetches:
         for pending in self._pending.values():
             pending.give_up()
         self._permits.forget(self._client)
-        # The pool is shut down, or cannot start a thread; then another thread takes the call.
+        # A pool that is shut down needs no call; one that cannot start a thread has queued it.
         with suppress(RuntimeError):
             self._pool.submit(self._tier.forget, self._client)
 

@@ -1,9 +1,9 @@
 """RemotePartitionReader: reads one partition of a fetch from the store, or returns why it cannot.
 
-A client that gets OFFSET_OUT_OF_RANGE resets or skips, so this error needs proof. The offset must
-be below the log start or above the log end. The proof is metadata that was followed to the topic's
-end after the broker's response. In all other cases the client gets KAFKA_STORAGE_ERROR and retries.
-This module does not know connections.
+**Skipped data:** a client that gets OFFSET_OUT_OF_RANGE resets its offset or skips records, so this
+error needs proof. The offset must be below the log start or above the log end. The proof is
+metadata that was followed to the topic's end after the broker's response. In all other cases the
+client gets KAFKA_STORAGE_ERROR and retries. This module does not know connections.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fetcher(Protocol):
 
 
 class RemotePartitionReader:
-    """Reads the remote tier of partitions. Thread-safe.
+    """Starts reads of stored records, and decides what a client gets otherwise. Thread-safe.
 
     `begin` and `absent` may block on the metadata topic, never on the store. They block for at most
     `catch_up_ms`, because fetches that do not need the topic use the same threads.
@@ -105,7 +105,7 @@ class RemotePartitionReader:
         return self._fetcher.read_now(fetch, state)
 
     def absent(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
-        """Return the outcome for an offset that neither tier has. Raises RetriableError."""
+        """Return the outcome for an offset that both tiers seem to lack. Raises RetriableError."""
         if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
             return self._after_gap(read, found)
         self._catch_up(read)

@@ -23,8 +23,8 @@ class ResponseRounds:
     def may_give(self, reader: Hashable) -> bool:
         """Return whether a response to that reader may be sent now; if not, the caller may `wait`.
 
-        The reader of the last response may get another one in the same iteration: usually no other
-        reader waits.
+        A further response to the reader of the last one does not use up the iteration, because
+        usually no other reader waits.
         """
         if self._is_given or self._waiting:
             return False

@@ -102,7 +102,7 @@ def _all_readdressed(
 
 
 def _readdressed(node: _AddressedNodeT, topology: GatewayTopology) -> _AddressedNodeT:
-    """Rewrite a node's address; a structure without a node belongs to an error and is unchanged."""
+    """Rewrite a node's address; a structure without a node, as in an error, stays unchanged."""
     address = topology.address_of(node.node_id) if node.host and node.node_id >= 0 else None
     if address is None:
         return node

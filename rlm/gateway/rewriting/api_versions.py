@@ -51,7 +51,7 @@ def _offered(row: ApiVersion) -> ApiVersion | None:
     known = BROKER_APIS.get(row.api_key)
     if known is None:
         return None
-    # Versions older than those of the tables pass as opaque frames, if the broker offers them.
+    # For other APIs, versions below the table's first pass as opaque frames, if offered.
     first = max(row.min_version, _FIRST_VERSIONS.get(row.api_key, row.min_version))
     last = min(row.max_version, known.versions.last)
     return None if first > last else replace(row, min_version=first, max_version=last)

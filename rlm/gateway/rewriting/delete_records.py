@@ -2,8 +2,8 @@
 
 The broker deletes local records and does not know of stored ones. When it has accepted a request,
 the gateway records the offset in the metadata, and the leader's manager makes it the log start. The
-gateway responds once its record is accepted, so that the request cannot be lost. A client that gets
-REQUEST_TIMED_OUT does not know the result and retries.
+gateway responds only after its record is accepted, so that the request cannot be lost. A client
+that gets REQUEST_TIMED_OUT does not know the result and retries.
 """
 
 from __future__ import annotations

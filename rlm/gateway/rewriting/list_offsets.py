@@ -54,7 +54,7 @@ _Exchange = Exchange[ListOffsetsRequest, ListOffsetsResponse]
 
 
 def can_change_list_offsets(request: ListOffsetsRequest, context: GatewayContext) -> bool:
-    """Return whether any partition's answer may be in the store."""
+    """Return whether any tiered partition's answer may differ from the broker's."""
     asked = _WALK.tiered(request.topics, context)
     return any(_is_remote_timestamp(each.timestamp) for each in asked)
 

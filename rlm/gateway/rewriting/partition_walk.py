@@ -20,9 +20,9 @@ _TopicT = TypeVar("_TopicT", bound=Any)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionWalk(Generic[AskedT, RowT]):
-    """Walks requests and responses.
+    """The walk over one API's requests and responses, given its names of fields.
 
-    Of both, `topic_of` returns a topic's name, and `number_of` the partition number of a row.
+    `topic_of` returns the name of a topic, and `number_of` the partition number of a row.
     """
 
     topic_of: Callable[[Any], str]
@@ -45,7 +45,7 @@ class PartitionWalk(Generic[AskedT, RowT]):
         *,
         timeout_ms: int = 0,
     ) -> tuple[_TopicT, ...]:
-        """Return the response's topics; tiered partitions get the results of `query`.
+        """Return the response's topics; tiered partitions get the results of their queries.
 
         If `query` returns None for a row, the row is unchanged. `timeout_ms` is as in
         `run_queries`.

@@ -33,7 +33,7 @@ _UNLIMITED = "-1"
 _SET = 0
 _SET_OFF = (_SET, _UNLIMITED)  # operation and value
 _RETENTION_KEYS = frozenset({"retention.ms", "retention.bytes"})
-# Not a number, but an explanation, because brokers log a value that they reject.
+# The value is an explanation and no number, because brokers log a value that they reject.
 _UNACCEPTABLE = ("retention.ms", "(refused: the topic is tiered)")
 # Brokers with ZooKeeper return INVALID_REQUEST.
 _UNACCEPTED = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
@@ -72,7 +72,7 @@ def pass_alter_configs(
 def pass_incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: GatewayContext
 ) -> IncrementalAlterConfigsRequest:
-    """Do the same as `pass_alter_configs`."""
+    """Return the request to send, as `pass_alter_configs` does."""
     name, value = _UNACCEPTABLE
     unacceptable = (
         incremental_alter_configs.AlterableConfig(name=name, config_operation=_SET, value=value),
@@ -99,7 +99,7 @@ def rewrite_incremental_alter_configs(
     exchange: Exchange[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse],
     _context: GatewayContext,
 ) -> IncrementalAlterConfigsResponse:
-    """Do the same as `rewrite_alter_configs`."""
+    """Return the response with rejections, as `rewrite_alter_configs` does."""
     response = exchange.response
     refused = _refused(exchange)
     return replace(

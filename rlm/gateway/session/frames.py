@@ -72,7 +72,7 @@ class FrameStream:
 
     @property
     def is_within_frame(self) -> bool:
-        """Whether a frame has arrived only in part."""
+        """Whether a frame has arrived only in part, or waits in the buffer."""
         return self._sink is not None or bool(self._buffered)
 
     def feed(self, data: memoryview) -> None:

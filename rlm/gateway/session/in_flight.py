@@ -57,7 +57,7 @@ class RewrittenExchange:
     """A response that is rewritten with its request; the rewrite may block.
 
     `sent`: the request to the broker, if it differs from the client's. `header_tags`: the tags of
-    the broker's response, once it arrived.
+    the broker's response, after it arrived.
     """
 
     correlation_id: int

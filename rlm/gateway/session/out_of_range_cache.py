@@ -1,4 +1,4 @@
-"""Caches the broker's OFFSET_OUT_OF_RANGE responses and reuses them for nearby offsets. Pure.
+"""Caches the broker's OFFSET_OUT_OF_RANGE responses and reuses them for other offsets. Pure.
 
 A reader of the remote log fetches one offset after another below the broker's local log. The broker
 answers each with OFFSET_OUT_OF_RANGE. For a short time the gateway reuses such a response for

@@ -1,4 +1,4 @@
-"""Chooses how a session treats a request, by its head alone. Pure."""
+"""Chooses how a session treats a request, and predicts whether the broker responds. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, SASL tokens come without req
 
 
 class RequestTreatment(Enum):
-    """The treatment of a request."""
+    """How a session handles a request and its response."""
 
     PASS_ON = auto()
     REWRITE_RESPONSE = auto()

@@ -69,7 +69,7 @@ class Session:
     def is_blocked_by_client(self) -> bool:
         """Whether requests wait until the client has received its responses.
 
-        Call `process_buffered` once it has received them.
+        Call `process_buffered` when it has received them.
         """
         return self._state.is_client_full and self._requests.stream.stopped
 
@@ -107,7 +107,7 @@ class Session:
 
     @property
     def is_within_request(self) -> bool:
-        """Whether a request has arrived only in part."""
+        """Whether a request has arrived only in part, or waits in the buffer."""
         return self._requests.stream.is_within_frame
 
     def set_client_full(self, *, is_full: bool) -> None:
@@ -166,7 +166,7 @@ class Session:
         state = self._state
         try:
             take(taken)
-            # Only if a side is stopped, because this method runs for every piece that passes.
+            # Settling while no side is stopped would only cost time for every piece that passes.
             if self._requests.stream.stopped or self._responses.stream.stopped:
                 self._settle()
         except ConnectionRefusedByGatewayError as error:

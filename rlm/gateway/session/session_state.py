@@ -27,8 +27,8 @@ class SessionLimits:
     """The limits of a session. Memory: about `gathered_request_bytes` + `gathered_answer_bytes`.
 
     `request_bytes` limits any request, like the broker's `socket.request.max.bytes`. The gathered
-    limits apply to messages that must be buffered whole. With `pipelined_count` requests in
-    flight, the session reads no more. `remote_wait_ms` limits a fetch's wait for the store.
+    limits apply to messages that must be buffered whole. With `pipelined_count` requests in flight,
+    the session starts no further one. `remote_wait_ms` limits a fetch's wait for the store.
     `fetch_max_bytes` limits a fetch's response except for the first batch, like the broker's
     `fetch.max.bytes`. `log_ends_age_ms`: how long a broker's response about log ends is used.
     `cached_response_max_age_ms`: the same for the out-of-range cache on listeners without SASL; 0

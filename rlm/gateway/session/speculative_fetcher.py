@@ -164,7 +164,7 @@ class SpeculativeFetcher:
 
 
 def is_only_speculative(owed: Iterable[Pending | SpeculativeFetch]) -> bool:
-    """Return whether only speculative fetches and the gateway's own requests are in flight."""
+    """Return whether only speculative fetches and requests for log ends are in flight."""
     return all(isinstance(each, SpeculativeFetch | OwnLogEndsRequest) for each in owed)
 
 
