@@ -2,8 +2,8 @@
 
 An anomaly is open from the first failed read to the first successful read of the same offsets. The
 first failed read of a segment is logged. Until a minute after the segment's last anomaly closed,
-later ones are only counted, and logged as a sum every ten minutes. This module does not know the
-metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
+later ones are only counted, and logged as a sum at most every ten minutes. This module does not
+know the metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AnomalyReporter: records in the metadata topic which stored objects a process cannot read.
 
-It also clears the record of an object once the process can read the object again. Readers are not
+It also clears the record of an object when the process can read the object again. Readers are not
 fenced: there is one record for each segment, object and kind, and the last writer wins. No deletion
 may follow from a report alone, so the leader's manager checks the object itself.
 """
@@ -49,7 +49,7 @@ class _ReportedAnomaly:
 
 
 class AnomalyReporter:
-    """Reports anomalies. Used by one thread.
+    """Records the open anomalies of a process, and clears closed ones. Used by one thread.
 
     Memory: one entry for each open anomaly and for each partition without room. In addition, up to
     1,000 entries for anomalies that closed within a minute after their report.

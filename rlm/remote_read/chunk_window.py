@@ -47,7 +47,7 @@ class SegmentChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStart:
-    """The start of a batch. `entry` is its index entry; None if the start is known from a read.
+    """The start of a batch. `entry` is its index entry; None if the index did not give the start.
 
     `at_least_offset` is the lowest possible offset of the batch: the next offset after the previous
     batch, if known.
@@ -124,9 +124,9 @@ class ChunkWindow:
     def cut(
         self, begin: BatchStart, offset: int, *, max_bytes: int, min_one_batch: bool
     ) -> Cut | Incomplete | None:
-        """Return complete batches within `max_bytes`, from the first that reaches above `offset`.
+        """Return complete batches within `max_bytes`; the first one ends at `offset` or later.
 
-        `begin` is at or below that batch. None if the segment's readable part has no such batch.
+        `begin` is at or below that one. None if the segment's readable part has no such batch.
         """
         first = self._find(begin, offset)
         if isinstance(first, Incomplete):
@@ -191,7 +191,7 @@ class ChunkWindow:
             chunk.lock.release()
 
     def _find(self, begin: BatchStart, offset: int) -> LocatedBatch | Incomplete | None:
-        """Return the first batch that reaches above `offset`; None at the segment's end."""
+        """Return the first batch that ends at `offset` or later; None at the segment's end."""
         position, next_offset = begin.position, begin.at_least_offset
         for chunk in self._chunks:
             if position >= chunk.end_position:

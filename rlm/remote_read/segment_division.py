@@ -1,6 +1,6 @@
 """SegmentDivision: the chunk size of each segment, from measurements of the store.
 
-The first sequential reader of a segment fixes the size for all, because readers share chunks.
+The first reader of a segment fixes the size for all, because readers share chunks.
 
 The transfer of a chunk should take as long as the store takes to start. The read of a smaller chunk
 mostly waits; a larger one uses memory for little gain. A store with a high latency thus gets fewer

@@ -1,9 +1,9 @@
 """StoreOnlyLog: the records of one partition from the store alone, each once and in order.
 
 Without the metadata topic, the companions decide what is read (rsm.read.store_scan). An offset is
-read from a complete segment that has it in the lineage. Several such segments have the same records
-of the offset. The first in this order is read: the highest end in the lineage, the lowest start,
-the highest leader epoch of the writer, the newest copy, the lowest segment id.
+read from a complete segment that has it in the lineage. If several segments have the offset, they
+have the same records of it. The first in this order is read: the highest end in the lineage, the
+lowest start, the highest leader epoch of the writer, the newest copy, the lowest segment id.
 
 If a segment is damaged, another one that has the next offset is read instead. An offset that no
 complete segment has is an error, because the store does not know recorded gaps. It is also an error

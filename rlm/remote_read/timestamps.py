@@ -1,4 +1,4 @@
-"""RemoteTimestamps: finds stored records by time, with segments' maximum, time index and batches.
+"""RemoteTimestamps: finds stored records by time, in time indexes and then in batches.
 
 Like Kafka's RemoteLogManager.findOffsetByTimestamp, it skips segments whose greatest timestamp is
 older. It never returns records outside of the lineage or below the log start.
@@ -42,7 +42,7 @@ class StoredSegmentReader(Protocol):
 
 
 class RemoteTimestamps:
-    """Searches stored segments. Thread-safe. All methods raise what the reader raises."""
+    """Searches stored segments by time. Thread-safe. All methods raise what the reader raises."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, reader: StoredSegmentReader) -> None:
         self._metadata = metadata

@@ -43,11 +43,11 @@ class ProtocolClient:
         return self._hello(API_VERSIONS.versions.last)
 
     def learn(self, response: ApiVersionsResponse) -> bytes | None:
-        """Store the broker's versions; return None once they are known.
+        """Store the broker's versions and return None, or return another request to send.
 
-        A broker that supports only older versions of ApiVersions responds with their range. Then
-        the result is the request to send instead. Raises UnsupportedError for any other error, and
-        if the broker refuses a version that it offers.
+        A broker that supports only older versions of ApiVersions responds with their range. The
+        result is then ApiVersions in such a version. Raises UnsupportedError for any other error,
+        and if the broker refuses a version that it offers.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys

@@ -3,7 +3,7 @@
 Decoding is strict and bounded. It checks each length against the remaining bytes, so the work and
 memory of a decode are proportional to the received bytes. For `decode`, anything but exactly one
 message is a CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so a
-decode followed by an encode changes nothing.
+decode followed by an encode changes no value.
 """
 
 from __future__ import annotations

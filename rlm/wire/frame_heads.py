@@ -3,9 +3,9 @@
     request    api key, version, correlation id, nullable string client id [, tags]
     response   correlation id [, tags]
 
-The client id has the same form in all versions and the tags come after it, so nothing here depends
-on the API. Only ControlledShutdown used version 0 of the request's head, without a client id; no
-broker supports it any more.
+The client id has the same form in all versions and the tags come after it, so the fields before the
+tags do not depend on the API. Only ControlledShutdown used version 0 of the request's head, without
+a client id; no broker supports it any more.
 
 Source: RequestHeader.json and ResponseHeader.json of kafka-clients, KIP-482.
 """

@@ -1,6 +1,6 @@
 """Plans one version of a message as `steps`, from which decoder and encoder are compiled.
 
-Adjacent fields of fixed width form one of `steps`, because one struct call reads them all.
+Adjacent numbers and booleans form one of `steps`, because one struct call reads them all.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FieldPlan:
 
     @property
     def struct_code(self) -> str | None:
-        """Return the field's character in a struct format, None without a fixed width."""
+        """Return the character of a number or boolean in a struct format; None for other types."""
         return STRUCT_CODES.get(self.type) if isinstance(self.type, WireType) else None
 
 
@@ -47,7 +47,7 @@ class FieldPlan:
 class MessagePlan:
     """Represents one version of a message.
 
-    `steps` are runs of fixed-width fields, and single other fields, in the order of writing.
+    `steps` are runs of numbers and booleans, and single other fields, in the order of writing.
     `tagged` ascend by tag. `absent` are the fields that this version does not carry.
     """
 

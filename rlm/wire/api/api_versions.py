@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(Message):
-    """A client names itself and requests the supported versions."""
+    """A request for the supported versions, in which the client names itself."""
 
     client_software_name: str = wire(WireType.STRING, "3+")
     client_software_version: str = wire(WireType.STRING, "3+")

@@ -10,7 +10,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState(Message):
-    """A follower identifies itself (KIP-903); a client leaves the default."""
+    """The identity of a follower (KIP-903); a client leaves the defaults."""
 
     replica_id: int = wire(WireType.INT32, "15+", default=-1)
     replica_epoch: int = wire(WireType.INT64, "15+", default=-1)
