@@ -2,7 +2,7 @@
 
     facts       refreshes the view of cluster and metadata, every second
     heartbeat   registers the gateway, its address and its metadata positions
-    caches      drops cached data of deleted segments
+    caches      drops cached data that no client can read any more
     anomalies   records stored objects that are missing or corrupt, every five seconds
     loop        serves the clients' connections
 

@@ -50,7 +50,7 @@ class RemoteLogBoundsView(Protocol):
 class LookupCache(Generic[_FoundT]):
     """Caches lookups of partitions in this process's metadata until the metadata changes.
 
-    Thread-safe; it calls `look_up` without a lock. Memory: results for 50,000 partitions.
+    Thread-safe; it calls `look_up` without a lock. Memory: results for at most 50,000 partitions.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ class Splice:
         return self._way is not None
 
     def begin(self, count: int) -> None:
-        """Splice the broker's next `count` bytes; those already received move within this call.
+        """Splice the broker's next `count` bytes; this call moves some of those that have arrived.
 
         Does nothing if the system has no file descriptors left.
         """

@@ -93,8 +93,9 @@ class CacheCleaner:
         self._whole_due_ms = clock.monotonic_ms()
 
     def step(self) -> None:
-        """Clean the partitions that changed; on the first call and every ten minutes, clean all.
+        """Clean the partitions that changed.
 
+        Cleans all on the first call, every ten minutes, and if the changed ones are unknown.
         Raises RetriableError, and removes nothing, until the metadata was read to its end.
         """
         readiness = self._metadata.readiness()
