@@ -1,4 +1,4 @@
-"""ChunkCache: chunks of stored objects in memory, read once for all readers.
+"""ChunkCache: chunks of stored objects in memory, shared by all readers.
 
 A reader requests one or several chunks and gets a future. rsm.cache.chunk_read_queue decides the
 order; this module runs the reads and completes the futures. A failed read fails all requests that
@@ -60,10 +60,11 @@ class ChunkCacheState:
 
 
 class ChunkCache(Generic[ValueT]):
-    """A cache of chunks. Thread-safe. The caller owns `executor`, which runs only the reads.
+    """Chunks of stored objects, which all readers share. Thread-safe.
 
-    Futures complete on the executor's threads, or on a thread that calls the cache or releases a
-    lease. Their callbacks may use the cache.
+    The caller owns `executor`, which runs only the reads. Futures complete on the executor's
+    threads, or on a thread that calls the cache or releases a lease. Their callbacks may use the
+    cache.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A chunk storage that caches reads on this host's disk. Changes nothing else.
 
-**Stale data:** use it only for objects such as those of segments, which never change and whose
-names are never reused.
+**Stale data:** the cache does not notice that an object changed. Use it only for objects that never
+change and whose names are never reused, such as those of segments.
 """
 
 from __future__ import annotations

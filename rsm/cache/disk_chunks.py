@@ -9,7 +9,8 @@ sync files; the checksum detects those that a crash of the host damaged. It take
 an earlier process, except those of version 0.1.0, which do not name their object. It ignores files
 with other names. One process owns the directory; the directory's group may read it.
 
-After a disk error the cache writes nothing for a while, and reads continue without it.
+If it cannot write, or cannot take over the directory, the cache removes half of its pieces and
+writes nothing for a while. It still serves the other pieces.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OURS = re.compile(r"[0-9a-f]{64}-([0-9]+)-([0-9]+)(\.[0-9]+\.new)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskChunksSettings:
-    """The directory, its budget, and the pause of writes after a disk error."""
+    """The directory, its budget, and the pause of writes after a failed write."""
 
     directory: Path
     budget_bytes: int
@@ -126,7 +127,7 @@ class DiskChunks:
         if size_bytes > self._budget_bytes or self._clock.monotonic_ms() < self._resumes_at_ms:
             return
         self._make_room(size_bytes)
-        # One file for each thread: two threads may cache the same piece at the same time.
+        # Each thread writes its own file: two threads may cache the same piece at the same time.
         new = self._directory / f"{name}.{threading.get_ident()}{_UNDER_WAY}"
         try:
             with open(new, "wb", opener=_create) as file:

@@ -1,8 +1,8 @@
-"""ReaderShares: the chunks that each reader of a cache needs, so that no other reader evicts them.
+"""ReaderShares: the chunks that each reader of a cache needs, so that others evict them last.
 
 A reader reserves the chunks that it reads now, and those prefetched for it. Active readers share
-the budget evenly: a chunk is prefetched for a reader only if it fits into its share together with
-the chunks that the reader already reserves. Not thread-safe.
+the budget evenly: a chunk is prefetched for a reader only if the chunk fits into the reader's share
+together with the chunks that the reader already reserves. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ class ReaderShares:
             self._release(reader, key)
 
     def read_ahead(self, reader: ReaderId, key: ChunkKey, size_bytes: int) -> bool:
-        """Reserve a chunk if the reader is active and its share allows; return whether."""
+        """Reserve a chunk if the reader's share allows it; return whether it is reserved now.
+
+        Returns False if the reader is not active.
+        """
         holding = self._holdings.get(reader)
         if holding is None:
             return False

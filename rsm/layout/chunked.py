@@ -1,9 +1,9 @@
 """Layout `chunked`: the segment byte for byte in objects of bounded length, and its companion.
 
 The objects `.log.00000`, `.log.00001`, … contain the bytes of the segment one after the other, and
-nothing else (PDP-34). Each is full except the last one. The companion `.meta` is written last, so
-it proves that the chunks are complete. The record of a segment has the length of each chunk: reads
-depend on no setting. Pure.
+nothing else (PDP-34). Only the last one may be shorter than the others. The companion `.meta` is
+written last, so it proves that all chunks were written. The record of a segment has the length of
+each chunk: reads depend on no setting. Pure.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ SegmentKey = ObjectKey | LedgerKey | StreamedKey
 
 
 def numbered_chunk(key: SegmentKey, number: int) -> SegmentKey:
-    """Return the key of another chunk of the same log; any other key unchanged."""
+    """Return the key of another chunk of the same log; a key of no chunk stays as it is."""
     if not isinstance(key, ObjectKey) or not (found := _CHUNK_SUFFIX.fullmatch(key.suffix)):
         return key
     return replace(key, suffix=chunk_key(found[1], number))
@@ -164,7 +164,7 @@ class ObjectKeys:
 
 
 def after_all_below(prefix: str) -> str:
-    """Return a name that sorts after all names that start with `prefix`, to continue a listing.
+    """Return the lowest name that sorts after all names below `prefix`, to continue a listing.
 
     The prefix ends in "/". A listing from this name on omits no other key.
     """

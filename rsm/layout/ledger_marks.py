@@ -28,7 +28,7 @@ class LedgerMarks:
         self._marks: list[LedgerMark] = []
 
     def note(self, mark: LedgerMark) -> None:
-        """Add a mark, at or after the last one; at the same position, it replaces the last one."""
+        """Add a mark, at or after the last one. Of the marks at one position, the last counts."""
         self._marks.append(mark)
 
     def at(self, number: int) -> LedgerMark | None:

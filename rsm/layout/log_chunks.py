@@ -17,7 +17,7 @@ from rsm.segment.local_segment import ContentSource, Interrupt, acknowledge, int
 def divided(
     content: ObjectContent, keys: Sequence[str], chunk_bytes: int
 ) -> Iterator[ObjectContent]:
-    """Yield the content of each chunk; an empty log has one. All but the last one are full.
+    """Yield the content of each chunk; an empty log has one. Only the last may be shorter.
 
     The source of the last chunk raises CorruptError if the log is longer than `keys` allow.
     """

@@ -1,6 +1,6 @@
 """Layout `raw`: the `.log` object is the segment byte for byte, `.meta` is its companion.
 
-The `.log` is written first, so an existing `.meta` proves that its `.log` is complete. Pure.
+The `.log` is written first, so an existing `.meta` proves that the whole `.log` was written. Pure.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def closing_companion(
 
 
 def _objects(segment: RemoteLogSegmentMetadata | LogToWrite) -> tuple[StoredObject, StoredObject]:
-    """Return the log and the companion by their suffixes, in any order of the metadata."""
+    """Return the log and the companion by their suffixes, whatever their order."""
     by_suffix = {o.key.rpartition(".")[2]: o for o in segment.objects}
     if len(segment.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
         raise CorruptError(

@@ -80,8 +80,8 @@ class SegmentEncoding:
     """The contents of one segment's objects, in the order of writing.
 
     The source of `log_object` reads the log once. If the layout has chunks, the object's key is
-    that of the first chunk, and the caller divides the source. `closing` then yields each other
-    object; it takes the segment's record, with the log's objects as stored. The caller sends each
+    that of the first chunk, and the caller divides the source. `closing` then yields all other
+    objects; it takes the segment's record, with the log's objects as stored. The caller sends each
     object back as verified, with its length and checksum.
     """
 
@@ -155,8 +155,8 @@ class SegmentLayout(ABC):
     ) -> tuple[SegmentKey, ...]:
         """Return the objects' keys in the order of writing; the last object is the companion.
 
-        With `chunk_bytes`, the first key is that of the chunk 00000, for all chunks. Raises the
-        errors of the keys.
+        With `chunk_bytes`, the first key is that of chunk 00000, and represents all chunks. Raises
+        the errors of the keys.
         """
 
     def plan(
@@ -164,8 +164,8 @@ class SegmentLayout(ABC):
     ) -> tuple[StoredObject, ...]:
         """Name all objects that a log of up to `log_bytes` may have, in the order of writing.
 
-        The last one is the companion. Raises InvalidConfigError for a topic whose name does not
-        fit into a key, and for a log that has too many chunks.
+        The last one is the companion. Raises InvalidConfigError if the topic, the partition or the
+        offset does not fit into a key, and for a log that has too many chunks.
         """
         try:
             planned = self.object_keys(segment_id, base_offset)

@@ -69,7 +69,7 @@ class LedgerBlocks:
             if full is not None:
                 yield memoryview(full)
         last = builder.finish()
-        # Checked before the last block, because a store keeps nothing of a failed pass.
+        # This check precedes the last block, because a store keeps nothing of a failed pass.
         self._metadata = _metadata_of(self._ledger, builder.next_entry_id - 1, length_bytes)
         self._blocks = builder.built
         yield memoryview(last)

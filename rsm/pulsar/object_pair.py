@@ -125,7 +125,7 @@ def decode_any_index(content: bytes, *, name: str) -> BlockIndex | StreamIndex:
 def open_ledger(
     ledger_id: int, index: BlockIndex, data: PairObject, reading: PairReading
 ) -> OffloadedLedger:
-    """Open the ledger of a v1 pair. Raises CorruptError if their lengths disagree."""
+    """Open the ledger of a v1 pair. Raises CorruptError if index and data disagree."""
     # If Pulsar's offloader stopped at an entry larger than a block, the data length in the index
     # omits the last block.
     is_cut_off = index.end_entry_id <= index.last_entry_id

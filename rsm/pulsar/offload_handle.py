@@ -135,7 +135,7 @@ class OffloadHandle:
     def wait_for_room(
         self, size_bytes: int, ledger_id: int | None = None, *, timeout_s: float | None = None
     ) -> bool:
-        """Wait until the store has accepted enough for such an entry; return `can_offer`.
+        """Wait until the buffer has room for an entry of this size; return `can_offer`.
 
         Returns False at once if the handle is sealed, and after `timeout_s`.
         """
@@ -151,7 +151,7 @@ class OffloadHandle:
         """End the object; the index is written when the store has all blocks. Idempotent.
 
         `infos` describe ledgers by their ids, as in `BlockStream.index`. Raises InvalidConfigError
-        if the object has ended with others or without any. Does not wait.
+        if the object has ended with other infos, or without infos. Does not wait.
         """
         with self._lock:
             self._buffer.check()
@@ -166,7 +166,7 @@ class OffloadHandle:
                 )
 
     def abort(self, reason: BaseException) -> None:
-        """Give the offload up with `reason`; return when nothing of it is left. Idempotent.
+        """Give the offload up with `reason`; return when its upload has ended. Idempotent.
 
         Waits for the offload instead if the object has ended already.
         """
@@ -205,7 +205,7 @@ class OffloadHandle:
         return has_room and not self._is_sealed
 
     def _new_block_bytes(self, ledger_id: int | None, size_bytes: int) -> int:
-        """Return the length of the block that such an entry would begin; 0 if it begins none."""
+        """Return the length of the block that this entry would begin; 0 if it would begin none."""
         last = self._stream.last
         if ledger_id is None:
             ledger_id = 0 if last is None else last.ledger_id

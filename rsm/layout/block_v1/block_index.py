@@ -11,9 +11,10 @@ All numbers are big-endian:
     32  metadata              protobuf, rsm.layout.blocks.ledger_metadata
         then for each block:  first entry id i64, part i32 (from 1), position of the block i64
 
-Positions are those of block headers; a block's entries begin after its header. Pulsar's offloader
-stops at an entry larger than its blocks but reports success. Its index then names one block more
-than the data length covers. This decoder reads it as a ledger that ends before that block. Pure.
+Positions are those of block headers; a block's entries begin after its header.
+**Data loss in Pulsar:** its offloader stops at an entry larger than its blocks, but reports
+success. The index then names one block more than the data length covers. This decoder reads it as a
+ledger that ends before that block. Pure.
 Source: Pulsar's OffloadIndexBlockImpl.
 """
 
@@ -46,7 +47,7 @@ INDEX_HEADER_BYTES = _HEADER.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockIndex(BlockSequence):
-    """A ledger's index."""
+    """A decoded index object: the blocks and the metadata of one ledger."""
 
     metadata: LedgerMetadata
 

@@ -3,7 +3,7 @@
 The caller has planned the blocks from the batches' lengths. One pass copies the log's chunks into
 the object's chunks. Pure.
 
-Memory: one buffer of `_BUFFER_BYTES`; no batch is buffered whole.
+Memory: one buffer of `_BUFFER_BYTES`, whatever the lengths of the batches.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Pass:
     def _take_small_batches(self, view: memoryview, position: int) -> int:
         """Copy whole batches as long as they fit; return the position of the next one.
 
-        Handles nearly every batch: within a block, whole in one view, smaller than the buffer.
+        Handles nearly every batch: at most `_COPIED_BYTES` long, in one block, and whole in `view`.
         """
         out, filled_bytes, entry_id = self._out, self._filled_bytes, self._next_entry_id
         left_in_block_bytes, end_entry_id = self._left_in_block_bytes, self._end_entry_id
@@ -106,7 +106,7 @@ class _Pass:
         return position
 
     def _take_begin(self, view: memoryview, position: int) -> int:
-        """Take a batch's bytes including its length field; return how many `view` had."""
+        """Take a batch's bytes up to the end of its length field; return how many `view` had."""
         wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
         self._started += piece

@@ -71,9 +71,9 @@ class BlockV1Layout(SegmentLayout):
         )
 
     def encoding(self, log: LogToWrite) -> SegmentEncoding:
-        """Return the contents, in blocks that begin with their lengths.
+        """Return the contents, in blocks whose headers have their lengths.
 
-        With the log's batches, the blocks are planned before the first byte, and nothing is
+        With the log's batches, the blocks are planned before the first byte, and no block is
         buffered. Without them, each block is buffered until the next one begins.
         """
         source: ContentSource

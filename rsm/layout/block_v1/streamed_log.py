@@ -1,7 +1,7 @@
 """Encodes a log as a data object in block format v1 while it reads the log's batches.
 
-A block begins with its length. So each block is buffered until the next batch does not fit into it,
-or the log has ended. Gives the same bytes as BlockedLog. Pure.
+A block's header has its length. So each block is buffered until the next batch does not fit into
+it, or the log has ended. Gives the same bytes as BlockedLog. Pure.
 
 Memory: one block, and the carry of a batch.
 """

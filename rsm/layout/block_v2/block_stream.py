@@ -109,7 +109,7 @@ class BlockStream:
         return max(self._block_bytes, self._block_bytes - plan.room_bytes)
 
     def new_block_bytes(self, ledger_id: int, length_bytes: int) -> int:
-        """Return the length of the block that such an entry would begin; 0 if it begins none."""
+        """Return the length of the block that this entry would begin; 0 if it would begin none."""
         size_bytes = ENTRY_HEADER_BYTES + length_bytes
         plan = self._builder.plan
         is_same = self._last is not None and self._last.ledger_id == ledger_id
@@ -121,7 +121,7 @@ class BlockStream:
         """Raise InvalidConfigError unless the entry can follow the last one.
 
         Entry ids are consecutive within a ledger, and ledger ids ascend. A ledger's id and its
-        number of entries fit into an i64, so the greatest entry id is one less.
+        number of entries fit into an i64, so each entry id is below the greatest i64.
         Raises UnsupportedError for an entry of almost 2 GiB.
         """
         require_entry_fits(entry_id, length_bytes)

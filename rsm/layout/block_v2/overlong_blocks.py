@@ -1,10 +1,11 @@
-"""Locates the blocks of a streamed object that are longer than they state.
+"""Locates the blocks of a streamed object if their headers state too short lengths.
 
 Pulsar's writer leaves the first entry of each block out of the block's length. If the entries then
 exceed the length, the block ends with its last entry. The index has the positions that the stated
 lengths add up to, and Pulsar's reader finds no block there. This module walks through the entries
-to find the real positions. Pulsar's writer drops entries that begin after the stated length, so
-reading them fails. Pure. Source: Pulsar's BufferedOffloadStream.
+to find the real positions. Pure. Source: Pulsar's BufferedOffloadStream.
+**Data loss in Pulsar:** its writer drops entries that begin after the stated length. Reading them
+fails.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _bounds(view: memoryview, log_position: int) -> list[int]:
     while at <= last:
         rest_bytes, magic = unpack(view, at)
         size = rest_bytes + LOG_OVERHEAD_BYTES
-        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:  # an older version, or none
+        if magic != 2 or not HEADER_BYTES <= size <= MAX_BATCH_BYTES:  # older, or no batch
             checked = batch_length_bytes(view, at, base_position=log_position)
             assert checked is not None
             size = checked

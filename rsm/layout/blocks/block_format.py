@@ -95,7 +95,7 @@ def decode_header(
 ) -> BlockHeader:
     """Decode the header at the beginning of `content`, at `position` of the object `name`.
 
-    Raises CorruptError if there is none.
+    Raises CorruptError if there is none, or if it is invalid.
     """
     least_bytes = block_format.min_header_bytes
     if len(content) < least_bytes:
@@ -130,7 +130,7 @@ def decode_header(
 
 
 def begins_padding(content: bytes | memoryview) -> bool:
-    """Return whether `content`, the rest of a block after an entry, begins with padding."""
+    """Return whether no entry begins `content`, which is the rest of a block after an entry."""
     return len(content) < ENTRY_HEADER_BYTES or content[: len(PADDING)] == PADDING
 
 

@@ -26,7 +26,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockObjects:
-    """A segment's objects by role, in any order of the metadata."""
+    """A segment's objects by role, whatever their order in the metadata."""
 
     data: StoredObject
     index: StoredObject

@@ -2,8 +2,8 @@
 
 A block is full when the next entry does not fit, and is padded to the block size. In v1 the last
 block ends with its last entry. In v2 the last block of a ledger is padded too, which is optional
-for the last block of the object. An entry larger than a block gets a block of its own, of the
-entry's length. Without such entries, the blocks equal Pulsar's byte for byte. Pure.
+for the last block of the object. An entry that does not fit into an empty block gets a longer block
+of its own. Without such entries, the blocks equal Pulsar's byte for byte. Pure.
 Source: Pulsar's BlockAwareSegmentInputStreamImpl and BufferedOffloadStream, calculateBlockSize.
 """
 
@@ -168,7 +168,7 @@ class BlockBuilder:
 
     @property
     def plan(self) -> BlockPlanner:
-        """The current block and the length of those before it; only to be read."""
+        """The current block, and the length of the blocks before it. Do not change it."""
         return self._planner
 
     def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from rsm.layout.blocks.block_format import HEADER_BYTES, BlockFormat, BlockHeader
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-# An upload has at most 10 000 parts; the rest is for the metadata. Readers refuse longer indexes.
+# Readers refuse longer indexes. The blocks of most objects take less than 1 MiB.
 MAX_INDEX_BYTES = 64 << 20
 
 _BLOCK = struct.Struct(">qiq")
@@ -114,7 +114,7 @@ def require_index_fits(length_bytes: int) -> None:
 
 
 def decode_blocks(content: bytes | memoryview) -> tuple[IndexedBlock, ...]:
-    """Decode the blocks of an index; `content` is a multiple of their length."""
+    """Decode the blocks of an index; `content` ends with a whole block."""
     return tuple(
         IndexedBlock(first_entry_id=first_entry_id, part=part, position=position)
         for first_entry_id, part, position in _BLOCK.iter_unpack(content)

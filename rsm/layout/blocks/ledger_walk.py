@@ -36,7 +36,7 @@ class EntryPositions(Protocol):
 
 
 class DataObject:
-    """The bytes of a data object. `read` returns fewer bytes only at the object's end."""
+    """The bytes of a data object. The given `read` returns fewer bytes only at the object's end."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class DataObject:
 
 
 class LedgerWalk:
-    """A walk through entries, block by block. Not thread-safe."""
+    """A position that moves forward through a ledger's entries, with checks. Not thread-safe."""
 
     def __init__(self, blocks: BlockSequence, data: DataObject, positions: EntryPositions) -> None:
         self._blocks = blocks
@@ -110,7 +110,7 @@ class LedgerWalk:
         return self._position
 
     def is_at_padding(self) -> bool:
-        """Return whether the next byte rules out that an entry begins here."""
+        """Return whether the next byte is that of padding, with which no entry begins."""
         return self._view(self._position, 1) == PADDING[:1]
 
     def is_at_end(self) -> bool:
@@ -150,7 +150,7 @@ class LedgerWalk:
         return padding_bytes
 
     def note(self) -> None:
-        """Note the position of the next entry, if it is in this block."""
+        """Note the position of the next entry, unless it is known to be after this block."""
         end_entry_id = self._block_end_entry_id
         if end_entry_id is None or self.next_entry_id < end_entry_id:
             self._positions.note(self._note_key, self.next_entry_id, self._position)

@@ -4,7 +4,7 @@ Entry ids are ordinals without relation to offsets or log positions. So the inde
 has log points in addition to Pulsar's fields. The first batch of each block is a point, and so is
 the first batch 128 KiB or more after the last point. The key of the points is
 `kafka-rlm.log-points.v1`: in v1 a custom field of the ledger's metadata, in v2 a property of the
-ledger's info. Each point is i64, i64, i64, big-endian:
+ledger's info, in base64. Each point is i64, i64, i64, big-endian:
 
     entry id    position in the ledger's log    base offset
 
@@ -53,7 +53,7 @@ class LogPointsBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerExtent:
-    """The part of a ledger in one data object: its blocks, its end, and where the index has it.
+    """The part of a ledger in one data object: its blocks, its end, and its description.
 
     `index_position` is that of the ledger's metadata in the index object `index_name`.
     """

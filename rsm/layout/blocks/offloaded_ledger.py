@@ -163,10 +163,10 @@ class LedgerFragment:
 
 
 class OffloadedLedger:
-    """An open ledger. Thread-safe. Memory: that of the fragment that an iteration is in.
+    """A ledger that is ready to be read. Thread-safe. Memory: one fragment for each iteration.
 
-    `fragments` are in the order of the entries, and lack none. If two have an entry, the later one
-    is read.
+    `fragments` are in the order of the entries, and lack none. If two fragments have an entry, it
+    is read from the later one.
     """
 
     def __init__(
