@@ -4,9 +4,9 @@ A segment writer (rsm.segment_writer) decides the order in which a copy writes o
 rsm.object_deletion decides the order in which they are deleted.
 
 This module writes no metadata events: the caller records objects before the copy and after the
-deletion. Memory: each running copy needs one piece of its source (1 MiB by default) and its encoded
-companion twice. Each read needs its range once, or twice if the layout adds bytes to the log's.
-The cache of companions and indexes needs `decoded_cache_bytes` in total.
+deletion. Memory: each running copy needs the memory of its layout, one piece of its source (1 MiB
+by default), and its encoded companion twice. Each read needs its range once, or twice if the layout
+adds bytes to those of the log. The cache of companions and indexes needs `decoded_cache_bytes`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _NAMED_KEYS = 16
 class SegmentStorageManager(RemoteStorageManager):
     """The segments in one store. Thread-safe. `close` also closes the storage.
 
-    Reads all layouts. Writes a new segment in the first of `layouts` that supports it; at least one
-    must support empty logs. A topic may name another layout, also by the class of a plug-in:
-    `class_names` maps such classes to names. Writes a streamed segment in the topic's layout if
-    that has chunks, or else in `stream_layout`, by default the first of `layouts`. With
+    Reads segments of all given layouts. Writes a new one in the first of `layouts` that supports
+    it; at least one must support empty logs. A topic may name another layout, also by the class of
+    a plug-in: `class_names` maps such classes to names. Writes a streamed segment in the topic's
+    layout if that has chunks, or else in `stream_layout`, by default the first of `layouts`. With
     `read_back`, reads each object again after the write.
     """
 

@@ -14,7 +14,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.storage.chunk_storage import ChunkStorage
 
 Failures = Mapping[str, TieredStorageError]
-"""The keys of objects that may still exist, in the order of their deletion, with the errors."""
+"""The keys of objects that may still exist, each with the error of its deletion."""
 
 
 def delete_segments(

@@ -58,7 +58,8 @@ def open_segments(
 ) -> RemoteStorageManager:
     """Open the segments; new objects record `origin`. `close` of the result closes `storage`, too.
 
-    Closes `storage` before it raises InvalidConfigError for a plug-in that cannot be started.
+    Closes `storage` before it raises an error: InvalidConfigError for a plug-in that cannot be
+    started, or that has the name of another layout.
     """
     read_back = ReadBack() if settings.should_read_back else None
     try:
@@ -149,7 +150,7 @@ def _built_in_layouts(
 def _layouts(
     settings: SegmentSettings, built_in: dict[str, SegmentLayout], failed: PluginFailed
 ) -> Iterator[SegmentLayout]:
-    """Yield the configured layouts and then the other built-in ones, which are only read."""
+    """Yield the configured layouts, and then the built-in layouts that are not configured."""
     names = set(built_in)
     for each in settings.layouts:
         if not isinstance(each, Plugin):

@@ -268,7 +268,7 @@ class RemoteStorageManager(ABC):
 
     @abstractmethod
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
-        """Return the bytes of one index as the broker had them.
+        """Return the bytes of one index in the format of the broker's file.
 
         Raises NotFoundError if the segment has no such index (KIP-405), CorruptError,
         RetriableError.
@@ -280,8 +280,8 @@ class RemoteStorageManager(ABC):
     ) -> tuple[AbortedTransaction, ...]:
         """Return all aborted transactions that overlap the segment, wherever their markers are.
 
-        Empty if there are none, also for a segment without a transaction index. Raises the errors
-        of `fetch_index`.
+        Empty if there are none. A segment without a transaction index may have some, with markers
+        in later segments. Raises the errors of `fetch_index`.
         """
 
     @abstractmethod

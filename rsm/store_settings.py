@@ -22,8 +22,8 @@ Store = StoreSettings | Plugin
 class SegmentSettings:
     """How segments are stored.
 
-    `layouts` come before the other built-in layouts; new segments have the first one. With
-    `manager`, only that plug-in copies, reads and deletes segments.
+    `layouts` come before the other built-in layouts; by default, new segments have the first one
+    that can store them. With `manager`, only that plug-in copies, reads and deletes segments.
     """
 
     key_prefix: str = ""

@@ -1,4 +1,4 @@
-"""The operating system's clock, for program entry points; all other code receives a clock."""
+"""The operating system's clock; program entry points pass it to the code that takes a Clock."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@
     no result in time                   counted, logged, RetriableError; the thread is abandoned
 
 So an untyped error never means that an object is absent or that work is done. KeyboardInterrupt is
-passed on. Each call runs in a thread of its own, because a caller cannot end a call that hangs. At
-most CALLS_MAX run at once, abandoned ones included; further calls fail at once.
+passed on. Except for `mapped`, each call runs in a thread of its own, because a caller cannot end a
+call that hangs. At most CALLS_MAX such calls run at once, abandoned ones included; further ones
+fail at once.
 
 An abandoned call gets no more bytes of its source, because the caller may have closed the file.
 Time that the call spends in its source does not count, because a throttle may delay the source.
@@ -128,7 +129,7 @@ class _Running(Generic[T]):
             self._ended.set()
 
     def wait(self, timeout_ms: int, watch: CallWatch) -> bool:
-        """Wait for the end; return False if the call was abandoned before."""
+        """Wait until the call ends or is abandoned; return whether it ended."""
         while not self._ended.wait(watch.remaining_s(timeout_ms)):
             if watch.abandon(timeout_ms):
                 return self._ended.is_set()

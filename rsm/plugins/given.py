@@ -1,7 +1,7 @@
 """The sources and attempts that pass between `rlm` and a plug-in.
 
-Counts the bytes that a plug-in reads, because its own report does not prove that it read all. Maps
-the errors of sources that a plug-in yields.
+Counts the bytes that a plug-in reads, because its own report proves nothing. Maps the errors
+of sources that a plug-in yields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rsm.spi import CopyAttempt
 
 @dataclass(slots=True)
 class BytesRead:
-    """The length and the CRC32C of the last pass over a source that ran to its end."""
+    """The length and the CRC32C of the last complete pass over a source."""
 
     length_bytes: int | None = None
     crc32c: int = 0

@@ -8,7 +8,9 @@ A copy counts, and can permit a trim, only if all of these are true:
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 
 The result of `check_objects` counts only if it names no other segment's objects. So neither
-an error nor a wrong result leads to a deletion or a trim.
+an error nor a result that breaks these rules leads to a deletion or a trim.
+**Data loss:** without remote.copy.verify=read, a copy counts even if the plug-in stored other bytes
+than it read, and a trim can then remove the last good copy.
 """
 
 from __future__ import annotations
@@ -199,7 +201,7 @@ class PluginStorageManager(RemoteStorageManager):
 
 
 def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata) -> CopiedSegment:
-    """Return a copy whose objects are the planned ones, each with length and checksum."""
+    """Return the copy. Raises ValueError unless it has the planned objects, lengths and CRC32Cs."""
     require_type(copied.custom_metadata, bytes)
     objects = require_types(copied.objects, StoredObject)
     if [each.key for each in objects] != list(metadata.object_keys):

@@ -54,7 +54,7 @@ class Plugin:
 
 
 class PluginSettings(Mapping[str, str]):
-    """The settings that a plug-in's constructor gets; `repr` shows none.
+    """The settings that a plug-in's constructor gets; `repr` shows only their keys.
 
     Records which settings the constructor reads.
     """

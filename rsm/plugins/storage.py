@@ -1,8 +1,8 @@
 """A plug-in's chunk storage: its errors mapped, its time limited, its results checked.
 
-A result that violates the SPI raises RetriableError: it never means that a chunk is absent or
-deleted. `rlm` computes the length and the CRC32C of a new chunk itself, from the bytes that the
-plug-in takes, and always compares them with `info`.
+A result that violates the SPI raises RetriableError, or CorruptError for a creation. It never means
+that a chunk is absent or deleted. `rlm` computes the length and the CRC32C of a new chunk itself,
+from the bytes that the plug-in takes, and always compares them with `info`.
 """
 
 from __future__ import annotations

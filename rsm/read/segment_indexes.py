@@ -46,7 +46,7 @@ class SegmentIndexes:
 
         Raises CorruptError if the entry is outside the log or above `offset`. Checks only the found
         entry, because an index may have 250 000 entries. The companion's checksum covers all of
-        them, and the reader compares each batch with the entry.
+        them, and the reader compares the first batch with the entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):

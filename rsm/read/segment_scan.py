@@ -1,7 +1,7 @@
 """RemoteScanner: reads stored segments as runs of complete, verified record batches.
 
 It serves one consumer of a large range. It finds the first batch by the offset index, fetches
-ranges of the log ahead of the consumer, and bypasses all caches of the log. The caller selects the
+ranges of the log ahead of the consumer, and has no cache of the log. The caller selects the
 segments; rsm.segment.batches.segment_cursor verifies batches. Records are not decoded.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.

@@ -5,7 +5,7 @@ delete it last. So the objects of one attempt show its state:
 
     companion, and all other objects in their recorded lengths    complete: the segment counts
     no companion                                                  the upload has not finished
-    companion, and another object is missing                      a deletion has not finished
+    companion, and another object is missing                      deletion unfinished or object lost
     wrong companion, layout not configured, or a wrong length     unreadable, with an error
 
 The lineage decides which offsets of complete segments belong to the log. Each companion has the
@@ -69,7 +69,10 @@ class UnreadableSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyDeletedSegment:
-    """A segment whose deletion has not finished: its companion exists, this object does not."""
+    """A segment with a companion but without the object `missing_key`.
+
+    Its deletion has not finished, or the object is lost.
+    """
 
     offsets: OffsetRange
     missing_key: str

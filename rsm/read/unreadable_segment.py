@@ -17,7 +17,7 @@ _E = TypeVar("_E", bound=TieredStorageError)
 def unreadable_segment(error: _E, metadata: RemoteLogSegmentMetadata, **context: object) -> _E:
     """Return the error of a read with the segment, and with what to do if it is damaged.
 
-    An error that already has both gets only `context`.
+    Of an error that already has both, only the reason stays.
     """
     reason = error.context["reason"] if error.message == _MESSAGE else error
     if isinstance(error, NotFoundError | CorruptError):

@@ -1,4 +1,4 @@
-"""Clock: the interface that code uses for waits and timestamps instead of the time module."""
+"""Clock: an interface for waits and timestamps, so that tests can replace the real time."""
 
 from __future__ import annotations
 

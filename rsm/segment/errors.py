@@ -42,7 +42,7 @@ class TieredStorageError(Exception):
         return text if advice is None else f"{text}. {advice}."
 
     def _with_reasons(self) -> Iterator[TieredStorageError]:
-        """Yield this error and its chain of reasons, up to the first of another class."""
+        """Yield this error and its chain of reasons, up to the first that is no error of rlm."""
         error: object = self
         while isinstance(error, TieredStorageError):
             yield error
@@ -94,7 +94,7 @@ class UnsupportedError(TieredStorageError):
 
 
 class InvalidConfigError(TieredStorageError):
-    """The user's input is invalid; the context has the key, and the found and expected values."""
+    """The user's input is invalid; the context names it, for example by `key` and `found`."""
 
 
 class HostNotReadyError(InvalidConfigError):

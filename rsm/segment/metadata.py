@@ -119,12 +119,12 @@ class RemoteLogSegmentMetadata(_Derived):
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the lineage
     within them. They begin above the base offset if the log start was inside the segment; the
     offsets below are not readable. `objects` are named before the first byte is written, and
-    `layout` names their layout. A finished segment has only the chunks that were written; before,
-    it has all that may be written. `custom_metadata` are the storage manager's own bytes (KIP-917).
-    `unknown_fields` are a newer version's protobuf fields; `in_state` keeps them.
+    `layout` names their layout. A finished segment has only the chunks that were written; an
+    unfinished one has all that may be written. `custom_metadata` are the storage manager's own
+    bytes (KIP-917). `unknown_fields` are a newer version's protobuf fields; `in_state` keeps them.
     `is_open`: the copy started before the segment's end was known. Then `offsets` contain only the
-    base offset, and the size is 0; the finished state has the true values.
-    Metadata with equal fields is equal, also if it is of a subclass.
+    base offset, and the size is 0; the finished state has the true values. Metadata with equal
+    fields is equal, also if it is of a subclass.
     """
 
     segment_id: RemoteLogSegmentId

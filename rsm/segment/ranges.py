@@ -1,4 +1,4 @@
-"""Half-open ranges of offsets and of bytes; only this module converts inclusive forms."""
+"""Half-open ranges of offsets and of bytes, and conversions from and to inclusive forms."""
 
 from __future__ import annotations
 

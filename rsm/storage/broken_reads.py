@@ -1,7 +1,7 @@
 """Continues a read after a response broke off, without requesting the received bytes again.
 
-A store's client repeats requests without a response, but usually not after a response broke off. It
-limits the number of requests, and sets one deadline for all bytes. This module does not know the
+A store's client repeats requests without a response, but usually not after a response broke off.
+This module limits the number of requests, and sets one deadline for all bytes. It does not know the
 store's API.
 """
 

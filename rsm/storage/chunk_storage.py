@@ -189,8 +189,8 @@ class ChunkStorage(ABC):
     def lifecycle_rules(self) -> tuple[LifecycleRule, ...]:
         """Return the rules by which the store itself deletes or archives chunks.
 
-        Also empty for stores whose rules a binding cannot read: a directory, HDFS, and Azure, whose
-        rules are only in its management API. Raises TieredStorageError if the read fails, most
+        Also empty for stores whose rules a binding cannot read: a directory, HDFS, and Azure, which
+        has them only in its management API. Raises TieredStorageError if the read fails, most
         often because a permission is missing.
         """
         return ()

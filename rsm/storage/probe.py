@@ -1,7 +1,7 @@
 """Tries and times each operation that rlm needs of a store, with the probe's own objects.
 
-The objects have a prefix that nothing else uses, and are deleted at the end in any case. An
-operation is not tried without the access or the object that it needs.
+The objects have a prefix that nothing else uses. The probe tries to delete them at the end, also
+after failures. An operation is not tried without the access or the object that it needs.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _Probe:
         _require([name for name in listed if name in wanted] == wanted, "objects are missing")
 
     def _try_optional_features(self, *, when: bool) -> None:
-        """Try the optional features."""
+        """Try the operations that not every store supports."""
         name = f"{self._prefix}grown"
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
         self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)

@@ -23,7 +23,7 @@ class FilesystemSettings:
     access: FileAccess = DEFAULT_ACCESS
 
 
-# Excludes the memory store, because trimmed segments must be durable.
+# The memory store is not among them, because trimmed segments must be durable.
 StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
 """The identity of a store, and how to access it."""
 

@@ -115,7 +115,7 @@ class BatchRun:
             self._at_least_offset = max(self._at_least_offset, at_least_offset)
 
     def above(self, offset: int) -> int:
-        """Return the number of the first batch that reaches above `offset`; the length if none."""
+        """Return the number of the first batch with an offset >= `offset`; the length if none."""
         return bisect_right(self._next_offsets, offset)
 
     def within(self, position: int) -> int:

@@ -81,8 +81,8 @@ class LineageExpectation(BatchExpectation):
     """Expects a log that its lineage covers, before it counts as stored. Not thread-safe.
 
     A trim may have cut a broker's lineage: offsets below its first entry are accepted with the
-    entry's epoch or any older one, and these epochs must ascend. No batch reaches into the epoch
-    after its own.
+    entry's epoch or any older one, and these epochs must not decrease. No batch reaches into the
+    epoch after its own.
     """
 
     __slots__ = ("_epoch", "_epoch_end_offset", "_lineage")

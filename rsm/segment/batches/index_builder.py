@@ -101,9 +101,9 @@ def matches_log(
     """Return whether the indexes of a rolled segment match all of its `batches`, in order.
 
     They match if no lookup leads past the batch that it should find. Each position is the start of
-    a batch, and no batch before it has an offset at or above its entry's. Each time entry names the
-    first batch with its timestamp or above, and the last entry has the maximum. The density of
-    entries does not matter.
+    a batch whose base offset is not above the entry's offset. Each time entry names the first batch
+    with its timestamp or above, and the last entry has the maximum. The density of entries does not
+    matter.
     """
     checker = IndexChecker(offset_index, time_index)
     for header in batches:

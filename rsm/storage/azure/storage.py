@@ -79,7 +79,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                 ),
                 raw_request_hook=lambda sent: observe(sent.http_request.method),
                 max_single_get_size=_MAX_SINGLE_GET_BYTES,
-                # Above any upload, so that this class decides which content is one request.
+                # The limit is above any upload: this class decides which content is one request.
                 max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,
             )
         except ValueError as error:

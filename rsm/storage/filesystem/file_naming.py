@@ -26,7 +26,7 @@ _LINK_ATTEMPTS = 16
 
 
 class FileNaming:
-    """Links and unlinks names. Thread-safe. Raises OSError and the errors that methods name."""
+    """The names of a store's chunks. Thread-safe. Raises OSError and what its methods name."""
 
     def __init__(self, root: StoreRoot, incoming: Incoming) -> None:
         self._root = root
@@ -73,7 +73,7 @@ class FileNaming:
     def publish(self, file: IncomingFile, path: Path, name: str) -> None:
         """Link the names of the file and of its prepared attributes; durable on return.
 
-        After an error neither has a name, unless the file system also refuses to unlink it.
+        After an error neither has a name, unless the file system also refuses the unlink.
         """
         with self._lock:
             self.check_free(path, name)

@@ -94,7 +94,7 @@ class Incoming:
         sync_directory(self._directory)
 
     def _sweep(self, now_ns: int) -> None:
-        """Remove leftovers older than their maximum age, at most once per such period."""
+        """Remove leftovers older than their maximum age, at most once in that time."""
         with self._lock:
             if now_ns < self._next_sweep_ns:
                 return

@@ -47,8 +47,8 @@ _CAPABILITIES = Capabilities(
     has_stored_checksum=False,
 )
 
-# The disk writes such pieces while the next one is read and checked. With this size, a copy of 64
-# MiB segments is as fast as a plain copy of the files. Without such pieces it is half as fast.
+# The disk writes a piece of this size while the next one is read and checked. So a copy of segments
+# of 64 MiB is as fast as a plain copy of the files; without such pieces it is half as fast.
 _WRITE_BACK_BYTES = 8 << 20
 
 
@@ -258,7 +258,7 @@ def _read_all(descriptor: int, start_position: int, end_position: int) -> bytes:
 
 
 def _append_all(descriptor: int, data: bytes | memoryview, *, start_position: int) -> None:
-    """Append all of `data`, durably; a failure restores the previous length."""
+    """Append all of `data`, durably; after a failure, restore the old length if possible."""
     rest = memoryview(data).cast("B")
     position = start_position
     try:

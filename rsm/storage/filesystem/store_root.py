@@ -56,7 +56,7 @@ class StoreRoot:
                 root=path,
                 advice="Name a directory that exists",
             )
-        # Not the device number: it may change when the file system is mounted again.
+        # The device number may change when the file system is mounted again, so it is not compared.
         self._inode = status.st_ino
 
     def verify(self) -> None:

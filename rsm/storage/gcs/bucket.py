@@ -99,7 +99,7 @@ class GcsBucket:
         with self._lock:
             now_s = time.monotonic()
             if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
-                # Not closed: other threads may have requests in flight in the old client.
+                # The old client stays open: other threads may have requests in flight in it.
                 self._client = None
                 self._renewed_at_s = now_s
 

@@ -1,10 +1,10 @@
 """ChunkStorage in a bucket: a chunk is an object with the chunk's name.
 
-The source is read once. Content of one part is a single request. Longer content, and content of
-unknown length, is one resumable upload, part by part; the store discards an unfinished one after a
-week. The store compares the CRC32C of the whole object and returns it. A creation fails if an
-object has the name. Only the SDK repeats requests. Each creation has its own id, to recognize its
-object if the response was lost.
+The source is read once. Content of a known length up to 8 MiB is a single request. All other
+content is one resumable upload, part by part; the store discards an unfinished one after a week.
+The store compares the CRC32C of the whole object and returns it. A creation fails if an object has
+the name. Only the SDK repeats requests. Each creation has its own id, to recognize its object if
+the response was lost.
 
 The SDK continues a read that broke off, from the same generation of the object.
 

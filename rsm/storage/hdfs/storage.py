@@ -1,7 +1,7 @@
 """ChunkStorage in a directory of HDFS: the chunk's name is the path of its file.
 
 A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
-blocks. It then sets the attributes and renames the file, which never replaces another file. A
+blocks. It then sets the attributes and renames the file; a rename never replaces another file. A
 killed process leaves its file there, and HDFS closes it. A later writer removes files that were
 closed too long ago (rsm.storage.uploads.leftovers). Appends and joins are safe only with one writer
 for each chunk, as in HDFS. No comparable checksum is kept.
@@ -200,7 +200,7 @@ class HdfsChunkStorage(ChunkStorage):
         return length_bytes
 
     def _sweep(self, written: str) -> None:
-        """Remove leftovers older than their maximum age by HDFS's clock, once per such period."""
+        """Remove leftovers older than their maximum age by HDFS's clock, once in that time."""
         with self._lock:
             if time.monotonic() < self._next_sweep_s:
                 return

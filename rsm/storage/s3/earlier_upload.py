@@ -100,10 +100,11 @@ class EarlierUpload:
         """The number of the content's pieces that are not sent."""
 
     def take(self, piece: bytearray, checksum: int) -> bool:
-        """Return whether the next piece of the content is the same, so that it is not sent.
+        """Return whether the next piece of the content need not be sent.
 
-        `checksum` is that of the content up to the end of the piece. After the first False, each
-        piece must be sent. Raises the errors of `end`.
+        A piece is not sent if it equals the next part, or belongs to a larger part, which is
+        compared as a whole. `checksum` is that of the content up to the end of the piece. After the
+        first False, each piece must be sent. Raises the errors of `end`.
         """
         if self._following is not None:
             return False
@@ -191,7 +192,8 @@ class EarlierUpload:
                 )
         except TieredStorageError as error:
             upload.abort()  # its copy may have succeeded, and must not be used by the next attempt
-            if not isinstance(error, NotFoundError):  # which means that someone deleted the object
+            # NotFoundError means that someone deleted the object: the store can copy.
+            if not isinstance(error, NotFoundError):
                 self._failed()
             raise _not_usable(error) from error
         length_bytes = self._same[-1].end_position
@@ -229,16 +231,16 @@ class EarlierUploads:
         self._can_copy = True
 
     def can_use(self, name: str) -> bool:
-        """Return whether the parts of an upload of this object that fails now may be used later."""
+        """Return whether a later upload may use the parts of this object's upload, which failed."""
         return self._can_copy and self._is_listed and can_list_uploads(self._bucket, name)
 
     def find(
         self, reuse: ContentReuse, begin: Callable[[], MultipartUpload]
     ) -> EarlierUpload | None:
-        """Return the unfinished upload with the most bytes; abort all others.
+        """Return the unfinished upload with the most bytes; try to abort the others.
 
-        `begin` begins the upload of the content. Returns None if the store does not answer. Without
-        the permission to list, and after a copy that failed, none is used and it returns None.
+        `begin` begins the upload of the content. Returns None if no upload can be used: the store
+        does not answer, the permission to list is missing, or an earlier copy failed.
         """
         found: tuple[EarlierUpload, ...] = ()
         try:
@@ -291,7 +293,7 @@ class EarlierUploads:
         )
 
     def _sent(self, name: str, upload_id: str) -> tuple[SentPart, ...]:
-        """Return the parts before the first without a checksum, or missing, or above the limit."""
+        """Return the parts before the first that is missing, without a checksum or too long."""
         parts: list[SentPart] = []
         position = 0
         for number, each in enumerate(self._listed(name, upload_id), start=1):

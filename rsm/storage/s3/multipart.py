@@ -1,7 +1,7 @@
 """A multipart upload, with parts in any order from any thread, completed or aborted.
 
 A killed process leaves the upload in the bucket, invisible. `discard_uploads` removes it by the
-name of its object; a lifecycle rule of the bucket (AbortIncompleteMultipartUpload) removes others.
+name of its object. Other uploads need a lifecycle rule (AbortIncompleteMultipartUpload).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class MultipartUpload:
-    """An upload that `multipart_upload` started. Part numbers begin at 1. Thread-safe."""
+    """An upload in the store, not completed yet. Part numbers begin at 1. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket, name: str, upload_id: str) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class MultipartUpload:
     def copy(
         self, number: int, source: str, positions: ByteRange | None = None, *, etag: str
     ) -> str | None:
-        """Have the store copy another object, or a range of it, which must still have this `etag`.
+        """Have the store copy another object that still has this `etag`, or a range of the object.
 
         S3 copies ranges only of objects of more than 5 MB. Returns the store's checksum of the
         part, in its text form; None if it has none.
@@ -114,10 +114,10 @@ def multipart_upload(
     look: Mapping[str, object],
     is_kept: Callable[[], bool] = lambda: False,
 ) -> Iterator[MultipartUpload]:
-    """Start an upload, which the context must complete; an error in it aborts the upload.
+    """Start an upload, which the context must complete.
 
-    `look` are the settings and the user metadata of the object. After an error, `is_kept` returns
-    whether the parts stay, for `discard_uploads` or another upload.
+    `look` are the settings and the user metadata of the object. An error in the context aborts the
+    upload, unless `is_kept` returns True: the parts then stay for another upload.
     """
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": OF_THE_WHOLE}
     response = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
@@ -153,7 +153,7 @@ def discard_uploads(bucket: S3Bucket, name: str) -> None:
 
     The store then refuses their later parts and completions. A part in flight may survive one
     abort, so this function lists the uploads again. Raises the listing's ClientError, the errors of
-    the other requests, and RetriableError if each listing has another upload.
+    the other requests, and RetriableError if each listing still has uploads.
     """
     for _ in range(_MAX_LISTINGS):
         found = upload_ids(bucket, name)

@@ -2,9 +2,8 @@
 
 Supports neither append nor truncate. An object counts as absent only if the store reports that its
 key is missing: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A
-read that breaks off continues only with the same ETag. Deletion needs the permissions to delete and
-to read.
-Listing and the access check need the permission to list.
+read that breaks off continues only with the same ETag. `delete` also needs the permission to read;
+`delete_many` does not. Listing and the access check need the permission to list.
 
 Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 names.
 """
@@ -169,7 +168,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             raise store_error(error, operation=operation, bucket=bucket) from error
 
     def check_access(self) -> None:
-        # Not HeadBucket: its response has no body with the reason of a failure.
+        # The response of HeadBucket would have no body with the reason of a failure.
         self._bucket.ask("list_objects_v2", MaxKeys=1)
 
     def close(self) -> None:

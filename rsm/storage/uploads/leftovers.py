@@ -1,7 +1,7 @@
 """Decides which unfinished files of a directory store or HDFS are leftovers of dead writers. Pure.
 
 A file without a recent write may still have a writer: a stream may wait a week for its next record.
-So until a file is older than that, it is a leftover only if its writer is known to be gone.
+So up to WRITTEN_MAX_AGE_MS, a file is a leftover only if its writer is known to be gone.
 """
 
 from __future__ import annotations

@@ -105,16 +105,16 @@ class PartSenders:
         return source.length_bytes <= self._part_bytes
 
     def lengths(self, source: ContentSource, reader: PartReader) -> Iterator[int]:
-        """Return the lengths of the content's own parts; without any, equal lengths.
+        """Return the lengths of the content's own parts; else `part_bytes` each, and the rest.
 
-        The last part of an unknown length may be shorter than returned.
+        If the length is unknown, the last part may be shorter than returned.
         """
         parts = parts_of(source)
         if not isinstance(parts, PartBounds):
             return iter(parts)
         if source.length_bytes is None or parts is PartBounds.EACH_CHUNK:
             return self._lengths_to_the_end(reader, is_each_chunk=parts is PartBounds.EACH_CHUNK)
-        # Not a list: the announced length has no limit.
+        # A list could be too long, because the announced length has no limit.
         full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
         return chain(repeat(self._part_bytes, full), [rest_bytes] if rest_bytes else [])
 

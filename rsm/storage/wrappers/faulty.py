@@ -9,8 +9,8 @@ The faults of one request:
     partial    of delete_many: each name is deleted, refused or unheard on its own
     flipped    of a read: one bit of the response is wrong
 
-Requests that change nothing are refused, and reads may be flipped. Equal seeds and equal sequences
-of requests give equal faults; with several threads the sequence varies.
+A request that changes nothing can only be refused; a read can also be flipped. Equal seeds and
+equal sequences of requests give equal faults; with several threads the sequence varies.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class ReadOnlyChunkStorage(ChunkStorageWrapper):
-    """A store for reads only; each change raises UnsupportedError and changes nothing."""
+    """A store for reads only; each change fails with UnsupportedError and changes nothing."""
 
     @property
     def capabilities(self) -> Capabilities:
