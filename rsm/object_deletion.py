@@ -1,7 +1,7 @@
 """Deletes the objects of segments in bulk, each segment's companion last.
 
-The companion describes the other objects, so it must exist as long as any of them does. A writer
-that was killed, or does not know yet that it is fenced, may have an upload in progress. A deletion
+The companion describes the other objects, so it must exist as long as any of them does. A killed
+writer, or a fenced one that does not know it yet, may have an upload in progress. A deletion
 first discards that upload, so that it cannot create the deleted object again.
 """
 

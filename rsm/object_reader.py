@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class ObjectReader:
-    """Reads and caches the objects of one store. Thread-safe.
+    """The objects of one store, with caches of decoded ones. Thread-safe.
 
     Memory: `decoded_bytes` of decoded objects, 3 MB of noted positions.
     """

@@ -69,7 +69,7 @@ class CopiedSegment:
 
 
 class SegmentWriter(ABC):
-    """Writes the objects of one segment, whose end need not be known at the start.
+    """The writer of one segment's objects. The segment's end need not be known at the start.
 
     Append the log, or write it as a whole; then seal the segment, or abort it. Each call needs:
 

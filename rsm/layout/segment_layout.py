@@ -93,7 +93,7 @@ class SegmentEncoding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRange:
-    """A range of one object."""
+    """The positions to read in one object."""
 
     key: str
     positions: ByteRange

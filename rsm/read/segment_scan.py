@@ -31,7 +31,7 @@ LogFetch = Callable[[RemoteLogSegmentMetadata, ByteRange], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """Represents the size of a fetch, and the number of fetches ahead of the consumer."""
+    """The size of a fetch, and the number of fetches ahead of the consumer."""
 
     fetch_bytes: int = 4 << 20
     ahead_count: int = 1
@@ -72,7 +72,7 @@ class RemoteScan:
 
 
 class RemoteScanner:
-    """Reads stored segments. Thread-safe; a scan belongs to one thread.
+    """The storage and the threads that scans use. Thread-safe; a scan belongs to one thread.
 
     `executor` runs only fetches, and limits how many run at once. With `fetch`, a caller can add
     context to the errors of the storage's own fetch.

@@ -123,7 +123,7 @@ class _Described:
 
 
 class StoreScan:
-    """Lists the segments of one store. Thread-safe. `executor` reads companions.
+    """The segments of one store, as its objects show them. Thread-safe. `executor` reads companions.
 
     Does not close the storage. All methods raise the errors of the listing.
     """

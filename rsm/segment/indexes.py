@@ -50,7 +50,7 @@ class OffsetIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetIndex:
-    """Finds the position to read from for an offset. `data` are the file's bytes."""
+    """The positions to read from, by offset. `data` are the file's bytes."""
 
     base_offset: int
     data: bytes = b""
@@ -134,7 +134,7 @@ class TimeIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeIndex:
-    """Finds the offset to search from for a timestamp. `data` are the file's bytes."""
+    """The offsets to search from, by timestamp. `data` are the file's bytes."""
 
     base_offset: int
     data: bytes = b""

@@ -64,7 +64,7 @@ def require_entry_fits(entry_id: int, length_bytes: int) -> None:
 
 
 class BlockPlanner:
-    """Divides consecutive entries by their lengths, from `first_entry_id` on. Not thread-safe."""
+    """The blocks of consecutive entries, by the entries' lengths. Not thread-safe."""
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._block_bytes = block_bytes
@@ -145,7 +145,7 @@ class BlockPlanner:
 
 
 class BlockBuilder:
-    """Encodes blocks from entries as they arrive. Memory: one block. Not thread-safe."""
+    """The blocks of entries, encoded as these arrive. Memory: one block. Not thread-safe."""
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._planner = BlockPlanner(block_bytes=block_bytes, first_entry_id=first_entry_id)

@@ -37,7 +37,7 @@ class LogPoint:
 
 
 class LogPointsBuilder:
-    """Encodes the batches that are log points, in order. Not thread-safe."""
+    """The encoded log points of one ledger, added in order. Not thread-safe."""
 
     def __init__(self) -> None:
         self._encoded = bytearray()

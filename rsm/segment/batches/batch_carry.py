@@ -8,7 +8,7 @@ from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
 
 
 class BatchCarry:
-    """Collects the bytes of the batch at `position` from consecutive pieces. Not thread-safe.
+    """The bytes of the batch at `position`, from consecutive pieces. Not thread-safe.
 
     It refers to the memory of the pieces until `own` copies the last one. Memory: one batch, at
     most MAX_BATCH_BYTES.

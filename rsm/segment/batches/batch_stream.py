@@ -12,7 +12,7 @@ from rsm.segment.errors import CorruptError
 
 
 class BatchStream:
-    """Checks a log from the batch at `position` on. Not thread-safe; unusable after an error.
+    """The check of a log from the batch at `position` on. Not thread-safe; unusable after an error.
 
     Memory: one batch that crosses pieces, and the run of one piece.
     """

@@ -41,7 +41,7 @@ class IndexedBatch(Protocol):
 
 
 class IndexBuilder:
-    """Builds the indexes of one segment from its batches in order. Not thread-safe."""
+    """The indexes of one segment, from the batches that were added in order. Not thread-safe."""
 
     def __init__(
         self, *, base_offset: int, index_interval_bytes: int = INDEX_INTERVAL_BYTES

@@ -15,7 +15,7 @@ _END_OF_TIME_MS = (1 << 63) - 1
 
 
 class JoinedCompanions:
-    """Joins the batches and the transactions of consecutive parts. Not thread-safe.
+    """A segment's companions, from the data of its consecutive parts. Not thread-safe.
 
     The indexes are those that a broker would write for the whole segment. The parts' transactions
     are united, in the order of their markers. Memory: the indexes, 20 bytes for each 4 KiB of the

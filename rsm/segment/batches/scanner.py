@@ -31,7 +31,7 @@ class SegmentScan:
 
 
 class SegmentScanner:
-    """Checks a segment's bytes as they arrive. Not thread-safe; unusable after an error.
+    """The check of one segment, as its bytes arrive. Not thread-safe; unusable after an error.
 
     `lineage` must cover the segment; see `LineageExpectation`.
     """

@@ -44,7 +44,7 @@ class Body:
 
 
 class WebHdfs:
-    """A WebHDFS client. Thread-safe.
+    """The name nodes and data nodes of one HDFS, over its REST interface. Thread-safe.
 
     All methods raise RetriableError, CorruptError and RemoteError.
     """

@@ -222,7 +222,7 @@ def _not_usable(error: TieredStorageError) -> RetriableError:
 
 
 class EarlierUploads:
-    """Finds unfinished uploads in one bucket. Thread-safe."""
+    """The unfinished uploads in one bucket, and whether their parts can be used. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket

@@ -19,7 +19,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class RateGate:
-    """Limits an amount per second. Thread-safe."""
+    """The limit of an amount per second. Thread-safe."""
 
     def __init__(self, clock: Clock, *, per_second: int) -> None:
         self._clock = clock
