@@ -1,7 +1,7 @@
 """Writes objects, then verifies them against their source.
 
 An object is verified when its length in the store equals the source's, and so does its checksum if
-the store keeps one. Both come from the response to the creation, or from a later request. With
+the store keeps one. The store's binding checks both at the creation, or a later request does. With
 read-back enabled, the object is also read. This module does not know the objects' meaning.
 
 Memory: one piece of the source; to read back, one piece.

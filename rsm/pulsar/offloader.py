@@ -1,9 +1,9 @@
 """LedgerOffloader: PIP-17's and PIP-76's operations for any ledger, with a store or without one.
 
 It is compatible with Pulsar in both directions: in the formats, the names and the user metadata. It
-writes the data object first and the index second, so that an index proves complete data. A failed
-offload deletes what it wrote. It refuses an object whose user metadata does not name the format's
-version.
+writes the data object first and the index second, so that an index proves that all data was
+written. A failed offload deletes what it wrote, if the store permits it. It refuses an object whose
+user metadata does not name the format's version.
 """
 
 from __future__ import annotations

@@ -123,9 +123,10 @@ class _Described:
 
 
 class StoreScan:
-    """The segments of one store, as its objects show them. Thread-safe. `executor` reads companions.
+    """The segments of one store, as its objects show them. Thread-safe.
 
-    Does not close the storage. All methods raise the errors of the listing.
+    `executor` reads companions. Does not close the storage. All methods raise the errors of the
+    listing.
     """
 
     def __init__(

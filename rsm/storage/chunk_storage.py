@@ -43,9 +43,10 @@ class Capabilities:
     """The optional features of a store; a method without its feature raises UnsupportedError.
 
     With `has_inline_attributes` the creation request carries the attributes; otherwise they need a
-    file or a request of their own. With `has_confirmed_creation` the store confirmed the length and
-    CRC32C of each created chunk, so that no further check is needed. With `has_reusable_uploads`
-    the store keeps what unfinished creations sent, and others can use it (ContentReuse).
+    file or a request of their own. With `has_confirmed_creation` a creation ends only after the
+    store confirmed the content's CRC32C or length, so that no further check is needed. With
+    `has_reusable_uploads` the store keeps what unfinished creations sent, and others can use it
+    (ContentReuse).
     """
 
     can_append: bool
