@@ -125,7 +125,7 @@ _EVENTS: dict[str, Event] = {
         ),
     ),
     "policy_with_layout": replace(
-        build.policy(), policy=replace(_POLICY, layout="rlm_example.layout:LabeledLayout")
+        build.policy(), policy=replace(_POLICY, layout="rlm_example.layout:LabelledLayout")
     ),
     "policy_level_with_layout": PolicyLevelSet(
         event_id=UUID(int=0xE7), level=PolicyLevel(pattern="orders-*", layout="block_v2")

@@ -18,7 +18,7 @@ def _lines(caplog: pytest.LogCaptureFixture) -> Counter[tuple[str, str]]:
     return Counter(
         (record.levelname, message_of(record))
         for record in caplog.records
-        if record.levelno >= logging.INFO and "no such partition" in record.getMessage()
+        if record.levelno >= logging.INFO and "no such topic or partition" in record.getMessage()
     )
 
 
