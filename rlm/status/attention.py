@@ -16,6 +16,7 @@ from rlm.status.cluster_status import DeletedTopic, PartitionStatus
 from rlm.status.document import PartitionReport, StreamReport
 from rlm.status.failures import COPIES_FAIL, FAILING
 from rlm.status.problem import Problem, ProblemKind
+from rlmm.events.registration import NO_BROKER
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 _PROCESSES = "rlm processes"
@@ -171,10 +172,17 @@ def _of_processes(
         if reasons or not each.reasons:
             yield Problem(
                 kind=ProblemKind.NOT_READY,
-                process=f"{each.role} of broker {each.broker_id}",
+                process=_name(each),
                 reason=f"not ready: {'; '.join(reasons) or 'it reports no reason'}",
                 command=_PROCESSES,
             )
+
+
+def _name(process: ProcessStatus) -> str:
+    """Return the role and the broker; a gateway of the whole cluster has no broker."""
+    if process.broker_id == NO_BROKER:
+        return f"{process.role} of the cluster"
+    return f"{process.role} of broker {process.broker_id}"
 
 
 def _of_differing_files(processes: Iterable[ProcessStatus]) -> Iterator[Problem]:

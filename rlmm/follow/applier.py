@@ -26,7 +26,6 @@ CORRUPT = "corrupt"
 UNSUPPORTED = "unsupported"
 NEWER_VERSION = "newer_version"
 MISPLACED = "misplaced"
-_REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +116,7 @@ class _BatchFold:
                 self.accepted += 1
             else:
                 self.refused[refusal.value] += 1
-                self._log_once(record, logging.INFO, _REFUSED, refusal.value)
+                self._log_once(record, logging.INFO, "refused", "refused", refusal.value)
             if awaited and (event_id := _event_id(parsed)) in awaited:
                 self.results[event_id] = PublishResult(
                     refusal=refusal.value if refusal else None, append_time_ms=record.append_time_ms
@@ -138,12 +137,13 @@ class _BatchFold:
         self, record: TopicRecord, reason: str, kind: str, error: Exception | None = None
     ) -> None:
         self.skipped[reason] += 1
-        self._log_once(record, logging.WARNING, reason, kind, error)
+        self._log_once(record, logging.WARNING, "skipped", reason, kind, error)
 
     def _log_once(
         self,
         record: TopicRecord,
         level: int,
+        outcome: str,
         reason: str,
         kind: str,
         error: Exception | None = None,
@@ -151,7 +151,6 @@ class _BatchFold:
         if (reason, kind) in self._logged:
             return
         self._logged.add((reason, kind))
-        outcome = "refused" if reason == _REFUSED else "skipped"
         _log.log(
             level,
             LogLine(

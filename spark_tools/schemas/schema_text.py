@@ -38,9 +38,10 @@ class SchemaText:
 
     def __post_init__(self) -> None:
         """Raise UnsupportedError for a text that is too large."""
-        if len(self.text) > MAX_SCHEMA_BYTES:
+        size_bytes = len(self.text.encode(errors="surrogatepass"))
+        if size_bytes > MAX_SCHEMA_BYTES:
             raise UnsupportedError(
-                "a schema is too large", size_bytes=len(self.text), most=MAX_SCHEMA_BYTES
+                "a schema is too large", size_bytes=size_bytes, limit_bytes=MAX_SCHEMA_BYTES
             )
 
     def all_references(self) -> Iterator[tuple[str, SchemaText]]:

@@ -59,8 +59,11 @@ def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_t
         assert paused == f"{topic_name}: paused: delete\n"
         assert topic_policy(metadata, old_id) is not None
         assert old_keys <= log.object_keys()
-        resumed = host.rlm("resume", topic_name)
+        asked = host.rlm("resume", topic_name, "--dry-run")
+        resumed = host.rlm("resume", topic_name, "--yes")
         wait_until(lambda: topic_policy(metadata, old_id) is None, _DEADLINE_S, "no policy")
+        assert f"topic {topic_name} of id {id_to_text(old_id)} was deleted" in asked
+        assert asked.endswith(f"{topic_name}: would remain paused: nothing\n")
         assert resumed == f"{topic_name}: paused: nothing\n"
         assert not old_keys & log.object_keys()
         assert len(again.finished(metadata)) >= 2

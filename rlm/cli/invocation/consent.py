@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
 from typing import Any
+
+from rlm.cli.invocation.session import CommandSession
+from rsm.program.confirmation import confirm, require_consent
 
 _NEEDED = frozenset({"cluster", "dry_run", "yes"})
 
@@ -36,6 +39,23 @@ def deletes(*with_any: str) -> Callable[[Callable[..., None]], Callable[..., Non
         return command
 
     return mark
+
+
+def confirm_loss(
+    session: CommandSession, lines: Iterable[str], question: str, *, yes: bool
+) -> CommandSession:
+    """If there are lines, which say what is lost, show them and ask.
+
+    Returns the session to continue with: the time until the answer does not count. Raises as
+    `confirm` does.
+    """
+    shown = tuple(lines)
+    if not shown:
+        return session
+    remaining_ms = session.remaining_ms()
+    require_consent(yes=yes, dry_run=False, reason=shown[0])
+    confirm("\n".join([*shown, question]), yes=yes)
+    return session.with_remaining(remaining_ms)
 
 
 def can_delete(command: Callable[..., None] | None) -> bool:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from uuid import UUID
 
 from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.cli.invocation.consent import confirm_loss
 from rlm.cli.invocation.session import CommandSession
 from rlm.policy.retention import Limits, LogPiece, breaches, stored_pieces
 from rlm.policy.topic.topic_policy import lowered_retentions
 from rlmm.events.policy import UNLIMITED, PolicySetting, PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.program.confirmation import confirm, require_consent
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition
@@ -84,14 +84,8 @@ def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) 
 
     Raises as `confirm` does.
     """
-    shown = tuple(lines)
-    if not shown:
-        return session
-    remaining_ms = session.remaining_ms()
     question = "Shorten the retention, so that managers delete this data?"
-    require_consent(yes=yes, dry_run=False, reason=shown[0])
-    confirm("\n".join([*shown, question]), yes=yes)
-    return session.with_remaining(remaining_ms)
+    return confirm_loss(session, lines, question, yes=yes)
 
 
 def _expiring(

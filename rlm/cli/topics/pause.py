@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 from uuid import UUID, uuid4
 
 import typer
 
+from rlm.cli.invocation.amounts import size_text
+from rlm.cli.invocation.consent import confirm_loss
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_policies
-from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    YesOption,
+    reaching_cluster,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.terminal.lines import print_lines
@@ -65,7 +73,11 @@ def _pause(
     watch the brokers' disks. Also applies to a deleted topic of this name while data of it is
     stored: `rlm pause TOPIC delete` stops the deletion of that data.
     """
-    _change(topic, what, topic_id, cluster, resume=False)
+    wanted_id, tasks = _selection(topic, what, topic_id)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        paused = pause_tasks(session, topic, tasks, topic_id=wanted_id)
+    with printing():
+        print_lines([f"{topic}: paused: {_names(paused)}"])
 
 
 @with_cluster_options
@@ -74,59 +86,139 @@ def _resume(
     what: _What = None,
     topic_id: _TopicId = None,
     *,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be resumed and deleted; change nothing."),
+    ] = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
 ) -> None:
     """Resume paused copies, trims or deletions of a topic.
 
-    Also applies to a deleted topic of this name while data of it is stored: managers then delete
-    this data. If deletions of several topics of the name are paused, give `--topic-id`.
+    **Data loss:** also applies to a deleted topic of this name while data of it is stored. If you
+    resume its deletions, managers delete this data, so `rlm` asks first. If deletions of several
+    topics of the name are paused, give `--topic-id`.
     """
-    _change(topic, what, topic_id, cluster, resume=True)
+    wanted_id, tasks = _selection(topic, what, topic_id)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        resumption = Resumption.find(session, topic, tasks, topic_id=wanted_id)
+        lines = list(resumption.removal_lines())
+        if dry_run:
+            lines.append(f"{topic}: would remain paused: {_names(resumption.left())}")
+        else:
+            question = "Resume, so that managers delete this data?"
+            confirm_loss(session, lines, question, yes=yes)
+            lines = [f"{topic}: paused: {_names(resumption.run())}"]
+    with printing():
+        print_lines(lines)
 
 
-def _change(
-    topic: str,
-    what: _Task | None,
-    topic_id: str | None,
-    cluster: ClusterOptions,
-    *,
-    resume: bool,
-) -> None:
-    name = PartitionName.parse(topic)
-    if name.partition is not None:
+def _selection(
+    topic: str, what: _Task | None, topic_id: str | None
+) -> tuple[UUID | None, frozenset[PausableTask]]:
+    if PartitionName.parse(topic).partition is not None:
         raise InvalidConfigError(
             "the command pauses or resumes whole topics, not one partition",
             found=topic,
             expected="TOPIC",
         )
     wanted_id = None if topic_id is None else id_from_text(topic_id)
-    tasks = ALL_TASKS if what is None else frozenset({PausableTask[what.name]})
-    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        left = change_pauses(session, topic, tasks, topic_id=wanted_id, resume=resume)
-    names = ", ".join(task.name.lower() for task in PausableTask if task in left)
-    with printing():
-        print_lines([f"{topic}: paused: {names or 'nothing'}"])
+    return wanted_id, ALL_TASKS if what is None else frozenset({PausableTask[what.name]})
 
 
-def change_pauses(
+def _names(tasks: frozenset[PausableTask]) -> str:
+    return ", ".join(task.name.lower() for task in PausableTask if task in tasks) or "nothing"
+
+
+def pause_tasks(
     session: CommandSession,
     topic: str,
     tasks: frozenset[PausableTask],
     *,
     topic_id: UUID | None = None,
-    resume: bool,
 ) -> frozenset[PausableTask]:
-    """Pause or resume tasks of all topics of this name; return the tasks then paused for any.
+    """Pause tasks of all topics of this name; return the tasks then paused for any.
 
-    With `topic_id`, only of that topic. Raises as `find_policies`, NotFoundError if no topic of the
-    name has the id, and InvalidConfigError if it would resume deletions of several topics at once.
+    With `topic_id`, only of that topic. Raises as `find_policies`, and NotFoundError if no topic of
+    the name has the id.
     """
     pausing = Pausing(session.metadata, uuid4)
-    act = pausing.resume if resume else pausing.pause
     policies = _of_id(find_policies(session, topic), topic_id)
-    if resume and PausableTask.DELETE in tasks:
-        _require_one_to_delete(session, policies)
-    return frozenset[PausableTask]().union(*(act(each, tasks) for each in policies))
+    return frozenset[PausableTask]().union(*(pausing.pause(each, tasks) for each in policies))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """What one `rlm resume` resumes: `tasks` of the topics that have these policies."""
+
+    session: CommandSession
+    tasks: frozenset[PausableTask]
+    policies: tuple[TopicPolicy, ...]
+
+    @classmethod
+    def find(
+        cls,
+        session: CommandSession,
+        topic: str,
+        tasks: frozenset[PausableTask],
+        *,
+        topic_id: UUID | None = None,
+    ) -> Resumption:
+        """Find the topics as `pause_tasks` does, with its errors.
+
+        Raises InvalidConfigError if it would resume deletions of several topics at once.
+        """
+        policies = _of_id(find_policies(session, topic), topic_id)
+        found = cls(session=session, tasks=tasks, policies=tuple(policies))
+        _require_one_to_delete(found.resumed_deletions())
+        return found
+
+    def resumed_deletions(self) -> list[TopicPolicy]:
+        """Return the policies whose paused deletions it resumes."""
+        if PausableTask.DELETE not in self.tasks:
+            return []
+        return [each for each in self.policies if PausableTask.DELETE in self._paused(each)]
+
+    def removal_lines(self) -> Iterator[str]:
+        """Yield a line for each deleted topic whose stored data managers then delete.
+
+        Raises the broker's error if it does not describe the topic, for example without permission.
+        """
+        for policy in self.resumed_deletions():
+            if policy.topic_id == self._live_id(policy.topic):
+                continue
+            metadata = self.session.metadata
+            segments = [
+                record.metadata
+                for tip in metadata.partitions_of(policy.topic_id, policy.topic)
+                for record in metadata.list_remote_log_segments(tip)
+            ]
+            size = size_text(sum(each.segment_size_bytes for each in segments))
+            yield (
+                f"topic {policy.topic} of id {id_to_text(policy.topic_id)} was deleted: managers"
+                f" delete its {len(segments)} stored segments, {size}"
+            )
+
+    def left(self) -> frozenset[PausableTask]:
+        """Return the tasks that would then be paused for any of the topics."""
+        return frozenset[PausableTask]().union(*map(self._paused, self.policies)) - self.tasks
+
+    def run(self) -> frozenset[PausableTask]:
+        """Resume; return the tasks then paused for any. Raises as `Pausing.resume`."""
+        pausing = Pausing(self.session.metadata, uuid4)
+        resumed = (pausing.resume(each, self.tasks) for each in self.policies)
+        return frozenset[PausableTask]().union(*resumed)
+
+    def _paused(self, policy: TopicPolicy) -> frozenset[PausableTask]:
+        return paused_tasks(self.session.metadata, policy.topic_id)
+
+    def _live_id(self, topic: str) -> UUID | None:
+        with reaching_cluster(self.session.config):
+            view = self.session.bootstrap.view((topic,))
+        try:
+            return view.topic(topic).topic_id
+        except NotFoundError:
+            return None
 
 
 def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[TopicPolicy]:
@@ -144,13 +236,8 @@ def _of_id(policies: Sequence[TopicPolicy], topic_id: UUID | None) -> Sequence[T
     return found
 
 
-def _require_one_to_delete(session: CommandSession, policies: Sequence[TopicPolicy]) -> None:
+def _require_one_to_delete(paused: Sequence[TopicPolicy]) -> None:
     """Refuse to resume deletions of several topics at once: the user may mean only one of them."""
-    paused = [
-        each
-        for each in policies
-        if PausableTask.DELETE in paused_tasks(session.metadata, each.topic_id)
-    ]
     if len(paused) > 1:
         raise InvalidConfigError(
             "cannot resume deletions by name: several topics of this name have them paused",

@@ -74,7 +74,8 @@ class Exchange(Generic[RequestT, ResponseT]):
 class ExchangeRewrite(Generic[RequestT, ResponseT]):
     """Changes the response depending on the request, so the gateway decodes both.
 
-    `request` returns the request to send; None if it passes unchanged. `can_change` returns whether
+    `request` returns the request to send in the given version; without it, the request passes
+    unchanged. `can_change` returns whether
     the client's request needs a change; otherwise both pass unchanged. `names` returns the topics
     that the request identifies only by name; empty if irrelevant.
 
@@ -86,6 +87,6 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     api: Api[RequestT, ResponseT]
     can_change: Callable[[RequestT, GatewayContext], bool]
     response: Callable[[Exchange[RequestT, ResponseT], GatewayContext], ResponseT]
-    request: Callable[[RequestT, GatewayContext], RequestT] | None = None
+    request: Callable[[int, RequestT, GatewayContext], RequestT] | None = None
     names: Callable[[RequestT], Iterable[str]] = lambda _request: ()
     waits_for_store: Callable[[RequestT], bool] = lambda _request: False

@@ -6,13 +6,14 @@
 | earliest (-2) | the log start over both tiers |
 | max timestamp (-3) | the greater of both tiers' maximums; if they are equal, the lower offset |
 | latest tiered (-5) | the last stored offset, -1 if nothing is stored |
-| earliest pending upload (-6) | last stored offset + 1, at least the log start; -1 if unknown |
+| earliest pending upload (-6) | last stored offset + 1, at least the log start |
 | a time | the lower offset of both tiers |
 
-The gateway first sends the same request to the broker, which authorizes, checks the leader epoch
-and rejects unsupported versions. The broker's errors pass unchanged. The gateway looks up times in
-the store, for several partitions at once, within the client's timeout. (Source: KIP-405, KIP-1005,
-KIP-1023, KIP-1075; Kafka's UnifiedLog.)
+The gateway first sends the request to the broker, which authorizes, checks the leader epoch and
+rejects unsupported versions. The broker's errors pass unchanged. For earliest pending upload, the
+gateway requests earliest, because only the broker knows the log start before anything is stored.
+The gateway looks up times in the store, for several partitions at once, within the client's
+timeout. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075; Kafka's UnifiedLog.)
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _FIRST_VERSION_WITH_EPOCHS = 4
+_FIRST_VERSION_WITH_PENDING_UPLOAD = 11
 _UNKNOWN = -1
 _REMOTE_TIMESTAMPS = (EARLIEST, MAX_TIMESTAMP, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 
@@ -63,6 +65,30 @@ def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
     """Return whether any partition is requested by time or maximum timestamp."""
     return any(
         _waits_for_store(each.timestamp) for topic in request.topics for each in topic.partitions
+    )
+
+
+def request_log_start(
+    version: int, request: ListOffsetsRequest, context: GatewayContext
+) -> ListOffsetsRequest:
+    """Return the request with earliest for earliest pending upload.
+
+    In versions without this timestamp, it passes unchanged, so that the broker rejects it.
+    """
+    if version < _FIRST_VERSION_WITH_PENDING_UPLOAD:
+        return request
+
+    def changed(topic: str, row: ListOffsetsPartition) -> ListOffsetsPartition:
+        is_tiered = context.topics.partition(topic, row.partition_index) is not None
+        is_changed = is_tiered and row.timestamp == EARLIEST_PENDING_UPLOAD
+        return replace(row, timestamp=EARLIEST) if is_changed else row
+
+    return replace(
+        request,
+        topics=tuple(
+            replace(topic, partitions=tuple(changed(topic.name, row) for row in topic.partitions))
+            for topic in request.topics
+        ),
     )
 
 
@@ -134,7 +160,7 @@ def _over_both_tiers(
         case _ if timestamp == LATEST_TIERED:
             return _response_at(tip, local, _stored_end(tip, context) - 1, context)
         case _:
-            return _response_at(tip, local, _first_not_stored(tip, context), context)
+            return _response_at(tip, local, _first_not_stored(tip, local, context), context)
 
 
 def _first_since(
@@ -171,10 +197,11 @@ def _stored_end(tip: TopicIdPartition, context: GatewayContext) -> int:
     return max(stored_end(ranges) or 0, state.trimmed_offset or 0)
 
 
-def _first_not_stored(tip: TopicIdPartition, context: GatewayContext) -> int:
-    first_readable = context.metadata.partition_state(tip).first_readable_offset
-    end_offset = max(_stored_end(tip, context), first_readable or 0)
-    return end_offset if end_offset or first_readable is not None else _UNKNOWN
+def _first_not_stored(
+    tip: TopicIdPartition, local: ListOffsetsPartitionResponse, context: GatewayContext
+) -> int:
+    start_offset = log_start_offset(context.metadata, tip, local.offset)
+    return max(_stored_end(tip, context), start_offset)
 
 
 def _response_at(

@@ -57,7 +57,7 @@ def can_change_retention_configs(
 
 
 def pass_alter_configs(
-    request: AlterConfigsRequest, context: GatewayContext
+    _version: int, request: AlterConfigsRequest, context: GatewayContext
 ) -> AlterConfigsRequest:
     """Return the request to send, with rejected changes made unacceptable."""
     name, value = _UNACCEPTABLE
@@ -70,7 +70,7 @@ def pass_alter_configs(
 
 
 def pass_incremental_alter_configs(
-    request: IncrementalAlterConfigsRequest, context: GatewayContext
+    _version: int, request: IncrementalAlterConfigsRequest, context: GatewayContext
 ) -> IncrementalAlterConfigsRequest:
     """Return the request to send, as `pass_alter_configs` does."""
     name, value = _UNACCEPTABLE

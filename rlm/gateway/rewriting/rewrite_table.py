@@ -25,6 +25,7 @@ from rlm.gateway.rewriting.leader_epochs import can_change_leader_epochs, rewrit
 from rlm.gateway.rewriting.list_offsets import (
     can_change_list_offsets,
     list_offsets_waits_for_store,
+    request_log_start,
     rewrite_list_offsets,
 )
 from rlm.gateway.rewriting.retention_configs import (
@@ -61,6 +62,7 @@ _ALL: tuple[Rewrite, ...] = (
     ExchangeRewrite(
         api=LIST_OFFSETS,
         can_change=can_change_list_offsets,
+        request=request_log_start,
         response=rewrite_list_offsets,
         waits_for_store=list_offsets_waits_for_store,
         names=lambda request: (topic.name for topic in request.topics),

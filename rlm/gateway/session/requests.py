@@ -124,7 +124,8 @@ class ClientRequests:
             self._expect_response(_relay_of(head))
             self._send_frame(frame)
             return
-        sent = None if rewrite.request is None else rewrite.request(request, context)
+        version = head.api_version
+        sent = None if rewrite.request is None else rewrite.request(version, request, context)
         self._expect_response(
             RewrittenExchange(
                 correlation_id=head.correlation_id,

@@ -66,7 +66,11 @@ class ObservedChunkStorage(ChunkStorageWrapper):
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         started_ms = self._clock.monotonic_ms()
-        outcomes = self._inner.delete_many(names)
+        try:
+            outcomes = self._inner.delete_many(names)
+        except Exception as error:
+            self._end("delete_many", "", error, started_ms)
+            raise
         first_failed = next((each for each in outcomes if each.error), DeleteOutcome(name=""))
         self._end("delete_many", first_failed.name, first_failed.error, started_ms)
         return outcomes

@@ -193,6 +193,14 @@ def test_manager_when_its_metadata_is_not_ready_then_its_own_reason() -> None:
     assert only(found) == (ProblemKind.NOT_READY, reason, "rlm processes")
 
 
+def test_process_when_it_is_a_gateway_of_the_cluster_then_the_problem_names_no_broker() -> None:
+    unready = replace(MANAGER, role="gateway", broker_id=-1, is_ready=False, reasons=("starting",))
+
+    (problem,) = problems(row(), processes=(unready,))
+
+    assert problem.process == "gateway of the cluster"
+
+
 @pytest.mark.parametrize(
     "process",
     [

@@ -8,7 +8,11 @@ import pytest
 
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.model.tiered_topics import TieredTopics
-from rlm.gateway.rewriting.list_offsets import can_change_list_offsets, rewrite_list_offsets
+from rlm.gateway.rewriting.list_offsets import (
+    can_change_list_offsets,
+    request_log_start,
+    rewrite_list_offsets,
+)
 from rlm.wire.api.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -91,7 +95,7 @@ def located(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int]:
         (-2, Broker(4, 1), (0, 0, -1)),
         (-4, Broker(4, 1), (4, 1, -1)),
         (-5, Broker(), (3, 1, -1)),
-        (-6, Broker(), (4, 1, -1)),
+        (-6, Broker(4, 1), (4, 1, -1)),
         (-1, Broker(6, 1), (6, 1, -1)),
     ],
 )
@@ -222,8 +226,29 @@ def test_pending_upload_when_nothing_is_stored_then_is_the_log_start() -> None:
     world.remote.claim()
     world.remote.advance_log_start(2)
 
-    assert located(ask(world, -6, Broker()))[0] == 2
+    assert located(ask(world, -6, Broker(0, 0)))[0] == 2
     assert located(ask(world, -5, Broker())) == NONE
+
+
+def test_pending_upload_when_the_metadata_has_no_log_start_then_is_the_brokers() -> None:
+    """KIP-1023: for example just after the topic was tiered."""
+    world = GatewayWorld()
+
+    assert located(ask(world, -6, Broker(3, 1))) == (3, 1, -1)
+
+
+@pytest.mark.parametrize(("version", "sent"), [(10, [-6, -1]), (11, [-2, -1])])
+def test_pending_upload_when_requested_then_the_broker_is_asked_for_its_log_start(
+    world: GatewayWorld, version: int, sent: list[int]
+) -> None:
+    """A version that does not have it passes, so that the broker rejects it."""
+    row = ListOffsetsPartition(partition_index=TIP.partition, timestamp=-6)
+    other = ListOffsetsPartition(partition_index=TIP.partition + 100, timestamp=-1)
+    topic = ListOffsetsTopic(name=TIP.topic, partitions=(row, other))
+
+    changed = request_log_start(version, ListOffsetsRequest(topics=(topic,)), world.context())
+
+    assert [each.timestamp for each in changed.topics[0].partitions] == sent
 
 
 def test_request_when_it_asks_nothing_of_the_store_then_passes(world: GatewayWorld) -> None:

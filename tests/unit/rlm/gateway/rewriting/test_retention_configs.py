@@ -56,7 +56,7 @@ def test_change_when_it_would_let_the_broker_delete_then_is_not_sent(
     request = single.IncrementalAlterConfigsRequest(resources=(changed,))
 
     assert can_change_retention_configs(request, CONTEXT) == refused
-    (sent,) = pass_incremental_alter_configs(request, CONTEXT).resources
+    (sent,) = pass_incremental_alter_configs(1, request, CONTEXT).resources
     if refused:
         (config,) = sent.configs
         assert (config.name, config.config_operation) == ("retention.ms", SET)
@@ -71,7 +71,7 @@ def answered(
 ) -> list[tuple[str, int, str | None]]:
     """Return the client's response, if the broker answers the changed request with these errors."""
     request = single.IncrementalAlterConfigsRequest(resources=resources)
-    sent = pass_incremental_alter_configs(request, CONTEXT)
+    sent = pass_incremental_alter_configs(1, request, CONTEXT)
     response = single.IncrementalAlterConfigsResponse(
         responses=tuple(
             single.AlterConfigsResourceResponse(
@@ -154,7 +154,7 @@ def test_replacement_when_it_resets_retention_then_is_refused(
         configs=tuple(whole.AlterableConfig(name=n, value=v) for n, v in configs.items()),
     )
     request = whole.AlterConfigsRequest(resources=(resource,))
-    sent = pass_alter_configs(request, CONTEXT)
+    sent = pass_alter_configs(2, request, CONTEXT)
     response = whole.AlterConfigsResponse(
         responses=(
             whole.AlterConfigsResourceResponse(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.faulty import FaultyChunkStorage
@@ -55,6 +57,22 @@ def test_observed_when_many_are_deleted_then_it_is_one_request(
     storage, seen = _observed(fail_share=fail_share)
     storage.delete_many(["a", "b"])
     assert seen == [("delete_many", result, 30)]
+
+
+def test_observed_when_a_deletion_of_many_raises_then_reports_the_error() -> None:
+    class _Unreachable(MemoryChunkStorage):
+        def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+            raise RetriableError("the store is unreachable", names=len(names))
+
+    seen: list[tuple[str, str, int]] = []
+    storage = ObservedChunkStorage(
+        _Unreachable(wall_ms=lambda: 0), FakeClock(), lambda *what: seen.append(what), slow_ms=1_000
+    )
+
+    with pytest.raises(RetriableError):
+        storage.delete_many(["a", "b"])
+
+    assert seen == [("delete_many", "RetriableError", 0)]
 
 
 def test_observed_when_chunks_are_listed_then_reports_at_the_end() -> None:
