@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-kafka-versions test-spark-oldest examples fuzz sim explore mutants chaos kills hosts readme demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage bench-streaming performance plots images up down test-alerts test-containers test-services containers-here \
-	containers-end wheels sbom spark-zip spark-env proto boards golden docs released-state lock clean static services images-of-tests
+	containers-end wheels sbom spark-zip spark-env proto dashboards golden docs released-state lock clean static services images-of-tests
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -174,7 +174,7 @@ test-services: services ## Tests of stores and brokers whose services run in con
 		tests/integration/rlm/broker tests/integration/rlm/wire/test_secured_listeners.py \
 		tests/integration/rlmm tests/e2e/test_s3.py
 
-test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The tests of rules and boards, with a real Prometheus
+test-alerts: $(STAMPS)/dev $(STAMPS)/prometheus ## The tests of rules and dashboards, with a real Prometheus
 	$(PYTEST) -q -n 0 tests/unit/deploy/test_alerts.py tests/unit/deploy/test_boards.py tests/integration/deploy
 
 containers-here: $(STAMPS)/dev $(addprefix $(STAMPS)/,jars versitygw prometheus azurite fake-gcs hadoop) ## Install Podman and stand-ins for official images, if no registry is reachable
@@ -256,7 +256,7 @@ spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark for spark-submit: rlm with i
 proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
-boards: $(STAMPS)/dev ## Write the boards of Grafana in deploy/grafana/dashboards
+dashboards: $(STAMPS)/dev ## Write the dashboards of Grafana in deploy/grafana/dashboards
 	$(BIN)/python -W ignore::DeprecationWarning -m deploy.grafana
 
 golden: $(STAMPS)/dev ## Generate the golden texts of commands again, to review the difference
@@ -421,7 +421,7 @@ $(STAMPS)/versitygw:
 		github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	@mkdir -p $(@D) && touch $@
 
-# For the queries of boards and rules: Debian's package, unpacked here and not installed. Elsewhere the
+# For the queries of dashboards and rules: Debian's package, unpacked here and not installed. Elsewhere the
 # compose stack's version is built, without its service discoveries, which are half of its code.
 $(STAMPS)/prometheus:
 	@rm -rf build/prometheus && mkdir -p build/prometheus

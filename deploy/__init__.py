@@ -1,1 +1,1 @@
-"""Deploys and monitors rlm: images, configurations, rights, alert rules and boards."""
+"""Deploys and monitors rlm: images, configurations, rights, alert rules and dashboards."""

@@ -201,7 +201,7 @@ start() {
         quickstart | streaming) wait_until_ready "$1" ;;
         *) wait_until_ready rlm-1 rlm-2 rlm-3 ${SPARK:+spark-worker} ;;
     esac
-    [ -z "${MONITORING:-}" ] || echo "Boards: http://127.0.0.1:${GRAFANA_PORT:-3000}, user admin, password in" \
+    [ -z "${MONITORING:-}" ] || echo "Dashboards: http://127.0.0.1:${GRAFANA_PORT:-3000}, user admin, password in" \
         "${GRAFANA_PASSWORD:-deploy/compose/grafana-password}. Alerts: http://127.0.0.1:${PROMETHEUS_PORT:-9090}/alerts"
 }
 

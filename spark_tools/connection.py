@@ -168,7 +168,7 @@ class ClusterConnection:
                 "the setting is invalid",
                 _ORPHAN_GRACE,
                 found=text,
-                expected="a duration, such as 1d; in ms without a unit",
+                expected="a duration, such as 1d; in ms if it has no unit",
             ) from error
 
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:

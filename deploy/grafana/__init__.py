@@ -1,1 +1,1 @@
-"""Builds the boards of Grafana: `make boards` writes them to `deploy/grafana/dashboards`."""
+"""Builds the Grafana dashboards that `make dashboards` writes to `deploy/grafana/dashboards`."""

@@ -1,14 +1,14 @@
-"""Writes the boards: `python -m deploy.grafana`."""
+"""Writes the dashboards: `python -m deploy.grafana`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from deploy.grafana.boards import BOARDS
+from deploy.grafana.all_dashboards import DASHBOARDS
 from deploy.grafana.rendering import render
 
 _DASHBOARDS = Path(__file__).resolve().parent / "dashboards"
 
 if __name__ == "__main__":
-    for board in BOARDS:
-        (_DASHBOARDS / f"{board.uid}.json").write_text(render(board))
+    for dashboard in DASHBOARDS:
+        (_DASHBOARDS / f"{dashboard.uid}.json").write_text(render(dashboard))

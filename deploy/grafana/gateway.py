@@ -1,13 +1,13 @@
-"""The board of gateways: their clients, their reads of the store, and their caches."""
+"""The dashboard of gateways: their clients, their reads of the store, and their caches."""
 
 from __future__ import annotations
 
-from deploy.grafana.board import Board, Row, increase, lines, number, quantile, rate, total
+from deploy.grafana.dashboard import Dashboard, Row, increase, lines, number, quantile, rate, total
 
 _OF_PROCESS = "{{instance}} {{process}}"
 _DELAY = "kafka_server_remote_fetch_throttle_time_ms"
 
-GATEWAY = Board(
+GATEWAY = Dashboard(
     uid="rlm-gateway",
     title="rlm: gateways",
     meaning="Clients of the gateways, their reads of the store, and the caches.",

@@ -1,12 +1,12 @@
-"""The board of the metadata topic and the caches that processes keep of it."""
+"""The dashboard of the metadata topic and the caches that processes keep of it."""
 
 from __future__ import annotations
 
-from deploy.grafana.board import Board, Row, increase, largest, lines, number, rate
+from deploy.grafana.dashboard import Dashboard, Row, increase, largest, lines, number, rate
 
 _OF_PROCESS = "{{instance}} {{process}}"
 
-METADATA = Board(
+METADATA = Dashboard(
     uid="rlm-metadata",
     title="rlm: metadata",
     meaning="How processes follow the metadata topic, and their caches of it.",

@@ -1,14 +1,14 @@
-"""The board that shows whether all hosts are well, and how much data moves."""
+"""The dashboard that shows whether all hosts are well, and how much data moves."""
 
 from __future__ import annotations
 
-from deploy.grafana.board import Board, Row, increase, largest, lines, number, rate, total
+from deploy.grafana.dashboard import Dashboard, Row, increase, largest, lines, number, rate, total
 
 _OF_PROCESS = "{{instance}} {{process}}"
 _STORED = "kafka_server_remote_log_size_bytes"
 _DAMAGED = 'rlm_stored_object_anomalies{kind=~"missing|corrupt"}'
 
-OVERVIEW = Board(
+OVERVIEW = Dashboard(
     uid="rlm-overview",
     title="rlm: overview",
     meaning="Whether all hosts are well, and how much data moves between brokers and store.",

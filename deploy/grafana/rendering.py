@@ -1,4 +1,4 @@
-"""Converts a board into the dashboard that Grafana loads, with Grafana's own SDK."""
+"""Converts a dashboard into the JSON that Grafana loads, with Grafana's own SDK."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from deploy.grafana.board import AdjustablePrice, Board, Chart, Panel
+from deploy.grafana.dashboard import AdjustablePrice, Chart, Dashboard, Panel
 
 _SOURCE = DataSourceRef(type_val="prometheus", uid="$datasource")
 _LINES_WIDTH, _NUMBER_WIDTH = 8, 4
@@ -28,12 +28,12 @@ _TOPICS = f"label_values(kafka_server_remote_log_metadata_count{{{_CHOSEN_CLUSTE
 _METRIC = re.compile(r"\b((?:rlm|kafka)_\w+)(\{?)")
 
 
-def render(board: Board) -> str:
-    """Return a board's JSON: the same text for the same board."""
+def render(source: Dashboard) -> str:
+    """Return the JSON of a dashboard: the same text for the same source."""
     builder = (
-        dashboard.Dashboard(board.title)
-        .uid(board.uid)
-        .description(board.meaning)
+        dashboard.Dashboard(source.title)
+        .uid(source.uid)
+        .description(source.meaning)
         .tags(["rlm", "kafka"])
         .editable()
         .tooltip(DashboardCursorSync.CROSSHAIR)
@@ -45,12 +45,12 @@ def render(board: Board) -> str:
         )
     )
     builder.with_variable(_choice("cluster", "Cluster", _CLUSTERS))
-    if board.has_topics:
+    if source.has_topics:
         builder.with_variable(_choice("topic", "Topic", _TOPICS))
-    for price in board.prices:
+    for price in source.prices:
         builder.with_variable(_price(price))
     numbers = count(1)
-    for row in board.rows:
+    for row in source.rows:
         builder.with_row(dashboard.Row(row.title).id(next(numbers)))
         for panel in row.panels:
             builder.with_panel(_panel(panel).id(next(numbers)))

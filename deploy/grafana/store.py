@@ -1,10 +1,10 @@
-"""The board of the store: its requests, the work in it, and what it costs."""
+"""The dashboard of the store: its requests, the work in it, and what it costs."""
 
 from __future__ import annotations
 
-from deploy.grafana.board import (
+from deploy.grafana.dashboard import (
     AdjustablePrice,
-    Board,
+    Dashboard,
     Row,
     increase,
     largest,
@@ -36,7 +36,7 @@ def _request_cost(operations: str, price: str) -> str:
 _WRITE_COST = _request_cost(f'!~"{_READS}|{_FREE}"', "price_per_1000_writes")
 _READ_COST = _request_cost(f'=~"{_READS}"', "price_per_1000_reads")
 
-STORE = Board(
+STORE = Dashboard(
     uid="rlm-store",
     title="rlm: store and cost",
     meaning="Requests to the store, copies and scrubs, and what the store costs in a month.",

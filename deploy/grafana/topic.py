@@ -1,8 +1,8 @@
-"""The board of chosen topics: their copies, trims, expiry and reads."""
+"""The dashboard of chosen topics: their copies, trims, expiry and reads."""
 
 from __future__ import annotations
 
-from deploy.grafana.board import Board, Row, increase, largest, lines, rate
+from deploy.grafana.dashboard import Dashboard, Row, increase, largest, lines, rate
 
 _CHOSEN = '{topic=~"$topic"}'
 _PARTITION = "{{topic}}-{{partition}}"
@@ -13,7 +13,7 @@ def _of_topics(metric: str, **by: str) -> str:
     return rate(f"{metric}{_CHOSEN}", **by)
 
 
-TOPIC = Board(
+TOPIC = Dashboard(
     uid="rlm-topic",
     title="rlm: topics",
     meaning="Copies, trims, expiry and reads of the chosen topics.",

@@ -88,8 +88,8 @@ class RegisteredAddress:
     def refresh(self) -> None:
         """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
-        Raises as `brokers` does, and RetriableError if the broker is not live, this host has no
-        address towards it, or no socket can be bound. After the first decision, it logs a
+        Raises the errors of `brokers`. Raises RetriableError if the broker is not live, this host
+        has no address towards it, or no socket can be bound. After the first decision, it logs a
         RetriableError instead, and keeps the previous decision.
         """
         try:

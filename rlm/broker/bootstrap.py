@@ -43,7 +43,7 @@ class Bootstrap:
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
         """Fetch `topics`, or all topics if None, from a reachable server.
 
-        Raises as `any_broker` and `fetch_cluster_view`.
+        Raises the errors of `any_broker` and `fetch_cluster_view`.
         """
         asked = None if topics is None else tuple(topics)
         with self.any_broker() as broker:
@@ -68,7 +68,10 @@ class Bootstrap:
 
     @contextmanager
     def at(self, address: BrokerAddress) -> Iterator[Requester]:
-        """Connect to one broker until the context ends. Raises as `BrokerConnector.connect`."""
+        """Connect to one broker until the context ends.
+
+        Raises the errors of `BrokerConnector.connect`.
+        """
         connection = self.open(address)
         try:
             yield connection
@@ -76,7 +79,10 @@ class Bootstrap:
             connection.close()
 
     def open(self, address: BrokerAddress) -> OpenConnection:
-        """Open a connection, which the caller closes. Raises as `BrokerConnector.connect`."""
+        """Open a connection, which the caller closes.
+
+        Raises the errors of `BrokerConnector.connect`.
+        """
         return self._connector.connect(address.host, address.port)
 
     def _first_reachable(self) -> tuple[int, OpenConnection]:

@@ -39,7 +39,10 @@ class SharedOffsets:
         self._open: _SharedRequest | None = None
 
     def of(self, leader_epochs: _Epochs) -> _Offsets:
-        """Return offsets of a request that started after this call began. Raises as `put`."""
+        """Return offsets of a request that started after this call began.
+
+        Raises the errors of `put`.
+        """
         shared, is_first = self._join(leader_epochs)
         if is_first:
             self._ask(shared)

@@ -140,7 +140,7 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
 def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
     """Load the configuration of `rlm gateway`; without a broker, it has no log dirs.
 
-    Raises as `load_config` does.
+    Raises the errors of `load_config`.
     """
     return _config(read_properties(path), check_client)
 

@@ -36,7 +36,7 @@ class SecretWriter:
     def rotate(self) -> ClusterSecretSet:
         """Replace the secret; return the event. `previous`, if any, stays valid for 10 minutes.
 
-        The secret before `previous` becomes invalid at once. Raises as `ensure`.
+        The secret before `previous` becomes invalid at once. Raises the errors of `ensure`.
         """
         known = cluster_secret(self._metadata)
         return self._write(previous=None if known is None else known.current)

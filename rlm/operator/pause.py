@@ -25,7 +25,7 @@ class Pausing:
         self._new_id = new_id
 
     def pause(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
-        """Pause these tasks too; return all paused tasks. Raises as `resume`."""
+        """Pause these tasks too; return all paused tasks. Raises the errors of `resume`."""
         return self._write(policy, paused_tasks(self._metadata, policy.topic_id) | frozenset(tasks))
 
     def resume(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:

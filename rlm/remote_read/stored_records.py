@@ -35,7 +35,9 @@ class TierRecords:
 def stored_records(
     scan: RemoteScan, wanted: OffsetRange, storage: RemoteStorageManager, isolation: Isolation
 ) -> Iterator[TierRecords]:
-    """Yield the records in `wanted`, without control records. Raises as `scan` and `storage`.
+    """Yield the records in `wanted`, without control records.
+
+    Raises the errors of `scan` and `storage`.
 
     With READ_COMMITTED, it also omits the records of aborted transactions, which each segment's
     companion lists.

@@ -59,7 +59,7 @@ def request_frame(
     client_id: str | None,
     header_tags: UnknownTags = (),
 ) -> bytes:
-    """Encode a whole request, its size first. Raises as `codec.encode`.
+    """Encode a whole request, its size first. Raises the errors of `codec.encode`.
 
     `header_tags` are the header's unknown tagged fields; versions without tags have none.
     """

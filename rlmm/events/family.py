@@ -120,7 +120,10 @@ class EventFamily(ABC, Generic[E, M, S]):
         return message.SerializeToString()
 
     def from_value(self, key: RecordKey, message: pb.MetadataEvent) -> E:
-        """Decode a record's value, which has an event of this family. Raises as `from_message`."""
+        """Decode a record's value, which has an event of this family.
+
+        Raises the errors of `from_message`.
+        """
         event_id = id_from_bytes(message.event_id)
         event = self.from_message(event_id, getattr(message, self.field))
         if self.record_key(event) != key:

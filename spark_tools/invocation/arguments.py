@@ -152,7 +152,7 @@ def _add_cluster(parser: JobParser) -> None:
         metavar="DURATION",
         type=_timeout_in_ms,
         default=_DEFAULT_TIMEOUT,
-        help="How long to wait for each answer of the cluster; in seconds without a unit."
+        help="How long to wait for each answer of the cluster; in seconds if it has no unit."
         " [default: %(default)s]",
     )
 

@@ -109,8 +109,8 @@ MAX_BYTES_PER_TRIGGER = SourceOption(
 LEASE = SourceOption(
     name="leaseMs",
     type=OptionType.DURATION,
-    meaning="How long a read lease lasts unless it is renewed; in ms without a unit. 0: no lease, "
-    "so that segments can expire during a query.",
+    meaning="How long a read lease lasts unless it is renewed; in ms if it has no unit. 0: no "
+    "lease, so segments can expire during a query.",
     example="30m",
     default="1h",
     most=86_400_000,

@@ -209,7 +209,8 @@ def command_parser() -> JobParser:
         example="10m",
         metavar="DURATION",
         type=duration_in_s,
-        help="Keep running, and look for dead letters at this interval; in seconds without a unit.",
+        help="Keep running, and look for dead letters at this interval; in seconds if it has "
+        "no unit.",
     )
     parser.add_argument(
         "--parking-topic",

@@ -106,7 +106,7 @@ def _of_registry(
 
 REQUEST_TIMEOUT = _of_registry(
     "request.timeout.ms",
-    "Maximum time of one request to the registry; in ms without a unit.",
+    "Maximum time of one request to the registry; in ms if it has no unit.",
     "30s",
     type=OptionType.DURATION,
     default="10s",
@@ -132,7 +132,7 @@ RETRY_WAIT = _of_registry(
 )
 MAX_RETRY_WAIT = _of_registry(
     "retries.max.wait.ms",
-    "Maximum pause between attempts; in ms without a unit.",
+    "Maximum pause between attempts; in ms if it has no unit.",
     "5s",
     type=OptionType.DURATION,
     default="2s",

@@ -59,7 +59,7 @@ def read_topic_configs(
     """Read this broker's settings of each of `topics`, or the error of each, in one request.
 
     The error is NotFoundError for a topic that the broker does not know, RetriableError if a right
-    is missing. Raises as `Requester.request`.
+    is missing. Raises the errors of `Requester.request`.
     """
     resources = tuple(
         DescribeConfigsResource(

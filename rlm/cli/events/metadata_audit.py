@@ -33,7 +33,7 @@ _GraceOption = Annotated[
         "--grace",
         parser=durations(),
         metavar="DURATION",
-        help="Ignore records younger than this; in ms without a unit.",
+        help="Ignore records younger than this; in ms if it has no unit.",
         show_default="1d",
     ),
 ]

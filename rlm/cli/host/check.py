@@ -87,7 +87,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="With --end-to-end: how long the check may take; in seconds without a unit. The "
+        help="With --end-to-end: how long the check may take; in seconds if it has no unit. The "
         "cleanup takes up to 3 minutes more.",
         show_default="5m",
     ),

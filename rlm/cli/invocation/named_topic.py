@@ -84,7 +84,7 @@ def find_policies(session: CommandSession, name: str) -> tuple[TopicPolicy, ...]
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:
     """Wait until a broker knows the topic, up to 5 s, because it may be new.
 
-    Raises as `TopicAdmin.view` and `find_topic` do.
+    Raises the errors of `TopicAdmin.view` and `find_topic`.
     """
     deadline_ms = clock.monotonic_ms() + min(timeout_ms, _SPREAD_MS)
     while True:

@@ -113,7 +113,7 @@ def _cluster_options(
         typer.Option(
             parser=seconds(),
             metavar="DURATION",
-            help="How long to wait for the cluster; in seconds without a unit.",
+            help="How long to wait for the cluster; in seconds if it has no unit.",
             show_default="30s",
             callback=less_start_up,
         ),

@@ -82,7 +82,7 @@ def _limit_before(before: TopicPolicy | None, after: TopicPolicy, setting: Polic
 def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
     """If there are `expiry_lines`, show them and ask; return the session to continue with.
 
-    Raises as `confirm` does.
+    Raises the errors of `confirm`.
     """
     question = "Shorten the retention, so that managers delete this data?"
     return confirm_loss(session, lines, question, yes=yes)

@@ -106,19 +106,19 @@ def _choice(values: Mapping[str, SettingValue], meaning: str) -> SettingForm:
     return SettingForm(parse=parse, meaning=meaning, choices=tuple(values))
 
 
-_OF_PARTITION = "of each partition, such as 50GiB; in bytes without a unit"
+_OF_PARTITION = "of each partition, such as 50GiB; in bytes if it has no unit"
 SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
     {
         PolicySetting.RETENTION_MS: _amount(
             durations(special=[-1]),
-            "Total retention, such as 30d; in ms without a unit. -1 is unlimited.",
+            "Total retention, such as 30d; in ms if it has no unit. -1 is unlimited.",
         ),
         PolicySetting.RETENTION_BYTES: _amount(
             sizes(special=[-1]), f"Total retention {_OF_PARTITION}. -1 is unlimited."
         ),
         PolicySetting.LOCAL_RETENTION_MS: _amount(
             durations(special=[-1, -2]),
-            "Retention on the broker's disk, such as 1h; in ms without a unit. -2 is the total "
+            "Retention on the broker's disk, such as 1h; in ms if it has no unit. -2 is the total "
             "retention, -1 unlimited.",
         ),
         PolicySetting.LOCAL_RETENTION_BYTES: _amount(
@@ -128,12 +128,12 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.COPY_LAG_MS: _amount(
             durations(special=[-1]),
-            "Age at which a rolled segment is copied; in ms without a unit. 0 copies at once; -1 "
-            "uses the limit of local retention.",
+            "Age at which a rolled segment is copied; in ms if it has no unit. 0 copies at "
+            "once; -1 uses the limit of local retention.",
         ),
         PolicySetting.COPY_LAG_BYTES: _amount(
             sizes(special=[-1]),
-            "Size of newer segments at which a segment is copied; in bytes without a unit. 0 "
+            "Size of newer segments at which a segment is copied; in bytes if it has no unit. 0 "
             "copies at once; -1 uses the limit of local retention.",
         ),
         PolicySetting.COPY_LAG_SINCE: _choice(
@@ -148,7 +148,8 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
         ),
         PolicySetting.LOCAL_DELETION_LAG_MS: _amount(
             durations(),
-            "How long a stored segment stays on the broker's disk (PIP-17); in ms without a unit.",
+            "How long a stored segment stays on the broker's disk (PIP-17); in ms if it has "
+            "no unit.",
         ),
         PolicySetting.OFFLOAD_MODE: _choice(
             {each.name.lower(): each for each in OffloadMode},
@@ -158,11 +159,11 @@ SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
             sizes(
                 least_bytes=OFFLOAD_SEGMENT_LEAST_BYTES, most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES
             ),
-            "With stream: size at which an offload segment ends; in bytes without a unit.",
+            "With stream: size at which an offload segment ends; in bytes if it has no unit.",
         ),
         PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
             durations(),
-            "With stream: time after which an offload segment ends; in ms without a unit.",
+            "With stream: time after which an offload segment ends; in ms if it has no unit.",
         ),
         PolicySetting.LAYOUT: SettingForm(
             parse=layout_name,

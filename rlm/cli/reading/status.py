@@ -79,7 +79,7 @@ _Interval = Annotated[
     typer.Option(
         parser=seconds(least_s=1.0),
         metavar="DURATION",
-        help="The pause of --watch between rounds; in seconds without a unit.",
+        help="The pause of --watch between rounds; in seconds if it has no unit.",
         show_default="5s",
     ),
 ]

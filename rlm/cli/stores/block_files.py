@@ -91,7 +91,7 @@ def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | Stream
 
 
 def read_index_file(path: Path) -> BlockIndex | StreamIndex:
-    """Read an index object of either format. Raises as `open_offload_files` does."""
+    """Read an index object of either format. Raises the errors of `open_offload_files`."""
     with _opened(path) as content:
         return read_index(content, decode_any_index)
 

@@ -92,7 +92,7 @@ def resolve_lost_segments(
 ) -> None:
     """Accept the losses, or with `dry_run` only show them.
 
-    Raises as `LossAcceptance.examine` does, before it accepts any.
+    Raises the errors of `LossAcceptance.examine`, before it accepts any.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

@@ -107,7 +107,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until the segments are stored; in seconds without a unit.",
+        help="How long to wait until the segments are stored; in seconds if it has no unit.",
         show_default="1h",
     ),
 ]

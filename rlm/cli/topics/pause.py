@@ -204,7 +204,7 @@ class Resumption:
         return frozenset[PausableTask]().union(*map(self._paused, self.policies)) - self.tasks
 
     def run(self) -> frozenset[PausableTask]:
-        """Resume; return the tasks then paused for any. Raises as `Pausing.resume`."""
+        """Resume; return the tasks then paused for any. Raises the errors of `Pausing.resume`."""
         pausing = Pausing(self.session.metadata, uuid4)
         resumed = (pausing.resume(each, self.tasks) for each in self.policies)
         return frozenset[PausableTask]().union(*resumed)

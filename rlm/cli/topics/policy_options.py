@@ -49,7 +49,7 @@ _TotalMs = Annotated[
         "--retention",
         parser=durations(special=[-1]),
         metavar="DURATION",
-        help="Total retention, such as 30d; in ms without a unit. -1 is unlimited.",
+        help="Total retention, such as 30d; in ms if it has no unit. -1 is unlimited.",
     ),
 ]
 _TotalBytes = Annotated[
@@ -57,7 +57,7 @@ _TotalBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1]),
         metavar="SIZE",
-        help="Total retention of each partition, such as 50GiB; in bytes without a unit. -1 is "
+        help="Total retention of each partition, such as 50GiB; in bytes if it has no unit. -1 is "
         "unlimited.",
     ),
 ]
@@ -68,7 +68,7 @@ _LocalMs = Annotated[
         "--local-retention",
         parser=durations(special=[-1, -2]),
         metavar="DURATION",
-        help="Retention on the broker's disk, such as 1h; in ms without a unit. -2 is the total "
+        help="Retention on the broker's disk, such as 1h; in ms if it has no unit. -2 is the total "
         "retention, -1 unlimited.",
     ),
 ]
@@ -77,7 +77,7 @@ _LocalBytes = Annotated[
     typer.Option(
         parser=sizes(special=[-1, -2]),
         metavar="SIZE",
-        help="Retention on the broker's disk of each partition; in bytes without a unit. -2 is "
+        help="Retention on the broker's disk of each partition; in bytes if it has no unit. -2 is "
         "the total retention, -1 unlimited.",
     ),
 ]
@@ -88,7 +88,7 @@ _LagMs = Annotated[
         "--copy-lag",
         parser=durations(special=[-1]),
         metavar="DURATION",
-        help="Copy a rolled segment once its newest record is this old; in ms without a unit. 0 "
+        help="Copy a rolled segment once its newest record is this old; in ms if it has no unit. 0 "
         "copies at once; -1 uses the limit of local retention. With both copy lags, the one "
         "that ends first decides.",
     ),
@@ -108,7 +108,7 @@ _OffloadMinutes = Annotated[
         parser=durations(unit_ms=_MINUTE_MS),
         metavar="DURATION",
         help="As --copy-lag-ms, counted from the time at which the broker rolled the segment "
-        "(PIP-17); in minutes without a unit.",
+        "(PIP-17); in minutes if it has no unit.",
     ),
 ]
 _OffloadMib = Annotated[
@@ -127,7 +127,7 @@ _DeletionLagMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
-        "in ms without a unit. -1 inherits it from the next policy level; the last level is the "
+        "in ms if it has no unit. -1 inherits it from the next policy level; the last level is the "
         "managers' remote.local.trim.deletion.lag.ms.",
     ),
 ]
@@ -165,8 +165,8 @@ _SegmentMaxBytes = Annotated[
         ),
         metavar="SIZE",
         help="With offload mode stream: size at which an offload segment ends, such as 1GiB; "
-        "in bytes without a unit. -1 inherits it from the next policy level; the last level is the "
-        "managers' max.size.per.offload.segment.bytes.",
+        "in bytes if it has no unit. -1 inherits it from the next policy level; the last level "
+        "is the managers' max.size.per.offload.segment.bytes.",
     ),
 ]
 _SegmentRolloverMs = Annotated[
@@ -177,7 +177,7 @@ _SegmentRolloverMs = Annotated[
         parser=durations(special=[-1]),
         metavar="DURATION",
         help="With offload mode stream: time after which an offload segment ends, such as 10m; "
-        "in ms without a unit. -1 inherits it from the next policy level; the last level is the "
+        "in ms if it has no unit. -1 inherits it from the next policy level; the last level is the "
         "managers' max.offload.segment.rollover.time.ms.",
     ),
 ]

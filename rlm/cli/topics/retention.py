@@ -52,7 +52,7 @@ _Wait = Annotated[
         "--wait",
         parser=seconds(),
         metavar="DURATION",
-        help="How long to wait until nothing is due; in seconds without a unit.",
+        help="How long to wait until nothing is due; in seconds if it has no unit.",
         show_default="10m",
     ),
 ]

@@ -123,7 +123,7 @@ def _confirmed(
 ) -> CommandSession:
     """Ask on a terminal, unless `yes`; return the session to continue with.
 
-    Without a terminal, `force` needs `yes`. Raises as `confirm` does.
+    Without a terminal, `force` needs `yes`. Raises the errors of `confirm`.
     """
     remaining_ms = session.remaining_ms()
     topics = ", ".join(policy.topic for policy in policies) or "no topic"

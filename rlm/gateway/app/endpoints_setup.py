@@ -109,7 +109,10 @@ class ServingMode:
 
 
 def identity_of_host(config: Config) -> BrokerIdentity | None:
-    """Return the broker that owns `log.dirs`, None if not set. Raises as `check_host`."""
+    """Return the broker that owns `log.dirs`, None if not set.
+
+    Raises the errors of `check_host`.
+    """
     if config.host.log_dirs:
         return check_host(config)
     check_directories(config)

@@ -38,7 +38,7 @@ def check_tls(config: Config) -> None:
 
 
 def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
-    """Load the TLS files and log warnings about the settings. Raises as `check_tls`."""
+    """Load the TLS files and log warnings about the settings. Raises the errors of `check_tls`."""
 
     def renewals(side: str) -> Callable[[bool], None]:
         def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether the renewal succeeded

@@ -77,7 +77,7 @@ class OwnAddress:
     def update(self, view: ClusterView) -> None:
         """Decide the address at the first call that succeeds.
 
-        Raises as `WildcardListener.address`.
+        Raises the errors of `WildcardListener.address`.
         """
         if self._known is None and self._listener is not None:
             self._known = self._listener.address(view)

@@ -76,7 +76,10 @@ class LookupCache(Generic[_FoundT]):
             self._seen_count = changed.count
 
     def get(self, partition: TopicIdPartition) -> _FoundT:
-        """Return the result as of the last `forget_changed` or later. Raises as `look_up`."""
+        """Return the result as of the last `forget_changed` or later.
+
+        Raises the errors of `look_up`.
+        """
         location = PartitionKey(partition.topic_id, partition.partition)
         with self._lock:
             known, seen_count = self._known.get(location), self._seen_count

@@ -72,7 +72,10 @@ class CachedSegments:
             self._cache.leave(reader)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterator[StoredBatches]:
-        """Yield batches from `from_offset` to the readable end. Raises as `RemoteFetcher.fetch`."""
+        """Yield batches from `from_offset` to the readable end.
+
+        Raises the errors of `RemoteFetcher.fetch`.
+        """
         client = object()
         try:
             yield from self._runs(stored, from_offset, client)

@@ -106,7 +106,7 @@ class FrameStream:
         return min(self._sink.passing_bytes, self._left_bytes)
 
     def skip(self, count: int) -> None:
-        """Skip `count` bytes, which were spliced. Raises as `feed`."""
+        """Skip `count` bytes, which were spliced. Raises the errors of `feed`."""
         sink = self._sink
         assert sink is not None
         self._left_bytes -= count
@@ -115,7 +115,7 @@ class FrameStream:
             self._end_frame(sink)
 
     def process_buffered(self) -> None:
-        """Process buffered bytes, unless stopped. Raises as `feed`."""
+        """Process buffered bytes, unless stopped. Raises the errors of `feed`."""
         if self._buffered and not self.stopped:
             self.feed(memoryview(b""))
 

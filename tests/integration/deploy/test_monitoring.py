@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.grafana.boards import BOARDS
+from deploy.grafana.all_dashboards import DASHBOARDS
 from tests.integration.deploy.exposed_metrics import exposed_metrics
 from tests.services.prometheus import PrometheusServer, promtool
 from tests.services.waiting import wait_until
@@ -36,8 +36,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
         yield server
 
 
-@pytest.mark.parametrize("uid", [board.uid for board in BOARDS])
-def test_board_when_its_queries_are_asked_then_each_finds_series_with_the_labels_of_its_legend(
+@pytest.mark.parametrize("uid", [dashboard.uid for dashboard in DASHBOARDS])
+def test_dashboard_when_its_queries_are_asked_then_each_finds_series_with_the_labels_of_its_legend(
     prometheus: PrometheusServer, uid: str
 ) -> None:
     queries = dict(_queries(uid))
@@ -54,8 +54,8 @@ def test_board_when_its_queries_are_asked_then_each_finds_series_with_the_labels
     wait_until(lambda: not unanswered(), _DEADLINE_S, lambda: f"answers: {unanswered()}")
 
 
-@pytest.mark.parametrize("uid", [board.uid for board in BOARDS if board.has_topics])
-def test_board_when_its_topics_are_asked_as_grafana_does_then_lists_them(
+@pytest.mark.parametrize("uid", [dashboard.uid for dashboard in DASHBOARDS if dashboard.has_topics])
+def test_dashboard_when_its_topics_are_asked_as_grafana_does_then_lists_them(
     prometheus: PrometheusServer, uid: str
 ) -> None:
     dashboard = json.loads((_DASHBOARDS / f"{uid}.json").read_text())

@@ -1,4 +1,4 @@
-"""The boards of Grafana: the committed files are those that the code makes."""
+"""The dashboards of Grafana: the committed files are those that the code makes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.grafana.board import Board
-from deploy.grafana.boards import BOARDS
+from deploy.grafana.all_dashboards import DASHBOARDS
+from deploy.grafana.dashboard import Dashboard
 from deploy.grafana.rendering import of_chosen_clusters, render
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
@@ -18,19 +18,19 @@ _METRIC = re.compile(r"\b(?:rlm|kafka)_\w+")
 _SUFFIX = re.compile(r"_(?:bucket|count|sum)$")
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
-def test_board_when_rendered_then_is_the_committed_file(board: Board) -> None:
-    """Stale files: `make boards`."""
-    assert (_DASHBOARDS / f"{board.uid}.json").read_text() == render(board)
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.uid)
+def test_dashboard_when_rendered_then_is_the_committed_file(dashboard: Dashboard) -> None:
+    """Stale files: `make dashboards`."""
+    assert (_DASHBOARDS / f"{dashboard.uid}.json").read_text() == render(dashboard)
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.uid)
 def test_number_when_a_fault_is_over_then_shows_the_present_and_not_the_last_fault(
-    board: Board,
+    dashboard: Dashboard,
 ) -> None:
     panels = [
         each
-        for each in json.loads(render(board))["panels"]
+        for each in json.loads(render(dashboard))["panels"]
         for each in (each, *each.get("panels", ()))
     ]
 
@@ -45,7 +45,7 @@ def test_number_when_a_fault_is_over_then_shows_the_present_and_not_the_last_fau
 def test_dashboards_when_listed_then_each_is_of_a_board() -> None:
     names = {path.stem for path in _DASHBOARDS.glob("*.json")}
 
-    assert names == {board.uid for board in BOARDS}
+    assert names == {dashboard.uid for dashboard in DASHBOARDS}
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_query_when_rendered_then_each_metric_is_of_the_chosen_clusters(
     assert of_chosen_clusters(query) == selecting
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
-def test_board_when_rendered_then_its_viewer_chooses_clusters_and_gauges_stay_apart(
-    board: Board,
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.uid)
+def test_dashboard_when_rendered_then_its_viewer_chooses_clusters_and_gauges_stay_apart(
+    dashboard: Dashboard,
 ) -> None:
-    dashboard = json.loads(render(board))
-    variables = {each["name"]: each for each in dashboard["templating"]["list"]}
+    rendered = json.loads(render(dashboard))
+    variables = {each["name"]: each for each in rendered["templating"]["list"]}
 
     assert variables["cluster"]["allValue"] == ".*"  # also matches series without the label
     assert variables["cluster"]["includeAll"] is True
     merged = [
         query.expression
-        for panel in board.panels
+        for panel in dashboard.panels
         for query in panel.queries
         if re.search(r"\bmax by \((?!cluster, )", query.expression)
     ]
@@ -92,8 +92,8 @@ def test_boards_when_read_then_show_every_documented_metric() -> None:
 
     shown = {
         name if name in documented else _SUFFIX.sub("", name)
-        for board in BOARDS
-        for panel in board.panels
+        for dashboard in DASHBOARDS
+        for panel in dashboard.panels
         for query in panel.queries
         for name in _METRIC.findall(query.expression)
     }

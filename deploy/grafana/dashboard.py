@@ -1,4 +1,4 @@
-"""Represents boards, rows and panels with their queries and units. rlm.metrics has the metrics."""
+"""Represents dashboards, rows and panels with queries and units. rlm.metrics has the metrics."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class AdjustablePrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
-    """One board. `has_topics`: the viewer chooses topics, which queries name as `$topic`."""
+class Dashboard:
+    """One dashboard. `has_topics`: the viewer chooses topics, which queries name as `$topic`."""
 
     uid: str
     title: str
@@ -63,7 +63,7 @@ class Board:
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels, in the order of the board."""
+        """All panels, in the order of the dashboard."""
         return tuple(panel for row in self.rows for panel in row.panels)
 
 

@@ -1,4 +1,4 @@
-"""All boards, in the order in which an operator needs them."""
+"""All dashboards, in the order in which an operator needs them."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from deploy.grafana.overview import OVERVIEW
 from deploy.grafana.store import STORE
 from deploy.grafana.topic import TOPIC
 
-BOARDS = (OVERVIEW, TOPIC, GATEWAY, METADATA, STORE)
+DASHBOARDS = (OVERVIEW, TOPIC, GATEWAY, METADATA, STORE)
