@@ -1,7 +1,7 @@
-"""WebHDFS: requests to the active name node, and to the data nodes that it names.
+"""Sends WebHDFS requests to the active NameNode, and to the DataNodes that it names.
 
-Encodes the URLs and decodes the errors. It repeats a request only at the next name node, after an
-unreachable or standby one. Authentication is simple, without Kerberos.
+Encodes the URLs and decodes the errors. Repeats a request only if a NameNode is unreachable or not
+active, at the next NameNode. Supports simple authentication, but not Kerberos.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
@@ -27,7 +27,7 @@ _NOT_ACTIVE = frozenset({"StandbyException", "ObserverRetryOnActiveException"})
 
 
 class RemoteError(Exception):
-    """A node's refusal, with the short name of its Java exception; callers convert it."""
+    """Represents a node's refusal: `name` is that of its Java exception. Callers convert it."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(name, message)
@@ -37,14 +37,17 @@ class RemoteError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A request's body: exactly `length_bytes` in pieces; None if it is sent in HTTP's chunks."""
+    """Represents a request's body, in pieces of `length_bytes` in total.
+
+    If the length is None, the body is sent with HTTP's chunked encoding.
+    """
 
     length_bytes: int | None
     pieces: Iterable[bytes | memoryview]
 
 
 class WebHdfs:
-    """The name nodes and data nodes of one HDFS, over its REST interface. Thread-safe.
+    """Represents an HDFS cluster, over its REST interface. Thread-safe.
 
     All methods raise RetriableError, CorruptError and RemoteError.
     """
@@ -58,14 +61,14 @@ class WebHdfs:
         self._active = settings.namenode_urls[0]
 
     def ask(self, method: str, path: str, op: str, **parameters: object) -> Mapping[str, Any]:
-        """Send a request to the name node; return its JSON, empty for an empty response."""
+        """Send a request to the NameNode; return its JSON, which is empty for an empty body."""
         with self._namenode(method, path, op, parameters) as response:
             return self._document(response)
 
     def send(self, method: str, path: str, op: str, body: Body, **parameters: object) -> None:
-        """Send content to the data node that the name node chooses.
+        """Send content to the DataNode that the NameNode chooses.
 
-        Errors of `body` pass through unchanged; the file may then contain a part of it.
+        Errors of `body` pass through, unless they are OSErrors; the file may then be incomplete.
         """
         location = self._redirection(method, path, op, parameters)
         headers = {"Content-Type": "application/octet-stream"}
@@ -91,7 +94,9 @@ class WebHdfs:
             location = response.getheader("Location")
             if location is None:
                 self._document(response)
-                raise RetriableError("the name node named no data node", path=path, op=op)
+                raise RetriableError(
+                    "cannot find a DataNode: the NameNode sent no redirect", path=path, op=op
+                )
             return location
 
     @contextmanager
@@ -103,19 +108,22 @@ class WebHdfs:
         others = [url for url in self._settings.namenode_urls if url != self._active]
         for url in (self._active, *others):
             last = url == (others or [self._active])[-1]
-            try:
-                with self._request(method, url + target) as response:
-                    if response.status < 400 or last:
-                        self._active = url
-                        yield response
-                        return
-                    self._document(response)
-            except RemoteError as error:
-                if last or error.name not in _NOT_ACTIVE:
-                    raise
-            except RetriableError:
-                if last:
-                    raise
+            with ExitStack() as stack:
+                try:
+                    response = stack.enter_context(self._request(method, url + target))
+                    if response.status >= 400 and not last:
+                        self._document(response)
+                except RemoteError as error:
+                    if error.name not in _NOT_ACTIVE:
+                        raise
+                    continue
+                except (RetriableError, OSError, HTTPException):
+                    if last:
+                        raise
+                    continue
+                self._active = url
+                yield response
+                return
 
     @contextmanager
     def _request(
@@ -131,7 +139,8 @@ class WebHdfs:
         self._observe(method)
         try:
             connection.request(method, f"{parts.path}?{parts.query}", pieces, dict(headers or {}))
-            yield connection.getresponse()
+            with connection.getresponse() as response:
+                yield response
         except (OSError, HTTPException) as error:
             raise RetriableError(
                 "the request to HDFS failed",
@@ -169,7 +178,7 @@ class WebHdfs:
             pieces.append(piece)
             left_bytes -= len(piece)
             if time.monotonic() > deadline_s:
-                raise RetriableError("HDFS answers too slowly")
+                raise RetriableError("HDFS responds too slowly")
         return b"".join(pieces)
 
 
