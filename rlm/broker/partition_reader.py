@@ -1,7 +1,7 @@
-"""Reads one partition from its leader: its ends, offsets by time, and records.
+"""Reads one partition from its leader: its ends, offsets by timestamp, and records.
 
 librdkafka reads the records by manual assignment: it joins no group and commits nothing. If the
-broker no longer has an offset, the read fails: nothing resets the position.
+broker no longer has an offset, the read fails, because nothing resets the position.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class ReaderSettings:
     """Represents a reader's settings; `client` is librdkafka's configuration.
 
-    A read without data for `stall_timeout_ms` fails.
+    A read fails if no records arrive for `stall_timeout_ms`.
     """
 
     client: Mapping[str, str]
@@ -52,7 +52,7 @@ class ReaderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PollResult:
-    """Represents one poll; `next_offset` follows its last offset, -1 if it has none."""
+    """Represents one poll; `next_offset` is the offset after its last one, -1 if it had none."""
 
     records: Sequence[Record]
     next_offset: int
@@ -60,10 +60,10 @@ class _PollResult:
 
 
 class PartitionReader:
-    """Reads from the partition's current leader. One thread uses it.
+    """Reads from the partition's current leader. Not thread-safe.
 
     Raises RetriableError while there is no reachable leader, FencedError if the leader has just
-    changed, NotFoundError if the partition does not exist with that topic id. `records` does not
+    changed, and NotFoundError if the topic id or the partition does not exist. `records` does not
     check the topic id.
     """
 
@@ -87,7 +87,7 @@ class PartitionReader:
         return results.succeeded[self._partition]
 
     def start_offset(self) -> int:
-        """Fetch where the broker's log begins now."""
+        """Fetch the broker's current log start offset."""
         return self.offsets().log_start_offset
 
     def offset_since(self, timestamp_ms: int) -> int | None:
@@ -102,9 +102,9 @@ class PartitionReader:
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
         """Read [from_offset, end_offset).
 
-        Raises NotFoundError if the broker no longer has an offset, after the records before it.
-        Raises RetriableError if no records arrive for `stall_timeout_ms`, for example because the
-        log ends before `end_offset`.
+        If the broker no longer has an offset, yields the records before it and raises
+        NotFoundError. Raises RetriableError if no records arrive for `stall_timeout_ms`, for
+        example because the log ends before `end_offset`.
         """
         consumer = Consumer(self._configuration(), logger=logging.getLogger("librdkafka.consumer"))
         try:
@@ -127,11 +127,12 @@ class PartitionReader:
                 raise taken.failure
             if next_offset < end_offset and self._clock.monotonic_ms() >= stalled_at_ms:
                 raise RetriableError(
-                    "the broker sent no records in time", partition=self._partition
+                    "cannot read the partition: the broker sent no records in time",
+                    partition=self._partition,
                 )
 
     def _take(self, messages: Iterable[Message], end_offset: int) -> _PollResult:
-        """Return the records below the end, up to the first failure."""
+        """Return the records before `end_offset`, up to the first failure."""
         records: list[Record] = []
         next_offset = -1
         failure: TieredStorageError | None = None
@@ -142,7 +143,8 @@ class PartitionReader:
                 if failure is not None:
                     break
                 if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001
-                    # The end is past transaction markers. A lagging replica's end is lower.
+                    # The offset is after transaction markers, which are no messages. It may be
+                    # too low if a lagging replica sent it.
                     next_offset = offset
             elif offset is not None:
                 next_offset = offset + 1
@@ -151,7 +153,7 @@ class PartitionReader:
         return _PollResult(records=records, next_offset=next_offset, failure=failure)
 
     def _failure(self, error: KafkaError) -> TieredStorageError | None:
-        """Return the error that ends the read; None at the log's end, or if librdkafka retries."""
+        """Return the error that ends the read; None at the log's end or if librdkafka retries."""
         code = error.code()
         if code in _GONE:
             return NotFoundError("the broker no longer has the offset", partition=self._partition)
@@ -174,7 +176,14 @@ class PartitionReader:
             )
         if found.leader_id is None:
             raise RetriableError("cannot read the partition: it has no leader", partition=tip)
-        with self._bootstrap.at(view.broker(found.leader_id)) as leader:
+        address = view.brokers.get(found.leader_id)
+        if address is None:
+            raise RetriableError(
+                "cannot read the partition: its leader is not live",
+                partition=tip,
+                leader=found.leader_id,
+            )
+        with self._bootstrap.at(address) as leader:
             return request(leader, {tip: found.leader_epoch})
 
     def _configuration(self) -> dict[str, object]:
