@@ -1,9 +1,9 @@
 """Owns the listening socket of the manager's HTTP API.
 
-With `rest.listener`, the socket is bound before the process works. Without it, the socket is bound
-later, at this host's address in the network of its broker, because other hosts reach the broker
-through that network, too. The API is open on no other network. If the host loses that address, the
-socket moves to another address.
+If `rest.listener` is set, the socket is bound at the start of the process. Otherwise it is bound
+later, to this host's address in the network of its broker, because other hosts reach the broker
+through that network, too. It listens on no other network. If the host loses that address, the
+socket moves to another one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANY_PORT = 0
 
 
 def has_address(host: str) -> bool:
-    """Return whether this host has the IP address now, that is, whether a socket can bind it."""
+    """Return whether this host has the IP address now: whether a socket can be bound to it."""
     try:
         bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY).close()
     except InvalidConfigError:
@@ -41,7 +41,7 @@ class ApiListener:
     ) -> None:
         """Own `bound` from now on; if None, `listen_at` binds a socket.
 
-        `has_address` returns whether this host still has an IP address.
+        `has_address` returns whether this host has the given IP address now.
         """
         self._bound = bound
         self._may_move = bound is None
@@ -63,7 +63,7 @@ class ApiListener:
     def listen_at(self, host: str) -> HostPort:
         """Return the bound address; if there is none, bind a free port of the IP address `host`.
 
-        Binds again if this host has lost the address of an earlier call. Raises RetriableError if
+        Binds to `host` again if this host has lost the bound address. Raises RetriableError if
         `host` cannot be bound, or after `stop`.
         """
         with self._lock:
@@ -73,14 +73,14 @@ class ApiListener:
                 server, before = self._server, self._bound
                 self._bound, self._server = _bind_free_port(host), None
                 self._start_server()
-                with suppress(RetriableError):  # no client can reach it any more
+                with suppress(RetriableError):  # clients can no longer reach it
                     _stop(server, before)
             return bound_address(self._bound)
 
     def stop(self) -> None:
         """Finish running requests and close the socket.
 
-        Raises RetriableError if they do not finish in time.
+        Raises RetriableError if the server does not stop in time.
         """
         with self._lock:
             self._is_stopped = True
@@ -104,10 +104,10 @@ def _bind_free_port(host: str) -> socket.socket:
         return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
     except InvalidConfigError as error:
         raise RetriableError(
-            "the HTTP API cannot listen at the address by which this host reaches its broker",
+            "the HTTP API cannot listen on the address that this host uses to reach its broker",
             host=host,
             reason=error.context["reason"],
-            advice=f"If that lasts, set {REST_LISTENER_KEY}",
+            advice=f"If this persists, set {REST_LISTENER_KEY}",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Probes a child over HTTP for the supervisor: its metrics, and whether it is ready."""
+"""Fetches a child's metrics and readiness over HTTP, for the supervisor."""
 
 from __future__ import annotations
 
@@ -27,18 +27,23 @@ class _Response:
 
 
 class ChildProbe:
-    """Represents an HTTP client for children. Thread-safe; a timeout limits connect and each read.
+    """Represents an HTTP client for children. Thread-safe. Limits the connect and each read to 2 s.
 
     Uses the standard library's client, whose import is cheap, so that the supervisor stays small.
     """
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """Fetch a child's metrics. Raises RetriableError, or CorruptError if malformed."""
+        """Fetch a child's metrics.
+
+        Raises RetriableError if the child does not answer, CorruptError if they are malformed.
+        """
         response = self._get(address, "/metrics")
         try:
             return parse(response.body.decode())
         except ValueError as error:
-            raise CorruptError("cannot read the process's metrics", address=address) from error
+            raise CorruptError(
+                "cannot read the process's metrics: they are malformed", address=address
+            ) from error
 
     def readiness(self, address: str) -> ReadinessReport:
         """Fetch whether a child is ready; a malformed response counts as not ready.
@@ -52,7 +57,7 @@ class ChildProbe:
             report = ReadinessReport(is_ready=False)
         if report.is_ready or report.reasons:
             return report
-        return replace(report, reasons=(f"HTTP status {response.status} without a reason",))
+        return replace(report, reasons=(f"it gave no reason (http_status={response.status})",))
 
     def _get(self, address: str, path: str) -> _Response:
         connection = HTTPConnection(address, timeout=_TIMEOUT_S)
@@ -76,8 +81,8 @@ class ChildRun(NamedTuple):
 class LastReadiness:
     """Represents the last known readiness of children. Thread-safe.
 
-    All children are probed at once, each by one thread at most. If a child does not answer within
-    `patience_s`, its last known readiness counts. Before its first answer, it is not ready.
+    All children are probed at once, each by at most one thread. If a child does not answer within
+    `patience_s`, its last known readiness counts. Before its first answer, a child is not ready.
     """
 
     def __init__(
@@ -127,6 +132,6 @@ def _starting(address: str) -> ReadinessReport:
     error = RetriableError(
         "the process has not answered since its start",
         address=address,
-        advice="Wait; if that lasts, look at the log of the process",
+        advice="Wait; if this persists, look at the log of the process",
     )
     return ReadinessReport(is_ready=False, reasons=(str(error),))

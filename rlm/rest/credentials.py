@@ -1,4 +1,4 @@
-"""Reads from the metadata topic the secret and the time for signed requests and responses."""
+"""Reads the cluster's secret and the brokers' time from the metadata topic, for signatures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlmm.spi import RemoteLogMetadataManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataCredentials:
-    """Represents a client's credentials. Thread-safe; `metadata` follows the topic."""
+    """Represents a client's credentials. Thread-safe. `metadata` must follow the topic."""
 
     metadata: RemoteLogMetadataManager
     cluster_id: str
@@ -25,7 +25,7 @@ class MetadataCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataAuthority:
-    """Represents a manager's credentials. Thread-safe; `metadata` follows the topic."""
+    """Represents a manager's credentials. Thread-safe. `metadata` must follow the topic."""
 
     metadata: RemoteLogMetadataManager
     identity: ManagerIdentity

@@ -24,7 +24,7 @@ class Families(Collector):
 
 
 def render(collector: Collector) -> bytes:
-    """Write the text format, without the creation times that the library adds to counters."""
+    """Render Prometheus text; omit the creation times that the library adds to counters."""
     return generate_latest(Families(_without_creation_times(collector.collect())))
 
 
@@ -34,7 +34,7 @@ def parse(text: str) -> tuple[Metric, ...]:
 
 
 def merged(families_by_process: Mapping[str, Iterable[Metric]]) -> Collector:
-    """Merge families into one per name; each sample gets a label with its process."""
+    """Merge the families of each name into one; label each sample with its process."""
     by_name: dict[str, Metric] = {}
     for process, families in families_by_process.items():
         for family in families:

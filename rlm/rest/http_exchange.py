@@ -1,7 +1,7 @@
-"""Sends HTTP requests whose whole response must arrive within a time limit and a size limit.
+"""Sends HTTP requests; limits the time and the size of each response.
 
 The libraries' timeouts apply to each read: a server that sends a byte now and then would block a
-caller for hours. So requests run in an event loop, where one timeout covers them completely.
+caller for hours. So requests run in an event loop, where one timeout covers a whole request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RESPONSE_MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """Represents a whole response, of any status."""
+    """Represents a complete response of any status."""
 
     status: int
     headers: httpx.Headers
@@ -34,7 +34,7 @@ class HttpResponse:
 
 
 class HttpExchange:
-    """Represents an HTTP client. Thread-safe. Sends from its own thread until `close`."""
+    """Represents an HTTP client. Thread-safe. Runs its own thread until `close`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class HttpExchange:
     def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         """Send a request.
 
-        Raises RetriableError without a whole response, CorruptError if it is too large.
+        Raises RetriableError if no complete response arrives, CorruptError if it is too large.
         """
         request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
         try:
@@ -78,16 +78,17 @@ class HttpExchange:
             raise RetriableError(reason_of(error)) from error
 
     def read(self, address: str, path: str) -> bytes:
-        """Fetch a response's body from a process, unsigned and of any status; raises as `send`.
+        """Send an unsigned GET; return the body of the response, whatever its status.
 
-        `address` is the registered one, which is empty if other hosts cannot reach the process.
+        Raises the errors of `send`, and RetriableError for an invalid address. `address` is the
+        registered one, which is empty if other hosts cannot reach the process.
         """
         if not address:
-            raise RetriableError("the process has no address that other hosts reach")
+            raise RetriableError("the process has no address that other hosts can reach")
         try:
             url = httpx.URL(f"http://{address}{path}")
         except (httpx.InvalidURL, ValueError) as error:
-            raise RetriableError("the address is not valid", address=address) from error
+            raise RetriableError("the process's address is invalid", address=address) from error
         return self.send("GET", url, {}).body
 
     def close(self) -> None:
@@ -100,7 +101,7 @@ class HttpExchange:
 
     async def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> HttpResponse:
         if url.port is not None and not 0 < url.port <= _PORT_MAX:
-            raise RetriableError("the URL's port is not valid", port=url.port)
+            raise RetriableError("the URL's port is invalid", port=url.port, max_port=_PORT_MAX)
         async with (
             asyncio.timeout(self._response_s),
             self._client_of(url).stream(method, url, headers=headers) as response,
@@ -120,12 +121,12 @@ class HttpExchange:
         return self._secure
 
     def _client(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
-        # Managers run on the brokers' hosts: no proxy that the environment names may be used.
+        # Managers run on the brokers' hosts, so a proxy from the environment must not be used.
         return httpx.AsyncClient(timeout=self._read_s, trust_env=False, verify=tls)
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a request failed: the system's text, which the libraries' own texts omit."""
+    """Return why a request failed, with the system's text, which the libraries' texts omit."""
     errors = [
         each
         for each in _with_causes(error)
@@ -136,14 +137,14 @@ def reason_of(error: BaseException) -> str:
     if not errors:
         return str(error) or type(error).__name__
     innermost = errors[-1]
-    # os.strerror does not know these. In other errors, asyncio replaces the system's text.
+    # os.strerror does not know these codes. For other errors, asyncio replaces the system's text.
     if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
         return innermost.strerror or str(innermost)
     return os.strerror(innermost.errno)
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all its causes, each before its own causes."""
+    """Yield an error and all of its causes, each before its own causes."""
     seen: set[int] = set()
     left = [error]
     while left:

@@ -1,8 +1,8 @@
 """Serves an ASGI application on a bound socket, in its own thread.
 
-Limits the concurrent connections, the time of each request, response and idle connection, and the
-time of a stop. Sockets are bound first and served later, so that the supervisor can bind sockets
-for restarted children.
+Limits the number of connections, and the time of each request, response, idle connection and
+stop. A socket is bound before it is served, so that the supervisor can bind it once and pass it to
+its children.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PASSING_ERRORS = {errno.EADDRINUSE, errno.EADDRNOTAVAIL, socket.EAI_AGAIN}
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
-    """Listen on the address. Raises `listen_error` with `key` if it cannot be bound."""
+    """Listen on the address. Raises the error of `listen_error` if it cannot be bound."""
     try:
         address = socket.getaddrinfo(
             listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -50,7 +50,7 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
 def listen_error(error: OSError, listener: HostPort, *, key: str) -> InvalidConfigError:
     """Return the error for an address that cannot be bound: HostNotReadyError if a retry may help.
 
-    Another process may end, the network may still start, or the name service may answer again.
+    A retry helps if another process ends, the network starts, or the name service answers again.
     """
     passes = error.errno in _PASSING_ERRORS
     advice = "Give an address of this host and a free port"
@@ -72,14 +72,14 @@ def bound_address(bound: socket.socket) -> HostPort:
 
 
 def local_address(bound: socket.socket) -> HostPort:
-    """Return the address at which this host's own processes connect."""
+    """Return the address that processes of this host can connect to."""
     host, port = bound.getsockname()[:2]
     loopback = "::1" if bound.family == socket.AF_INET6 else "127.0.0.1"
     return HostPort(host=loopback if is_unspecified(host) else host, port=port)
 
 
 class _TlsConfig(TimedConfig):
-    """Represents a configuration with a ready TLS context, which can reload its certificate."""
+    """Represents a configuration with an existing TLS context, which can reload its certificate."""
 
     tls: ssl.SSLContext | None = None
 
@@ -100,7 +100,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         limits: ConnectionLimits = _LIMITS,
     ) -> None:
-        """Serve `app` on `bound`, which the server owns from now on; by HTTPS with `tls`."""
+        """Serve `app` on `bound`, which the server owns from now on; use HTTPS if `tls` is set."""
         self._bound = bound
         config = _TlsConfig(
             app,
@@ -123,7 +123,7 @@ class HttpServer:
         )
 
     def start(self) -> None:
-        """Start to serve; earlier connections wait in the socket's backlog."""
+        """Start to serve, beginning with the connections in the socket's backlog."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """Serves the manager's HTTP API, which MANAGER_ENDPOINTS lists.
 
-Requests change nothing, with two exceptions: they can start a cycle early, and request deletions.
-The manager itself decides what it deletes.
+Requests change nothing, with two exceptions: they can start a cycle early, and request the deletion
+of streamed segments. The manager itself decides what it deletes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from rlm.status.explanation import OFFSET_EXPLANATION, OffsetExplanation
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rsm.segment.errors import TieredStorageError
 
-_UNAVAILABLE = "the broker or the metadata does not answer; `error` says why"
+_UNAVAILABLE = "the broker does not answer or the metadata cannot be read; `error` says why"
 _PARTITIONS = ApiEndpoint(
     path="/v1/partitions",
-    meaning="The partitions on this host, at the last cycle.",
+    meaning="The partitions on this host, as of the last cycle.",
     parameters={
         "topic": "only partitions of this topic",
-        "partition": "only partitions of this number",
+        "partition": "only partitions with this number",
     },
-    statuses={200: "listed; an empty list if none is here", 400: "`partition` is not a number"},
+    statuses={
+        200: "listed; the list is empty if no partition matches",
+        400: "`partition` is not a number",
+    },
     body=PARTITION_REPORT,
     is_list=True,
 )
@@ -45,7 +48,7 @@ _EXPLANATION = ApiEndpoint(
     statuses={
         200: "explained",
         400: "a parameter is missing or not a number",
-        404: "this manager does not lead the partition; the body is `null`",
+        404: "the manager does not lead the partition: `null`",
         503: _UNAVAILABLE,
     },
     body=OFFSET_EXPLANATION,
@@ -53,8 +56,12 @@ _EXPLANATION = ApiEndpoint(
 _RETENTION = ApiEndpoint(
     path="/v1/retention",
     meaning="What retention would do now to the partitions that this manager leads.",
-    parameters={"topic": "required; an unknown topic has no partitions"},
-    statuses={200: "listed; an empty list if it leads none", 503: _UNAVAILABLE},
+    parameters={"topic": "required: the topic's name"},
+    statuses={
+        200: "listed; the list is empty if the manager leads none",
+        400: "the topic is missing",
+        503: _UNAVAILABLE,
+    },
     body=RETENTION_PREVIEW,
     is_list=True,
 )
@@ -68,7 +75,7 @@ _STREAMED_DELETION = ApiEndpoint(
     method="POST",
     path="/v1/streamed-deletion",
     meaning="Requests the deletion of a partition's streamed segments. The manager deletes a "
-    "segment only if other segments have its records.",
+    "segment only if other segments contain its records.",
     parameters={"topic": "required", "partition": "required: the partition's number"},
     statuses={
         202: "accepted; the response has no body",
@@ -83,7 +90,7 @@ _LOGS = ApiEndpoint(
     "configuration are masked.",
     statuses={
         200: "text, with a line `==> PROCESS.log <==` before the lines of each process",
-        503: "`state.dir` cannot be read, or has no log; `error` says why",
+        503: "`state.dir` cannot be read or contains no log; `error` says why",
     },
 )
 MANAGER_ENDPOINTS = (
@@ -101,7 +108,7 @@ class ManagerView(WorkerView, Protocol):
     """Represents the API's view of a manager. All methods are thread-safe."""
 
     def partition_reports(self) -> Sequence[PartitionReport]:
-        """Return a report of each hosted partition; does not wait."""
+        """Return a report of each hosted partition. Does not wait."""
 
     def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         """Return where a record is; None if this manager does not lead the partition.
@@ -110,16 +117,16 @@ class ManagerView(WorkerView, Protocol):
         """
 
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
-        """Return what retention would do to each led partition; raises as `explanation`."""
+        """Return what retention would do to the topic's led partitions; raises as `explanation`."""
 
     def run_cycle(self) -> None:
-        """Run a cycle now; does not wait."""
+        """Request a cycle now. Does not wait."""
 
     def delete_streamed(self, topic: str, partition: int) -> bool:
-        """Request the deletion of a partition's streamed segments, and run a cycle; does not wait.
+        """Request the deletion of a partition's streamed segments, and a cycle.
 
-        Returns False if this manager does not lead the partition. Raises RetriableError while the
-        metadata cannot be read.
+        Does not wait. Returns False if this manager does not lead the partition. Raises
+        RetriableError while the metadata cannot be read.
         """
 
 
@@ -133,7 +140,8 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
         topic = request.query_params.get("topic")
         number = request.query_params.get("partition")
         if number is not None and not (number.isascii() and number.isdigit()):
-            return JSONResponse({"error": "partition must be a number"}, status_code=400)
+            error = "partition is invalid: it must be a number"
+            return JSONResponse({"error": error}, status_code=400)
         return JSONResponse(
             [
                 report.to_json()
@@ -158,7 +166,9 @@ def manager_api(view: ManagerView, registry: Collector, *, logs: Callable[[], by
         return _respond(explain)
 
     def retention(request: Request) -> Response:
-        topic = request.query_params.get("topic", "")
+        topic = request.query_params.get("topic")
+        if not topic:
+            return JSONResponse({"error": "topic is required"}, status_code=400)
         return _respond(lambda: [each.to_json() for each in view.retention(topic)])
 
     return Starlette(
@@ -195,7 +205,7 @@ def _command_routes(view: ManagerView) -> list[Route]:
 
 
 def _text(ask: Callable[[], bytes]) -> Response:
-    """Respond with text, or with 503 and the reason after an error."""
+    """Respond with the text; with 503 and the reason if `ask` fails."""
     try:
         return PlainTextResponse(ask())
     except TieredStorageError as error:
@@ -203,7 +213,7 @@ def _text(ask: Callable[[], bytes]) -> Response:
 
 
 def _respond(ask: Callable[[], object]) -> Response:
-    """Respond with the result: 404 for None, 503 with the reason after an error."""
+    """Respond with the result; with 404 if it is None, with 503 and the reason if `ask` fails."""
     try:
         found = ask()
     except TieredStorageError as error:

@@ -1,8 +1,8 @@
 """Sends requests to managers over HTTP. See rlm.rest.manager_api.
 
-Requests are signed. The client trusts a response only if it is signed by the manager's run that the
-metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the
-client sends it unsigned requests, and trusts its unsigned responses.
+Requests are signed. The client trusts a response only if the manager's registered incarnation has
+signed it (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the client sends
+it unsigned requests, and trusts its unsigned responses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rlmm.events.secret import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _SETTINGS = "Check rest.listener and rest.advertised.listener of that host"
-_LOG = "Look at the log of that manager, if the same command fails again"
+_LOG = "If the command fails again, look at the log of that manager"
 
 _DocumentT = TypeVar("_DocumentT")
 
@@ -38,10 +38,10 @@ class Credentials(Protocol):
 
     @property
     def cluster_id(self) -> str:
-        """Return the cluster of the managers."""
+        """Return the id of the managers' cluster."""
 
     def secret(self) -> ClusterSecret | None:
-        """Return the cluster's secret, None if it has none. Raises RetriableError while unknown."""
+        """Return the cluster's secret; None if not set. Raises RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
         """Return the brokers' time."""
@@ -51,8 +51,8 @@ class ManagerClient:
     """Represents a client of managers. Thread-safe. Every call ends within its timeouts.
 
     Raises RetriableError if a manager is unreachable or refuses, or if another process answers at
-    its address. Raises CorruptError if a response is malformed, too large or unsigned. Errors name
-    the broker, and the manager's address if a request was sent.
+    its address. Raises CorruptError if a response is malformed or too large, or has a wrong
+    signature. Errors of requests name the broker and, if known, the manager's address.
     """
 
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
@@ -63,7 +63,7 @@ class ManagerClient:
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
     ) -> Sequence[PartitionReport]:
-        """Fetch the reports of a manager's hosted partitions, of all topics if None."""
+        """Fetch the reports of a manager's hosted partitions, of all topics if `topic` is None."""
         params = {} if topic is None else {"topic": topic}
         return self._read(manager, "partitions", params, _each(PartitionReport.from_json))
 
@@ -146,7 +146,7 @@ class ManagerClient:
     def _proven(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
     ) -> HttpResponse:
-        """Send a request; return the response, of any status, that this manager has signed."""
+        """Send a request; return the manager's verified response, of any status."""
         if manager.incarnation is None:
             return self._send(manager, method, what, params, {})
         expected = ManagerIdentity(
@@ -181,7 +181,7 @@ class ManagerClient:
         params: Mapping[str, str],
         secret: SigningSecret,
     ) -> tuple[HttpResponse, str]:
-        """Send a request signed with that secret; return the response and the signature."""
+        """Send a request signed with `secret`; return the response and the request's signature."""
         assert manager.incarnation is not None
         url = _url(manager, what, params)
         request = SignedRequest(
@@ -232,7 +232,7 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
         return httpx.URL(f"{scheme}://{manager.http_address}{_path(what)}", params=dict(params))
     except (httpx.InvalidURL, ValueError) as error:
         raise RetriableError(
-            "the manager has registered no valid address",
+            "the registered address of the manager is invalid",
             broker_id=manager.broker_id,
             address=manager.http_address,
             reason=error,

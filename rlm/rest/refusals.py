@@ -1,4 +1,4 @@
-"""Lists the reasons for which managers refuse requests, and explains them to users.
+"""Lists why managers refuse requests, and explains each reason to users.
 
 Each text begins with the refusal's name, under which docs/operations.md lists it.
 """
@@ -71,20 +71,20 @@ _MEANINGS = {
     ),
     RequestRefusal.REPLAYED: ("the manager has received this request before", _NETWORK),
     RequestRefusal.BUSY: (
-        "the manager has received too many signed requests in the last minutes",
+        "the manager has received too many signed requests in the last few minutes",
         "Find the program that sends that many requests, and run the command again in four minutes",
     ),
 }
 
 
 def refusal_text(header: str) -> RefusalText:
-    """Return the text for the reason in a response, which any program may have sent."""
+    """Return the text for a response's reason; any program may have sent the response."""
     try:
         reason = RequestRefusal(header)
     except ValueError:
         name = header if _NAME.fullmatch(header) else "unknown"
         return RefusalText(
-            reason=f"{name}: a reason that this version does not know", advice=_VERSIONS
+            reason=f"{name}: this version does not know that reason", advice=_VERSIONS
         )
     meaning, advice = _MEANINGS[reason]
     return RefusalText(reason=f"{reason.value}: {meaning}", advice=advice)

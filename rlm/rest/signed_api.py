@@ -1,9 +1,9 @@
 """Passes signed requests to the manager's API, and signs its responses (rlm.rest.signing).
 
-Refuses unsigned requests, except those for OPEN_PATHS.
+**Security:** every user who may read the metadata topic can read the secret and sign requests.
 
-Users who may read the metadata topic have the secret. A refusal is not signed; a header contains
-its reason, and a metric counts it. The size of a body is limited.
+Refuses unsigned requests, except those for OPEN_PATHS. A refusal is not signed; a header contains
+its reason, and a metric counts it. The size of a request's body is limited.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Authority(Protocol):
         """Return the identity of the signing manager."""
 
     def secret(self) -> ClusterSecret | None:
-        """Return the cluster's secret, None if it has none. Raises RetriableError while unknown."""
+        """Return the cluster's secret; None if not set. Raises RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
         """Return the brokers' time."""
@@ -75,7 +75,7 @@ class _Credential:
 class SignedApi:
     """Represents an ASGI application that passes signed requests to another one.
 
-    It also passes requests for OPEN_PATHS.
+    It also passes unsigned requests for OPEN_PATHS.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class SignedApi:
         await response(scope, receive, send)
 
     def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | RequestRefusal:
-        """Return the secret that the request is signed with, or why it is refused."""
+        """Return the key of a valid signature; the reason if the request is refused."""
         if credential.target != self._authority.identity.incarnation:
             return RequestRefusal.WRONG_TARGET
         try:
@@ -164,7 +164,7 @@ class SignedApi:
 
     def _refuse(self, reason: RequestRefusal) -> Response:
         self._refused(reason.value)
-        document = {"error": f"request refused: {reason.value}"}
+        document = {"error": f"the manager refused the request: {reason.value}"}
         response = JSONResponse(document, status_code=reason.status)
         response.headers[signing.REFUSAL_HEADER] = reason.value
         _name(response, self._authority.identity)

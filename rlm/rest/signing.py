@@ -1,17 +1,18 @@
-"""Signs requests to a manager and their responses. Pure.
+"""Signs requests to a manager, and its responses. Pure.
 
-Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secret), which is never sent.
-The signature covers a list of fields, each preceded by its length in 4 bytes, big endian:
+Both are signed with HMAC-SHA256 and the cluster's secret (rlmm.events.secret), which is never sent
+over HTTP. The signature covers a list of fields, each preceded by its length in 4 bytes, big
+endian:
 
 | of | fields |
 | --- | --- |
 | a request | `rlm-request-1`, method, path with query, SHA-256 of the body, time, nonce, target |
 | a response | `rlm-answer-1`, the request's signature, status, SHA-256 of the body, identity |
 
-Time is the brokers', in ms, from the metadata topic, because hosts' clocks may differ. The nonce is
-random and used once. Target is the incarnation of the receiving process, so that a request is valid
-for one run of one manager. Identity is three fields: cluster id, broker id, incarnation. The
-request's signature binds a response to its request.
+The time is that of the brokers in ms, from the metadata topic, because hosts' clocks may differ.
+The nonce is random and used once. The target is the incarnation of the receiving process, so that a
+request is valid for one run of one manager. The identity has three fields: cluster id, broker id,
+incarnation. The request's signature binds a response to its request.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ManagerIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """Represents the signed parts of a request. `path` includes the query, as it is sent."""
+    """Represents the signed parts of a request. `path` includes the query, as sent."""
 
     method: str
     path: bytes
@@ -58,7 +59,7 @@ class SignedRequest:
     target: UUID
 
     def signature(self, key: bytes) -> str:
-        """Return the signature with that secret, in hex."""
+        """Return the request's signature with the secret `key`, in hex."""
         return _sign(
             key,
             _REQUEST,
@@ -74,7 +75,7 @@ class SignedRequest:
 def response_signature(
     key: bytes, *, request_signature: str, status: int, body: bytes, identity: ManagerIdentity
 ) -> str:
-    """Return the signature of a response to the request with that signature, in hex."""
+    """Return the signature, in hex, of the response to the request with `request_signature`."""
     return _sign(
         key,
         _RESPONSE,

@@ -29,14 +29,15 @@ _METRICS = replace(
     METRICS_ENDPOINT,
     meaning="The metrics of all processes of the host, each with the label `process`.",
 )
-_HEALTH = replace(HEALTH_ENDPOINT, meaning="Whether the supervisor serves.")
+_HEALTH = replace(HEALTH_ENDPOINT, meaning="Whether the supervisor answers HTTP requests.")
 _READINESS = replace(
     READINESS_ENDPOINT,
-    meaning="Whether all processes of the host do all of their work. Each reason begins with its "
-    "process. If a process does not answer at once, its last known readiness counts.",
+    meaning="Whether all processes of the host do all of their work. Each reason begins with the "
+    "name of its process. If a process does not answer within 0.2 s, its last known readiness "
+    "counts.",
 )
 _PROCESS = any_of(
-    PROCESS_LABEL, "`manager`, `gateway`, or `gateway-N` with several gateway workers"
+    PROCESS_LABEL, "`manager`, `gateway`, or `gateway-N` if there are several gateway workers"
 )
 _UP = MetricDescription(
     name="rlm_process_up",
@@ -110,7 +111,7 @@ def _own_families(statuses: Iterable[ChildStatus]) -> tuple[Metric, ...]:
 
 
 def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
-    """Return a child's metrics; none if it does not run or does not answer."""
+    """Return a child's metrics; none if it does not run or its metrics cannot be fetched."""
     if status.pid is None or status.spec.http_address is None:
         return ()
     try:
@@ -122,7 +123,7 @@ def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
 def _readiness_of(
     statuses: Iterable[ChildStatus], last: LastReadiness
 ) -> Sequence[ReadinessReport]:
-    """Return the readiness of each child, with its name before each text."""
+    """Return the readiness of each child; each text begins with the child's name."""
     runs = {each.spec.name: each for each in statuses}
     asked = {
         ChildRun(name, each.pid): each.spec.http_address

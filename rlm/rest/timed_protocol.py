@@ -1,7 +1,7 @@
-"""Limits the time in which an HTTP connection sends a request and takes its response.
+"""Limits how long a client may take to send an HTTP request and to receive the response.
 
-uvicorn limits only the idle time after a response. A connection that sends nothing, or half of a
-request, would occupy one of the server's connections.
+uvicorn limits only the idle time after a response. A client that sends nothing, or half of a
+request, would occupy one of the server's connections without limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """Represents limits in seconds: of a request's arrival, and of its whole response."""
+    """Represents limits in seconds: for the arrival of a request, and for its whole response."""
 
     request_s: float = 5
     response_s: float = 60
@@ -28,12 +28,12 @@ class TimedConfig(uvicorn.Config):
 
 
 class TimedProtocol(H11Protocol):
-    """Represents one connection, aborted at its time limit. For the event loop's thread only."""
+    """Represents one connection, which is aborted at its time limit. Not thread-safe."""
 
     _timer: asyncio.TimerHandle | None = None
     _is_timing_response = False
 
-    def connection_made(  # type: ignore[override]  # as the base class has it
+    def connection_made(  # type: ignore[override]  # the base class does the same
         self, transport: asyncio.Transport
     ) -> None:
         """Start to wait for a request."""
@@ -41,7 +41,7 @@ class TimedProtocol(H11Protocol):
         self._follow_phase()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of a request."""
+        """Receive a part of a request."""
         super().data_received(data)
         self._follow_phase()
 

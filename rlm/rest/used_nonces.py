@@ -1,4 +1,4 @@
-"""Remembers accepted signed requests, so that nobody can replay a captured request."""
+"""Remembers the nonces of accepted requests, so that nobody can replay a captured request."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class NonceUse(Enum):
 class UsedNonces:
     """Represents the nonces of a time window around now. Thread-safe.
 
-    A request whose time differs from now by more than `window_ms` is refused, so its nonce can be
-    dropped. Memory: `max_count` nonces, about 200 bytes each. While all are in use, every request
-    is refused, because a nonce that was dropped early could be used again.
+    A request whose time differs from now by more than `window_ms` is refused, so its nonce can then
+    be dropped. Memory: `max_count` nonces, about 200 bytes each. While all are in use, new
+    requests are refused, because a nonce that was dropped early could be used again.
     """
 
     def __init__(self, *, window_ms: int, max_count: int, now_ms: Callable[[], int]) -> None:
@@ -34,7 +34,7 @@ class UsedNonces:
         self._lock = Lock()
 
     def use(self, nonce: bytes, time_ms: int) -> NonceUse:
-        """Use the nonce of a request made at that time; call this after the signature check."""
+        """Use the nonce of a request made at `time_ms`; call this after the signature check."""
         with self._lock:
             now_ms = self._now_ms()
             if abs(now_ms - time_ms) > self._window_ms:

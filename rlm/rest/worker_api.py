@@ -1,6 +1,6 @@
 """Serves the HTTP endpoints of every worker, which WORKER_ENDPOINTS lists.
 
-Each API declares its endpoints and makes its routes from them, so that docs/http.md has them all.
+Each API builds its routes from declared endpoints, so that docs/http.md can list all of them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class ApiEndpoint:
     """Represents what one route of an API accepts and returns.
 
     `parameters` are the meanings of the query's parameters, `statuses` those of the status codes.
-    `body` is the JSON of a response with status 200 (for a readiness, also 503); None if it has no
-    JSON. `is_list`: the response is a list of such documents.
+    `body` is the JSON of a response with status 200 (for readiness, also 503); None if the response
+    is not JSON. `is_list`: the response is a list of such documents.
     """
 
     path: str
@@ -44,18 +44,18 @@ class ApiEndpoint:
 
 HEALTH = JsonShape(
     name="Health",
-    meaning="The process serves.",
+    meaning="The process answers HTTP requests.",
     fields={"healthy": JsonField(JsonKind.FLAG, "Always true.")},
 )
 METRICS_ENDPOINT = ApiEndpoint(
     path="/metrics",
-    meaning="The metrics of the process, as Prometheus reads them.",
-    statuses={200: "Prometheus' text format"},
+    meaning="The metrics of the process, for Prometheus to scrape.",
+    statuses={200: "Prometheus text format"},
 )
 HEALTH_ENDPOINT = ApiEndpoint(
     path="/healthz",
-    meaning="Whether the process serves.",
-    statuses={200: "it serves"},
+    meaning="Whether the process answers HTTP requests.",
+    statuses={200: "alive"},
     body=HEALTH,
 )
 READINESS_ENDPOINT = ApiEndpoint(
@@ -78,7 +78,7 @@ class WorkerView(Protocol):
 
 
 def worker_api(view: WorkerView, registry: Collector) -> Starlette:
-    """Compose the application of a worker without further endpoints."""
+    """Compose the application of a worker that has no further endpoints."""
     return Starlette(routes=worker_routes(view, registry))
 
 
@@ -104,10 +104,10 @@ def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
 
 
 def healthy(_: Request) -> Response:
-    """Respond that the process serves."""
+    """Respond that the process is alive."""
     return JSONResponse({"healthy": True})
 
 
 def readiness_response(report: ReadinessReport) -> Response:
-    """Respond with 200 or 503 and the reasons; warnings do not change the status."""
+    """Respond with the report: status 200 if ready, else 503. Warnings do not change it."""
     return JSONResponse(report.to_json(), status_code=200 if report.is_ready else 503)

@@ -1,8 +1,8 @@
-"""Opens the two objects of an offload as files.
+"""Opens the two objects of an offload from files.
 
-User metadata of each, if any, is a JSON object in the file `<file>.meta` next to it, as the store
-`filesystem` keeps it. A file without user metadata is read too. Its version is then unknown, and a
-remark reports that.
+The user metadata of a file is a JSON object in `<file>.meta` next to it, as in the store
+`filesystem`. If there is none, the file is read, too. Then its version is unknown, and a remark
+says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEDGER_ID = re.compile(r"-ledger-([0-9]{1,19})\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadFiles:
-    """The files of an offload; `remarks` are notes for the user about them."""
+    """Represents the files of an offload; `remarks` are notes about them for the user."""
 
     data_bytes: int
     attributes: Mapping[str, str]
@@ -47,7 +47,7 @@ class OffloadFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFiles(OffloadFiles):
-    """A ledger that was offloaded as a whole (PIP-17), open for reading."""
+    """Represents a ledger that was offloaded as a whole (PIP-17), open for reading."""
 
     ledger: OffloadedLedger
     index: BlockIndex
@@ -55,7 +55,7 @@ class LedgerFiles(OffloadFiles):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamFiles(OffloadFiles):
-    """A streamed object (PIP-76), open for reading: the entries of each of its ledgers."""
+    """Represents a streamed object (PIP-76), open for reading the entries of its ledgers."""
 
     ledgers: Sequence[tuple[StreamedLedger, LedgerFragment]]
 
@@ -64,8 +64,9 @@ class StreamFiles(OffloadFiles):
 def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | StreamFiles]:
     """Open both files.
 
-    Raises InvalidConfigError for a pipe, CorruptError if one is damaged or they belong to different
-    offloads, and NotFoundError or RetriableError if a file cannot be read.
+    Raises InvalidConfigError if a file is a pipe. Raises CorruptError if a file is damaged, or if
+    they belong to different offloads. Raises NotFoundError or RetriableError if a file cannot be
+    read.
     """
     with ExitStack() as stack:
         content = stack.enter_context(_opened(data))
@@ -91,7 +92,7 @@ def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | Stream
 
 
 def read_index_file(path: Path) -> BlockIndex | StreamIndex:
-    """Read an index object of either format. Raises the errors of `open_offload_files`."""
+    """Read an index file of either format. Raises the errors of `open_offload_files`."""
     with _opened(path) as content:
         return read_index(content, decode_any_index)
 
@@ -103,7 +104,8 @@ def _attributes_of(*paths: Path) -> tuple[Mapping[str, str], Sequence[str]]:
     for path in paths:
         sidecar = sidecar_path(path)
         if sidecar.is_file():
-            found = read_attributes(sidecar)
+            with _readable(sidecar):
+                found = read_attributes(sidecar)
             check_attributes(found, name=str(path))
             attributes |= {key: value for key, value in found.items() if key != ROLE_KEY}
         else:
@@ -117,18 +119,30 @@ def _ledger_id(path: Path) -> int:
 
 
 @contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> RetriableError:
+    return RetriableError(
+        "cannot read the file", path=path, reason=error.strerror, advice=_READABLE
+    )
+
+
+@contextmanager
 def _opened(path: Path) -> Iterator[PairObject]:
     """Open a file as one of the two objects."""
     try:
-        if path.is_fifo():  # opening a pipe waits for a writer, and a pipe has no positions
+        if path.is_fifo():  # opening it would wait for a writer, and it has no positions
             raise InvalidConfigError("cannot read a pipe", path=path, advice="Give a file")
         file = path.open("rb")
     except FileNotFoundError as error:
         raise NotFoundError("cannot find the file", path=path, advice="Check the path") from error
     except OSError as error:
-        raise RetriableError(
-            "cannot read the file", path=path, reason=error.strerror, advice=_READABLE
-        ) from error
+        raise _unreadable(path, error) from error
     with file:
         descriptor = file.fileno()
 
@@ -136,12 +150,8 @@ def _opened(path: Path) -> Iterator[PairObject]:
             pieces: list[bytes] = []
             position = positions.start_position
             while position < positions.end_position:
-                try:
+                with _readable(path):
                     piece = os.pread(descriptor, positions.end_position - position, position)
-                except OSError as error:
-                    raise RetriableError(
-                        "cannot read the file", path=path, reason=error.strerror, advice=_READABLE
-                    ) from error
                 if not piece:
                     break
                 pieces.append(piece)

@@ -1,4 +1,4 @@
-"""Accepts TLS clients and connects their protocol after the handshake.
+"""Accepts TLS clients, and connects each to its protocol after the handshake.
 
 The whole handshake has one deadline, which also ends half-open and very slow connections.
 A connection counts against the connection limits even before its handshake.
@@ -26,12 +26,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsAcceptorCallbacks:
-    """The functions that an acceptor calls, on its loop.
+    """Represents the functions that an acceptor calls on its loop.
 
-    `context` returns the TLS context of a new connection. `protocol` returns its protocol, which
-    is connected after the handshake. `enter` takes a slot for an address, or returns the cause of
-    a refusal. If the handshake fails, the acceptor releases the slot; otherwise the protocol then
-    owns it. The acceptor calls `failed` for each connection that was refused or failed.
+    `context` returns the TLS context of a new connection. `protocol` returns the protocol of a
+    connection after its handshake. `enter` takes a slot for an address; it returns the disconnect
+    cause if the connection is refused. If the handshake fails, the acceptor releases the slot;
+    otherwise the protocol owns the slot. The acceptor calls `failed` for each refused connection
+    and each failed handshake.
     """
 
     context: Callable[[], ssl.SSLContext]
@@ -42,17 +43,17 @@ class TlsAcceptorCallbacks:
 
 
 class TlsAcceptor:
-    """The acceptor of one listening socket. Use on one loop."""
+    """Represents the acceptor of one listening socket. Use on one loop."""
 
     def __init__(self, listener: socket.socket, accepting: TlsAcceptorCallbacks) -> None:
-        """`listener` is bound; `close` closes it."""
+        """`listener` is a bound socket; `close` closes it."""
         self._listener = listener
         self._accepting = accepting
         self._handshakes: set[asyncio.Task[None]] = set()
         self._accepts: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Listen and accept. Raises OSError."""
+        """Listen and accept. Raises OSError if the socket cannot listen."""
         self._listener.setblocking(False)  # noqa: FBT003 - positional only
         self._listener.listen(socket.SOMAXCONN)
         self._accepts = asyncio.get_running_loop().create_task(self._accept())
@@ -90,9 +91,13 @@ class TlsAcceptor:
     def _begin(self, accepted: socket.socket, slot: ConnectionSlot) -> None:
         def end(ended: asyncio.Task[None]) -> None:
             self._handshakes.discard(ended)
-            if ended.cancelled():
-                accepted.close()  # the task may have been canceled before it ran
+            # The task may have been canceled before it ran.
+            error = None if ended.cancelled() else ended.exception()
+            if ended.cancelled() or error is not None:
+                accepted.close()
                 slot.leave()
+            if error is not None:
+                raise error  # the loop logs it
 
         task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, slot))
         self._handshakes.add(task)

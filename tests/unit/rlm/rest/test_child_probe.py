@@ -48,7 +48,7 @@ def test_readiness_when_the_response_has_no_reason_then_not_ready_and_its_status
     found = _readiness(response)
 
     assert not found.is_ready
-    assert found.reasons[0].startswith(f"HTTP status {response.status_code}")
+    assert found.reasons[0] == f"it gave no reason (http_status={response.status_code})"
 
 
 MANAGER, GATEWAY = ChildRun("manager", 7), ChildRun("gateway", 8)

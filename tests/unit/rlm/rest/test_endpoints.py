@@ -88,7 +88,7 @@ APIS = {
                 "?topic=away&partition=0&offset=7",
                 "?topic=a",
             ),
-            "/v1/retention": ("?topic=a", "?topic=away"),
+            "/v1/retention": ("?topic=a", "?topic=away", ""),
             "/v1/streamed-deletion": (
                 "?topic=a&partition=0",
                 "?topic=a&partition=1",

@@ -92,6 +92,13 @@ def test_partitions_when_partition_is_no_number_then_is_a_bad_request() -> None:
     assert get(app, "/v1/partitions?partition=x").status_code == 400
 
 
+@pytest.mark.parametrize(("query", "status"), [("", 400), ("?topic=", 400), ("?topic=a", 200)])
+def test_retention_when_the_topic_is_missing_then_is_a_bad_request(query: str, status: int) -> None:
+    app = manager_api(FakeManager(), CollectorRegistry(), logs=bytes)
+
+    assert get(app, f"/v1/retention{query}").status_code == status
+
+
 def test_readyz_when_not_ready_then_503_with_the_reasons() -> None:
     response = get(
         manager_api(FakeManager("no cluster"), CollectorRegistry(), logs=bytes), "/readyz"

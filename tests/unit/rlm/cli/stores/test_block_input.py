@@ -55,7 +55,7 @@ def test_lines_when_they_are_entries_then_their_fields() -> None:
 def test_line_when_it_never_ends_then_refused_after_a_bounded_read() -> None:
     lines = io.TextIOWrapper(io.BufferedReader(EndlessBytes()))
 
-    with pytest.raises(InvalidConfigError, match="longer than any entry") as refused:
+    with pytest.raises(InvalidConfigError, match="too long for an entry") as refused:
         next(streamed_entries(lines, line_max_characters=1_000))
 
     assert refused.value.context["line"] == 1
@@ -66,7 +66,7 @@ def test_line_limit_when_an_entry_is_the_greatest_then_its_line_fits() -> None:
 
     assert len(longest) + 1 + -(-MAX_ENTRY_BYTES // 3) * 4 <= LINE_MAX_CHARACTERS
     assert list(streamed_entries(io.StringIO(LINE), line_max_characters=len(LINE)))
-    with pytest.raises(InvalidConfigError, match="longer than any entry"):
+    with pytest.raises(InvalidConfigError, match="too long for an entry"):
         list(streamed_entries(io.StringIO(LINE), line_max_characters=len(LINE) - 1))
 
 
@@ -106,7 +106,7 @@ def test_stream_when_the_index_has_no_more_room_then_refused_and_nothing_is_left
     store = MemoryChunkStorage(wall_ms=lambda: 0)
     limits = StreamingLimits(block_bytes=200, buffer_bytes=1_000, index_bytes=200)
 
-    with pytest.raises(InvalidConfigError, match="do not fit into one object"):
+    with pytest.raises(InvalidConfigError, match="cannot write the entries as one object"):
         write_stream(open_offloader(store, streaming=limits), UUID_1, entries(100), {})
 
     assert list(store.list("")) == []

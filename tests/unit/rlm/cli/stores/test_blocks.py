@@ -98,6 +98,16 @@ def test_commands_when_there_is_no_user_metadata_then_say_so_and_continue(
     assert len(read.stdout.splitlines()) == 180
 
 
+def test_commands_when_user_metadata_cannot_be_read_then_the_error_names_its_file(
+    golden: tuple[Path, Path],
+) -> None:
+    unreadable = golden[0].with_name("data.meta")
+    unreadable.symlink_to("/proc/self/mem")  # a regular file whose start cannot be read
+
+    with pytest.raises(RetriableError, match=f"cannot read the file.*{unreadable}"):
+        raise_of(rlm("inspect", *golden))
+
+
 @pytest.mark.parametrize("command", ["inspect", "cat"])
 def test_commands_when_user_metadata_lacks_the_version_then_corrupt(
     golden: tuple[Path, Path], command: str

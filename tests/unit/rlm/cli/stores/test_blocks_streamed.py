@@ -261,7 +261,7 @@ def test_write_when_entries_exceed_the_metadata_of_their_ledger_then_nothing_is_
     tmp_path: Path,
 ) -> None:
     """The index that `--like` names states 36 entries of ledger 21."""
-    with pytest.raises(InvalidConfigError, match="has fewer entries") as raised:
+    with pytest.raises(InvalidConfigError, match="counts fewer entries") as raised:
         raise_of(
             rlm(
                 *("write", "--format", "v2", "--uuid", STREAM_UUID, "--out", tmp_path),
